@@ -1,0 +1,58 @@
+# Every target makes its own virtual environment from pyproject.toml first.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+JOBS ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() or 1)")
+
+.PHONY: help demo test lint format bench docs clean
+
+help:
+	@echo "make demo    fit, tune and report on data that ships with scikit-learn"
+	@echo "make test    lint, types and tests"
+	@echo "make lint    ruff and mypy alone"
+	@echo "make format  let ruff rewrite the code"
+	@echo "make bench   speed and memory, as ratios measured side by side"
+	@echo "make docs    the documentation, into docs/_build/html"
+
+$(VENV)/.python:
+	$(PYTHON) -c "import sys; assert sys.version_info >= (3, 11), 'negcorr needs Python 3.11 or newer'"
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --upgrade pip
+	@touch $@
+
+$(VENV)/.plot: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[plot]"
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[plot,test]"
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[plot,docs]"
+	@touch $@
+
+demo: $(VENV)/.plot
+	$(BIN)/python -m negcorr.demo --out demo-output
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.test
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test: lint
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+bench: $(VENV)/.plot
+	$(BIN)/python benchmarks/core.py --out benchmarks/results
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+clean:
+	rm -rf $(VENV) docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst demo-output build dist

@@ -1,0 +1,45 @@
+"""Threads of our own over blocks of rows, each with one BLAS thread.
+
+Two Python threads that each run single-threaded BLAS on blocks in cache beat one call on
+many BLAS threads, and do not stall when the machine is busy. Their number is whatever
+threadpoolctl's current limit allows, so a caller's limits are respected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["blas_threads", "one_blas_thread", "run_lanes"]
+
+Result = TypeVar("Result")
+
+
+@cache
+def _controller() -> Any:
+    return ThreadpoolController().select(user_api="blas")
+
+
+def blas_threads() -> int:
+    """Number of threads that BLAS may use now (1 where no BLAS can be asked)."""
+    return max((library["num_threads"] for library in _controller().info()), default=1)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread inside the block."""
+    with _controller().limit(limits=1):
+        yield
+
+
+def run_lanes(work: Callable[[int], Result], n_lanes: int) -> list[Result]:
+    """``[work(0), …, work(n_lanes - 1)]``, side by side when there is more than one lane."""
+    if n_lanes == 1:
+        return [work(0)]
+    with one_blas_thread(), ThreadPoolExecutor(n_lanes) as pool:
+        return list(pool.map(work, range(n_lanes)))

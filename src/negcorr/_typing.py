@@ -1,0 +1,16 @@
+"""The few array types that cross module borders."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.intp]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+AnyArray: TypeAlias = npt.NDArray[Any]
+
+#: Whatever scikit-learn accepts as a table: array, sparse matrix, data frame.
+Table: TypeAlias = Any

@@ -1,0 +1,19 @@
+"""Bases: fixed feature maps in M blocks, one per member; they may see X but never y."""
+
+from negcorr.bases._base import Basis
+from negcorr.bases.fourier import FourierFeatures, OrthogonalFourierFeatures
+from negcorr.bases.kernels import kwok_tsang_gamma
+from negcorr.bases.nystroem import NystroemFeatures
+from negcorr.bases.transformers import BlockFeatures, ClonedFeatures
+from negcorr.bases.trees import TreeFeatures
+
+__all__ = [
+    "Basis",
+    "BlockFeatures",
+    "ClonedFeatures",
+    "FourierFeatures",
+    "NystroemFeatures",
+    "OrthogonalFourierFeatures",
+    "TreeFeatures",
+    "kwok_tsang_gamma",
+]

@@ -1,0 +1,160 @@
+"""What every basis has in common: M blocks of features, drawn in fit, pure in transform."""
+
+from __future__ import annotations
+
+import numbers
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from negcorr._typing import AnyArray, FloatArray, IntArray, Table
+
+__all__ = ["Basis", "RandomBasis", "WeightedRandomBasis", "check_positive_int", "standardizer"]
+
+
+class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Fixed features φ = [φ_1, …, φ_M] that may see X but never y (Section 3).
+
+    Attributes
+    ----------
+    block_starts_ : ndarray of shape (M + 1,)
+        Block m occupies columns ``block_starts_[m]:block_starts_[m + 1]``.
+    n_features_in_ : int
+        Number of input columns.
+    """
+
+    #: Whether several threads may call ``fill`` at once.
+    thread_safe: ClassVar[bool] = True
+
+    block_starts_: IntArray
+
+    @abstractmethod
+    def fill(self, X: Table, out: FloatArray) -> None:
+        """Write the features of already validated rows into ``out``, in float64.
+
+        Parameters
+        ----------
+        X : table of shape (rows, d)
+            Rows, validated.
+        out : ndarray of shape (rows, Q)
+            Receives the features; it may be a view into a wider array.
+        """
+
+    @property
+    def n_members_(self) -> int:
+        """M, the number of blocks."""
+        return len(self.block_starts_) - 1
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.block_starts_[-1])
+
+    def transform(self, X: Table) -> AnyArray:
+        """Features of all M members, side by side.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n, Q)
+            float32 for float32 input, float64 otherwise.
+        """
+        check_is_fitted(self)
+        rows = self._validate(X, reset=False)
+        features = np.empty((rows.shape[0], self._n_features_out))
+        self.fill(rows, features)
+        return features.astype(np.float32) if rows.dtype == np.float32 else features
+
+    def _validate(self, X: Table, *, reset: bool) -> Table:
+        return validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class RandomBasis(Basis):
+    """A basis of M equally shaped blocks drawn from a random state."""
+
+    n_estimators: int
+    n_components: int
+    random_state: Any
+
+    def _fit(self, X: Table, sample_weight: Any = None) -> Self:
+        check_positive_int("n_estimators", self.n_estimators)
+        check_positive_int("n_components", self.n_components)
+        rows = self._validate(X, reset=True)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+            )
+        self._draw(rows, weight, check_random_state(self.random_state))
+        return self
+
+    @abstractmethod
+    def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
+        """Set the drawn attributes, ``block_starts_`` among them."""
+
+
+class WeightedRandomBasis(RandomBasis):
+    """A random basis whose scaling or bandwidth heeds the frequencies of the rows."""
+
+    def fit(self, X: Table, y: Any = None, sample_weight: Any = None) -> Self:
+        """Draw the features of all members.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, d)
+            Inputs.
+        y : ignored
+            Present for scikit-learn's conventions; features never see y.
+        sample_weight : array-like of shape (n,), optional
+            Frequencies of the rows.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, sample_weight)
+
+
+def check_positive_int(name: str, value: Any) -> None:
+    """Raise unless ``value`` is an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r} must be an integer, got {type(value).__name__}.")
+    if value < 1:
+        raise ValueError(f"{name}={value!r} must be at least 1.")
+
+
+def standardizer(
+    X: Table, sample_weight: FloatArray | None, wanted: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Centre and scale of every column: weighted mean and standard deviation, or 0 and 1.
+
+    Constant columns get scale 1. Sparse input keeps its zeros: the centre is only ever
+    used through products, so nothing is made dense.
+    """
+    n_features = X.shape[1]
+    if not isinstance(wanted, (bool, np.bool_)):
+        raise TypeError(f"standardize={wanted!r} must be True or False.")
+    if not wanted:
+        return np.zeros(n_features), np.ones(n_features)
+    scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(X, sample_weight=sample_weight)
+    return (
+        np.asarray(scaler.mean_, dtype=np.float64),
+        np.asarray(scaler.scale_, dtype=np.float64),
+    )

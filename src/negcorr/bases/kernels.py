@@ -1,0 +1,164 @@
+"""Shift-invariant kernels: their distance scale, their spectral density, their values.
+
+A kernel k(x − x') is, by Bochner's theorem, the characteristic function of a distribution
+of frequencies; ``E cos(ω·(x − x')) = k(x − x')`` is what random Fourier features rest on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+from negcorr._typing import FloatArray, Table
+
+__all__ = ["KERNELS", "Kernel", "kwok_tsang_gamma", "mean_squared_distance"]
+
+
+def mean_squared_distance(X: Table, sample_weight: FloatArray | None = None) -> float:
+    r"""Mean squared Euclidean distance over all weighted pairs of rows, in O(nd).
+
+    The mean over all n² pairs is :math:`2\sum_j \mathrm{var}_j` with population variances,
+    so no pair is ever formed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.bases.kernels import mean_squared_distance
+    >>> mean_squared_distance(np.array([[0.0], [2.0]]))
+    2.0
+    """
+    if sp.issparse(X):
+        _, variance = mean_variance_axis(X, axis=0, weights=sample_weight)
+    else:
+        rows = np.asarray(X, dtype=np.float64)
+        mean = np.average(rows, axis=0, weights=sample_weight)
+        variance = np.average((rows - mean) ** 2, axis=0, weights=sample_weight)
+    return 2.0 * float(np.sum(variance))
+
+
+def _mean_manhattan_distance(X: Table, sample_weight: FloatArray | None = None) -> float:
+    """Mean L1 distance over all weighted pairs, by sorting each column."""
+    n_samples, n_features = X.shape
+    weight = np.ones(n_samples) if sample_weight is None else sample_weight
+    total = 0.0
+    for j in range(n_features):
+        column = X[:, [j]].toarray().ravel() if sp.issparse(X) else np.asarray(X[:, j])
+        order = np.argsort(column)
+        value, w = column[order].astype(np.float64), weight[order]
+        mass_below = np.cumsum(w) - w
+        sum_below = np.cumsum(w * value) - w * value
+        total += float(np.sum(w * (value * mass_below - sum_below)))
+    return 2.0 * total / float(weight.sum()) ** 2
+
+
+def _gaussian_frequencies(
+    rng: np.random.RandomState, shape: tuple[int, int], gamma: float
+) -> FloatArray:
+    return np.asarray(np.sqrt(2.0 * gamma) * rng.standard_normal(shape))
+
+
+def _laplace_frequencies(
+    rng: np.random.RandomState, shape: tuple[int, int], gamma: float
+) -> FloatArray:
+    return np.asarray(gamma * rng.standard_cauchy(shape))
+
+
+def _cauchy_frequencies(
+    rng: np.random.RandomState, shape: tuple[int, int], gamma: float
+) -> FloatArray:
+    return np.asarray(rng.laplace(scale=np.sqrt(gamma), size=shape))
+
+
+def _gaussian_values(X: Table, Z: Table, gamma: float) -> FloatArray:
+    return np.asarray(rbf_kernel(X, Z, gamma=gamma))
+
+
+def _laplace_values(X: Table, Z: Table, gamma: float) -> FloatArray:
+    return np.asarray(laplacian_kernel(X, Z, gamma=gamma))
+
+
+def _cauchy_values(X: Table, Z: Table, gamma: float) -> FloatArray:
+    values = np.ones((X.shape[0], Z.shape[0]))
+    for j in range(X.shape[1]):
+        left, right = (A[:, [j]].toarray() if sp.issparse(A) else A[:, [j]] for A in (X, Z))
+        values /= 1.0 + gamma * (left - right.T) ** 2
+    return values
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One shift-invariant kernel.
+
+    Attributes
+    ----------
+    formula : str
+        k(δ) in words.
+    mean_distance : callable
+        Mean over pairs of rows of the distance that the kernel's exponent is made of.
+    draw_frequencies : callable
+        Sample of the kernel's spectral density, ``(rng, (d, Q), gamma) -> (d, Q)``.
+    values : callable
+        ``(X, Z, gamma) -> k(X, Z)``.
+    """
+
+    formula: str
+    mean_distance: Callable[[Table, FloatArray | None], float]
+    draw_frequencies: Callable[[np.random.RandomState, tuple[int, int], float], FloatArray]
+    values: Callable[[Table, Table, float], FloatArray]
+
+
+KERNELS: dict[str, Kernel] = {
+    "gaussian": Kernel(
+        "exp(-gamma * ||δ||²)", mean_squared_distance, _gaussian_frequencies, _gaussian_values
+    ),
+    "laplace": Kernel(
+        "exp(-gamma * ||δ||₁)", _mean_manhattan_distance, _laplace_frequencies, _laplace_values
+    ),
+    "cauchy": Kernel(
+        "prod_j 1 / (1 + gamma * δ_j²)",
+        mean_squared_distance,
+        _cauchy_frequencies,
+        _cauchy_values,
+    ),
+}
+
+
+def kwok_tsang_gamma(
+    X: Table, sample_weight: FloatArray | None = None, kernel: str = "gaussian"
+) -> float:
+    """Bandwidth heuristic of Kwok and Tsang: one over the mean distance between rows.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n, d)
+        Rows as the kernel sees them (standardised, if they are to be).
+    sample_weight : ndarray of shape (n,), optional
+        Frequencies of the rows.
+    kernel : {"gaussian", "laplace", "cauchy"}, default="gaussian"
+        Decides the distance: squared Euclidean for the Gaussian and Cauchy kernels,
+        Manhattan for the Laplace kernel.
+
+    Returns
+    -------
+    float
+        γ; 1 where all rows are equal, since any bandwidth serves constant features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.bases import kwok_tsang_gamma
+    >>> kwok_tsang_gamma(np.array([[0.0], [2.0]]))
+    0.5
+    """
+    distance = KERNELS[kernel].mean_distance(X, sample_weight)
+    if not np.isfinite(distance):
+        raise ValueError(
+            "The mean squared distance between rows of X overflows; rescale X before "
+            "gamma='kwok-tsang', or give gamma as a number."
+        )
+    return 1.0 / distance if distance > 0 else 1.0

@@ -1,0 +1,128 @@
+"""Nyström features: kernel values at landmark rows drawn from X, a new set per member."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from negcorr._typing import FloatArray, IntArray, Table
+from negcorr.bases._base import WeightedRandomBasis, standardizer
+from negcorr.bases.fourier import resolve_gamma
+from negcorr.bases.kernels import KERNELS
+from negcorr.exceptions import IdenticalMembersWarning
+from negcorr.rowhash import content_hash
+
+__all__ = ["NystroemFeatures"]
+
+
+class NystroemFeatures(WeightedRandomBasis):
+    """Blocks of Nyström features, φ_m(x) = K_m^(-1/2) k(L_m, x) for H landmarks L_m.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of members M.
+    n_components : int, default=10
+        Landmarks per member H, drawn without replacement from the distinct rows of X. With
+        no more rows than that every member uses all of them, and a warning says so.
+    kernel : {"gaussian", "laplace", "cauchy"}, default="gaussian"
+        Kernel, as in :class:`FourierFeatures`.
+    gamma : float or "kwok-tsang", default="kwok-tsang"
+        Inverse bandwidth.
+    standardize : bool, default=False
+        Centre and scale the columns of X.
+    random_state : int, RandomState or None, default=None
+        Seed of the landmarks.
+
+    Attributes
+    ----------
+    landmarks_ : {ndarray, sparse matrix} of shape (Q, d)
+        Landmarks of all members, standardised.
+    normalization_ : ndarray of shape (M, H, H)
+        K_m^(-1/2) of every member.
+    gamma_ : float
+        The bandwidth used.
+    center_, scale_ : ndarray of shape (d,)
+        What standardising subtracts and divides by.
+    block_starts_ : ndarray of shape (M + 1,)
+        Where each member's columns begin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.bases import NystroemFeatures
+    >>> X = np.random.default_rng(0).normal(size=(20, 3))
+    >>> NystroemFeatures(4, 5, random_state=0).fit_transform(X).shape
+    (20, 20)
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        n_components: int = 10,
+        *,
+        kernel: str = "gaussian",
+        gamma: float | str = "kwok-tsang",
+        standardize: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.standardize = standardize
+        self.random_state = random_state
+
+    def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
+        candidates = _distinct_rows(X, sample_weight)
+        width = min(self.n_components, len(candidates))
+        if width == len(candidates) and self.n_estimators > 1:
+            warnings.warn(
+                f"n_components={self.n_components} asks for at least as many landmarks as X has "
+                f"distinct rows ({width}): all members share the same landmarks.",
+                IdenticalMembersWarning,
+                stacklevel=3,
+            )
+        self.center_, self.scale_ = standardizer(X, sample_weight, self.standardize)
+        self.gamma_ = resolve_gamma(self.gamma, self.kernel, X, sample_weight, self.scale_)
+        self.block_starts_ = np.arange(self.n_estimators + 1) * width
+        chosen = np.concatenate(
+            [rng.permutation(candidates)[:width] for _ in range(self.n_estimators)]
+        )
+        self.landmarks_ = self._scaled(X[chosen])
+        self.normalization_ = np.stack(
+            [
+                _inverse_root(KERNELS[self.kernel].values(L, L, self.gamma_))
+                for L in (self.landmarks_[i : i + width] for i in self.block_starts_[:-1])
+            ]
+        )
+
+    def _scaled(self, X: Table) -> Table:
+        # Distances do not see the centre, so sparse rows stay sparse.
+        if sp.issparse(X):
+            return sp.csr_array(X @ sp.diags_array(1.0 / self.scale_))
+        return (np.asarray(X, dtype=np.float64) - self.center_) / self.scale_
+
+    def fill(self, X: Table, out: FloatArray) -> None:
+        values = KERNELS[self.kernel].values(self._scaled(X), self.landmarks_, self.gamma_)
+        n_members, width, _ = self.normalization_.shape
+        blocks = values.reshape(-1, n_members, width).transpose(1, 0, 2)
+        out[...] = (blocks @ self.normalization_).transpose(1, 0, 2).reshape(out.shape)
+
+
+def _distinct_rows(X: Table, sample_weight: FloatArray | None) -> IntArray:
+    """One index for each distinct row of positive weight, in an order that content decides."""
+    used = np.arange(X.shape[0])
+    if sample_weight is not None:
+        used = np.flatnonzero(sample_weight > 0)
+    _, first = np.unique(content_hash(X[used]), return_index=True)
+    return np.asarray(used[first])
+
+
+def _inverse_root(kernel: FloatArray) -> FloatArray:
+    """K^(-1/2), with eigenvalues floored as in scikit-learn's Nystroem."""
+    values, vectors = np.linalg.eigh(kernel)
+    return np.asarray((vectors / np.sqrt(np.maximum(values, 1e-12))) @ vectors.T)

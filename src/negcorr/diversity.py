@@ -1,0 +1,254 @@
+"""Diversity as a measured quantity: the NCL loss and the decompositions behind it.
+
+Member predictions have the member axis first, ``(M, n)`` or ``(M, n, outputs)``; repeated
+draws of an ensemble add an axis before it, ``(D, M, n[, outputs])``. Nothing here knows
+how the members were trained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from negcorr._typing import FloatArray
+
+__all__ = [
+    "AmbiguityDecomposition",
+    "BiasVarianceCovariance",
+    "ambiguity_decomposition",
+    "bias_variance_covariance",
+    "ncl_loss",
+]
+
+
+@dataclass(frozen=True)
+class AmbiguityDecomposition:
+    """Equation 1 of the paper: ensemble error = member error − diversity.
+
+    Attributes
+    ----------
+    ensemble_error : float or ndarray of shape (outputs,)
+        Weighted mean over samples of (F(x) − y)².
+    member_error : float or ndarray of shape (outputs,)
+        The same for the average over members of (f_m(x) − y)².
+    diversity : float or ndarray of shape (outputs,)
+        The same for the variance over members, mean of (f_m(x) − F(x))².
+    ensemble_error_per_sample, member_error_per_sample, diversity_per_sample : ndarray
+        The three terms for every sample, ``(n,)`` or ``(n, outputs)``.
+    """
+
+    ensemble_error: float | FloatArray
+    member_error: float | FloatArray
+    diversity: float | FloatArray
+    ensemble_error_per_sample: FloatArray
+    member_error_per_sample: FloatArray
+    diversity_per_sample: FloatArray
+
+
+@dataclass(frozen=True)
+class BiasVarianceCovariance:
+    """E(F − t)² = bias² + variance / M + (1 − 1/M) covariance over repeated draws.
+
+    Attributes
+    ----------
+    error : float or ndarray of shape (outputs,)
+        Mean squared distance of the ensemble from the target, over draws and samples.
+    bias_squared : float or ndarray of shape (outputs,)
+        Square of the members' average bias, mean over samples.
+    variance : float or ndarray of shape (outputs,)
+        Average variance of one member over draws.
+    covariance : float or ndarray of shape (outputs,)
+        Average covariance of two different members over draws (0 for one member).
+    n_members : int
+        M.
+    """
+
+    error: float | FloatArray
+    bias_squared: float | FloatArray
+    variance: float | FloatArray
+    covariance: float | FloatArray
+    n_members: int
+
+
+def ncl_loss(
+    members: npt.ArrayLike,
+    y: npt.ArrayLike,
+    lam: float,
+    *,
+    form: Literal["penalty", "combined"] = "penalty",
+    sample_weight: npt.ArrayLike | None = None,
+) -> float | FloatArray:
+    r"""Negative Correlation Learning loss, averaged over samples.
+
+    Parameters
+    ----------
+    members : array-like of shape (M, n) or (M, n, outputs)
+        Predictions of every member.
+    y : array-like of shape (n,) or (n, outputs)
+        Targets.
+    lam : float
+        The knob λ. Any finite value is accepted, since the loss is defined beyond 1 too;
+        it is bounded below only for λ ≤ 1.
+    form : {"penalty", "combined"}, default="penalty"
+        ``"penalty"`` evaluates equation 2 of the paper, ``"combined"`` equation 3. They are
+        equal; both are here so that either can be read in code.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies of the samples.
+
+    Returns
+    -------
+    float or ndarray of shape (outputs,)
+        Mean loss.
+
+    Notes
+    -----
+    Equation 2: :math:`\frac1M\sum_m (f_m-y)^2 - \lambda\frac1M\sum_m (f_m-F)^2`.
+    Equation 3: :math:`(1-\lambda)\frac1M\sum_m (f_m-y)^2 + \lambda (F-y)^2`.
+
+    Examples
+    --------
+    >>> from negcorr import ncl_loss
+    >>> members, y = [[1.0, 2.0], [3.0, 2.0]], [1.0, 2.0]
+    >>> ncl_loss(members, y, 0.5)
+    0.75
+    >>> ncl_loss(members, y, 0.5, form="combined")
+    0.75
+    """
+    if not np.isfinite(lam):
+        raise ValueError(f"lam={lam!r} must be a finite number.")
+    terms = ambiguity_decomposition(members, y, sample_weight=sample_weight)
+    if form == "penalty":
+        return terms.member_error - lam * terms.diversity
+    if form == "combined":
+        return (1.0 - lam) * terms.member_error + lam * terms.ensemble_error
+    raise ValueError(f"form={form!r} is unknown; allowed are 'penalty' and 'combined'.")
+
+
+def ambiguity_decomposition(
+    members: npt.ArrayLike,
+    y: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+) -> AmbiguityDecomposition:
+    """Split the ensemble's squared error into member error minus diversity (equation 1).
+
+    Parameters
+    ----------
+    members : array-like of shape (M, n) or (M, n, outputs)
+        Predictions of every member.
+    y : array-like of shape (n,) or (n, outputs)
+        Targets.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies of the samples in the totals.
+
+    Returns
+    -------
+    AmbiguityDecomposition
+        The three terms, in total and per sample.
+
+    Examples
+    --------
+    >>> from negcorr import ambiguity_decomposition
+    >>> terms = ambiguity_decomposition([[1.0, 2.0], [3.0, 2.0]], [1.0, 2.0])
+    >>> terms.ensemble_error, terms.member_error, terms.diversity
+    (0.5, 1.0, 0.5)
+    >>> terms.diversity_per_sample
+    array([1., 0.])
+    """
+    predictions, target = _members_and_target(members, y, axes="(M, n)", extra=1)
+    ensemble = predictions.mean(axis=0)
+    per_sample = (
+        (ensemble - target) ** 2,
+        ((predictions - target) ** 2).mean(axis=0),
+        ((predictions - ensemble) ** 2).mean(axis=0),
+    )
+    weight = _weights(sample_weight, target.shape[0])
+    ensemble_error, member_error, diversity = (
+        _scalar(np.average(term, axis=0, weights=weight)) for term in per_sample
+    )
+    return AmbiguityDecomposition(ensemble_error, member_error, diversity, *per_sample)
+
+
+def bias_variance_covariance(
+    predictions: npt.ArrayLike, target: npt.ArrayLike
+) -> BiasVarianceCovariance:
+    r"""Decompose the ensemble's error over repeated draws of the training set.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (D, M, n) or (D, M, n, outputs)
+        Member predictions at n fixed inputs for each of D draws.
+    target : array-like of shape (n,) or (n, outputs)
+        What is to be predicted there: the noise-free μ(x), or test targets, whose noise
+        then sits in the bias.
+
+    Returns
+    -------
+    BiasVarianceCovariance
+        Terms averaged over samples. Moments over draws are the population ones (divided
+        by D), which makes the identity exact rather than true in expectation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr import bias_variance_covariance
+    >>> draws = np.random.default_rng(0).normal(size=(50, 4, 20))
+    >>> t = bias_variance_covariance(draws, np.zeros(20))
+    >>> bool(np.isclose(t.error, t.bias_squared + t.variance / 4 + 0.75 * t.covariance))
+    True
+    """
+    values, goal = _members_and_target(predictions, target, axes="(D, M, n)", extra=2)
+    n_members = values.shape[1]
+    centred = values - values.mean(axis=0)
+    ensemble_variance = (centred.mean(axis=1) ** 2).mean(axis=0)
+    variance = (centred**2).mean(axis=(0, 1))
+    if n_members > 1:
+        covariance = (ensemble_variance - variance / n_members) / (1 - 1 / n_members)
+    else:
+        covariance = np.zeros_like(variance)
+    bias_squared = (values.mean(axis=(0, 1)) - goal) ** 2
+    error = ((values.mean(axis=1) - goal) ** 2).mean(axis=0)
+    return BiasVarianceCovariance(
+        error=_scalar(error.mean(axis=0)),
+        bias_squared=_scalar(bias_squared.mean(axis=0)),
+        variance=_scalar(variance.mean(axis=0)),
+        covariance=_scalar(covariance.mean(axis=0)),
+        n_members=n_members,
+    )
+
+
+def _members_and_target(
+    members: npt.ArrayLike, y: npt.ArrayLike, axes: str, extra: int
+) -> tuple[FloatArray, FloatArray]:
+    """Validated float arrays; ``extra`` axes come before the sample axis."""
+    predictions = np.asarray(members, dtype=np.float64)
+    target = np.asarray(y, dtype=np.float64)
+    if target.ndim not in (1, 2):
+        raise ValueError(f"y must be (n,) or (n, outputs), got shape {target.shape}.")
+    if predictions.shape[extra:] != target.shape or predictions.ndim != target.ndim + extra:
+        raise ValueError(
+            f"members must be {axes} or {axes[:-1]}, outputs) and match y in its last axes; "
+            f"got members {predictions.shape} and y {target.shape}."
+        )
+    if 0 in predictions.shape:
+        raise ValueError(f"members is empty: shape {predictions.shape}.")
+    if not (np.isfinite(predictions).all() and np.isfinite(target).all()):
+        raise ValueError("members and y must be finite, found NaN or infinity.")
+    return predictions, target
+
+
+def _weights(sample_weight: npt.ArrayLike | None, n_samples: int) -> FloatArray | None:
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_samples,):
+        raise ValueError(f"sample_weight must have shape ({n_samples},), got {weight.shape}.")
+    if not np.isfinite(weight).all() or (weight < 0).any() or weight.sum() <= 0:
+        raise ValueError("sample_weight must be finite, non-negative and not all zero.")
+    return weight
+
+
+def _scalar(value: FloatArray) -> float | FloatArray:
+    return float(value) if np.ndim(value) == 0 else np.asarray(value)

@@ -1,0 +1,150 @@
+"""Folds by content: a seeded hash of each row (x, y) decides where it goes.
+
+Equal rows stay together, so integer weights mean the same as repeated rows, and neither the
+order of the rows, nor chunks, nor the machine matters. The same hash gives the rows a
+canonical order, which makes a fit independent of the order of its input to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from negcorr._typing import FloatArray, IntArray, Table
+from negcorr.bases._base import check_positive_int
+from negcorr.rowhash import content_hash
+
+__all__ = ["ContentKFold", "Folds", "make_folds"]
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Row sets whose moments are scanned once, and how splits are put together from them.
+
+    Attributes
+    ----------
+    cells : tuple of integer arrays
+        Row indices of each set.
+    splits : tuple of (train, test)
+        Cell numbers whose rows train and test each split.
+    whole : tuple of int
+        Cells that together hold every row once.
+    """
+
+    cells: tuple[IntArray, ...]
+    splits: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+    whole: tuple[int, ...]
+
+    @classmethod
+    def none(cls, n_rows: int) -> Folds:
+        """All rows in one set, no splits."""
+        return cls((np.arange(n_rows),), (), (0,))
+
+    def renumbered(self, position: IntArray) -> Folds:
+        """The same sets after row i has moved to ``position[i]``, each in ascending order."""
+        cells = tuple(np.sort(position[cell]) for cell in self.cells)
+        return Folds(cells, self.splits, self.whole)
+
+
+class ContentKFold:
+    """K folds by a seeded hash of each row, as a scikit-learn splitter.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, at least 2. Folds that stay empty, as happens with few rows, are
+        dropped.
+    seed : int, default=0
+        Seed of the hash.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr import ContentKFold
+    >>> X, y = np.arange(20.0).reshape(10, 2), np.arange(10.0)
+    >>> [len(test) for _, test in ContentKFold(3).split(X, y)]
+    [4, 3, 3]
+    """
+
+    def __init__(self, n_splits: int = 5, seed: int = 0) -> None:
+        check_positive_int("n_splits", n_splits)
+        if n_splits < 2:
+            raise ValueError(f"n_splits={n_splits!r} must be at least 2.")
+        self.n_splits = n_splits
+        self.seed = seed
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_splits={self.n_splits}, seed={self.seed})"
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Number of folds asked for."""
+        return self.n_splits
+
+    def split(
+        self, X: Table, y: Any = None, groups: Any = None
+    ) -> Iterator[tuple[IntArray, IntArray]]:
+        """Training and test indices of every fold that holds rows."""
+        fold = content_hash(X, y, self.seed) % np.uint64(self.n_splits)
+        used = np.unique(fold)
+        if len(used) < 2:
+            raise ValueError(
+                f"all {len(fold)} rows fall into one fold of {self.n_splits}: they are equal, or "
+                "too few to split. Use a criterion without folds, such as 'sure' or 'gcv', give "
+                "lam as a number, or bring more distinct rows."
+            )
+        for k in used:
+            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+
+
+def make_folds(cv: Any, X: Table, y: FloatArray, groups: Any = None) -> Folds:
+    """Folds from an int (by content), a scikit-learn splitter, or an iterable of splits.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable of (train, test)
+        A splitter sees the rows in their given order.
+    X : table of shape (n, d)
+    y : ndarray of shape (n, outputs)
+    groups : array-like of shape (n,), optional
+        Handed to the splitter.
+
+    Returns
+    -------
+    Folds
+    """
+    splits = [(np.asarray(a), np.asarray(b)) for a, b in _splits(cv, X, y, groups)]
+    usable = [(a, b) for a, b in splits if len(a) and len(b)]
+    if len(usable) == 0:
+        raise ValueError(f"cv={cv!r} gives no split with both training and test rows.")
+    n_rows = X.shape[0]
+    times_tested = np.bincount(np.concatenate([b for _, b in usable]), minlength=n_rows)
+    complementary = all(len(a) + len(b) == n_rows for a, b in usable)
+    if complementary and (times_tested == 1).all():
+        numbers = range(len(usable))
+        return Folds(
+            cells=tuple(b for _, b in usable),
+            splits=tuple((tuple(j for j in numbers if j != k), (k,)) for k in numbers),
+            whole=tuple(numbers),
+        )
+    # Overlapping or partial splits (ShuffleSplit, TimeSeriesSplit): no sums to share.
+    cells = [np.arange(n_rows)]
+    pairs = []
+    for a, b in usable:
+        pairs.append(((len(cells),), (len(cells) + 1,)))
+        cells += [a, b]
+    return Folds(tuple(cells), tuple(pairs), whole=(0,))
+
+
+def _splits(cv: Any, X: Table, y: FloatArray, groups: Any) -> Any:
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        if cv < 2:
+            raise ValueError(f"cv={cv!r} must be at least 2, or a splitter.")
+        return ContentKFold(int(cv)).split(X, y)
+    if cv is None or isinstance(cv, (bool, str, float)):
+        raise TypeError(f"cv={cv!r} must be an int, a splitter or an iterable of splits.")
+    target = y[:, 0] if y.shape[1] == 1 else y
+    return check_cv(cv).split(X, target, groups)

@@ -1,0 +1,78 @@
+"""The knob λ and its complement, the gap 1 − λ, as one validated number.
+
+The best λ is often 1 − 10⁻³ … 1 − 10⁻¹² (Figure 3 of the paper), and 1 − 10⁻²⁰ must
+differ from 1. Every formula of the package is therefore written in the gap alone, and
+these helpers are the one place where a user's ``lam=`` or ``gap=`` becomes a gap.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from negcorr._typing import FloatArray
+
+#: Points per decade of the lattice on which λ is chosen.
+LATTICE_PER_DECADE = 50
+
+_WHY_NOT_ABOVE_ONE = (
+    "for lam > 1 the NCL loss is unbounded below: minimising it makes the member weights diverge"
+)
+
+
+def resolve_gap(lam: npt.ArrayLike | None = None, gap: npt.ArrayLike | None = None) -> FloatArray:
+    """Turn exactly one of ``lam`` and ``gap`` into an array of gaps.
+
+    Parameters
+    ----------
+    lam : float or array-like, optional
+        The knob λ in [0, 1].
+    gap : float or array-like, optional
+        1 − λ in [0, 1], for values of λ that a float cannot tell from 1.
+
+    Returns
+    -------
+    ndarray
+        The gaps, with the shape of the input.
+
+    Examples
+    --------
+    >>> from negcorr.gaps import resolve_gap
+    >>> float(resolve_gap(lam=0.75))
+    0.25
+    >>> float(resolve_gap(gap=1e-20))
+    1e-20
+    """
+    if (lam is None) == (gap is None):
+        given = "neither" if lam is None else f"lam={lam!r} and gap={gap!r}"
+        raise ValueError(f"Give exactly one of lam and gap (gap = 1 - lam), got {given}.")
+    name = "lam" if gap is None else "gap"
+    value = lam if gap is None else gap
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name}={value!r} is not a number or an array of numbers in [0, 1]."
+        ) from error
+    outside = ~((array >= 0.0) & (array <= 1.0))
+    if outside.any():
+        first = float(np.atleast_1d(array)[np.atleast_1d(outside)][0])
+        reason = f" ({_WHY_NOT_ABOVE_ONE})" if name == "lam" and first > 1 else ""
+        raise ValueError(f"{name}={first!r} is outside [0, 1]{reason}.")
+    return 1.0 - array if gap is None else array
+
+
+def lattice(smallest: float) -> FloatArray:
+    """Gaps 10^(−i/50), i = 0, 1, …, from 1 (λ = 0) down to about ``smallest``.
+
+    A fixed lattice gives the same choice whatever the order of the rows, where a
+    continuous minimiser would move by rounding.
+
+    Examples
+    --------
+    >>> from negcorr.gaps import lattice
+    >>> lattice(0.9)
+    array([1.        , 0.95499259, 0.91201084, 0.87096359])
+    """
+    steps = int(np.ceil(-LATTICE_PER_DECADE * np.log10(smallest)))
+    return np.power(10.0, -np.arange(steps + 1) / LATTICE_PER_DECADE)

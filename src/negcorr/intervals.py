@@ -1,0 +1,128 @@
+"""Prediction intervals from out-of-fold residuals of a sample of the training rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from negcorr._typing import FloatArray, IntArray
+from negcorr.bases import Basis
+from negcorr.exceptions import CalibrationWarning
+from negcorr.folds import Folds
+from negcorr.path import NCLPath
+from negcorr.scan import Rows
+
+__all__ = ["CalibrationRows", "Residuals", "calibration_rows", "out_of_fold_residuals"]
+
+#: Rows kept for calibration: enough for a coverage that is right to a third of a percent.
+MAX_CALIBRATION_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class CalibrationRows:
+    """Training rows kept so that intervals can follow λ without a refit.
+
+    Attributes
+    ----------
+    rows : Rows
+        At most 4096 rows, chosen by content.
+    split : ndarray of shape (k,)
+        The split in which each row is held out.
+    """
+
+    rows: Rows
+    split: IntArray
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Out-of-fold residuals at one λ.
+
+    Attributes
+    ----------
+    values : ndarray of shape (k, outputs)
+        y − F(x) with F fitted without the row's fold.
+    weight : ndarray of shape (k,)
+        Frequencies.
+    """
+
+    values: FloatArray
+    weight: FloatArray
+
+    def quantiles(self, coverage: float) -> FloatArray:
+        """Residuals between which a new one falls with the given probability.
+
+        Parameters
+        ----------
+        coverage : float
+            In (0, 1).
+
+        Returns
+        -------
+        ndarray of shape (2, outputs)
+            Lower and upper. Both ranks count the new observation as one of n + 1, as in
+            conformal prediction, so few residuals give wider intervals.
+        """
+        mass = float(self.weight.sum())
+        tail = (1.0 - coverage) / 2.0 * (mass + 1.0) / mass
+        if tail * mass < 1.0:
+            warnings.warn(
+                f"coverage={coverage!r} needs more than the {mass:.4g} out-of-fold residuals there "
+                f"are; the interval spans all of them, which covers about "
+                f"{max(0.0, (mass - 1) / (mass + 1)):.1%}.",
+                CalibrationWarning,
+                stacklevel=3,
+            )
+        return np.stack(
+            [
+                np.array([_weighted_rank(v, self.weight, tail) for v in self.values.T]),
+                -np.array([_weighted_rank(-v, self.weight, tail) for v in self.values.T]),
+            ]
+        )
+
+
+def calibration_rows(rows: Rows, folds: Folds) -> CalibrationRows | None:
+    """Choose the rows to keep; None where there are no folds.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows in their canonical order, which is random as far as the data go.
+    folds : Folds
+        Splits over the same rows.
+    """
+    if not folds.splits:
+        return None
+    split = np.full(len(rows.y), -1, dtype=np.intp)
+    for number, (_, test) in reversed(list(enumerate(folds.splits))):
+        for cell in test:
+            split[folds.cells[cell]] = number
+    chosen = np.flatnonzero(split >= 0)[:MAX_CALIBRATION_ROWS]
+    return CalibrationRows(rows.take(chosen), split[chosen])
+
+
+def out_of_fold_residuals(calibration: CalibrationRows, path: NCLPath, basis: Basis) -> Residuals:
+    """Residuals of the calibration rows at the path's chosen λ, each by its fold's fit."""
+    cross_validation = path.cross_validation
+    rows = calibration.rows
+    values = np.full(rows.y.shape, np.nan)
+    for number, spectrum in zip(cross_validation.numbers, cross_validation.spectra, strict=True):
+        held_out = np.flatnonzero(calibration.split == number)
+        if len(held_out) == 0:
+            continue
+        part = rows.take(held_out)
+        coef = spectrum.coef(gap=path.chosen_gap)
+        values[held_out] = part.y - part.features(basis) @ coef.T - spectrum.intercept(coef)
+    weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
+    used = np.isfinite(values).all(axis=1) & (weight > 0)
+    return Residuals(values[used], weight[used])
+
+
+def _weighted_rank(values: FloatArray, weight: FloatArray, fraction: float) -> float:
+    """The k-th smallest value, k the whole part of ``fraction`` of the weight (at least 1)."""
+    order = np.argsort(values, kind="stable")
+    up_to = np.cumsum(weight[order])
+    rank = np.floor(fraction * up_to[-1] * (1.0 + 1e-12))
+    return float(values[order[np.searchsorted(up_to, rank * (1.0 - 1e-12), side="left")]])

@@ -1,0 +1,86 @@
+"""The ``basis`` parameter of an estimator, turned into an unfitted basis object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from negcorr.bases import (
+    Basis,
+    BlockFeatures,
+    ClonedFeatures,
+    FourierFeatures,
+    NystroemFeatures,
+    OrthogonalFourierFeatures,
+    TreeFeatures,
+)
+
+__all__ = ["BASES", "make_basis"]
+
+#: Bases that can be named by a string.
+BASES: dict[str, type[Basis]] = {
+    "fourier": FourierFeatures,
+    "orthogonal": OrthogonalFourierFeatures,
+    "nystroem": NystroemFeatures,
+    "trees": TreeFeatures,
+}
+
+
+def make_basis(estimator: Any) -> Basis:
+    """A new basis from an estimator's ``basis`` and the parameters that concern it.
+
+    Strings make one of :data:`BASES`; our own bases are cloned; a list becomes
+    :class:`~negcorr.bases.BlockFeatures`, any other transformer
+    :class:`~negcorr.bases.ClonedFeatures`. Seeds that the user left open are drawn from the
+    estimator's ``random_state``.
+    """
+    basis = estimator.basis
+    if isinstance(basis, str):
+        return _named(estimator, basis)
+    if isinstance(basis, Basis):
+        seeded: Basis = _seeded(clone(basis), estimator.random_state)
+        return seeded
+    if isinstance(basis, (list, tuple)):
+        rng = check_random_state(estimator.random_state)
+        return BlockFeatures([_seeded_member(member, rng) for member in basis])
+    if isinstance(basis, type) or not (hasattr(basis, "fit") and hasattr(basis, "transform")):
+        raise TypeError(
+            f"basis={basis!r} must be one of {sorted(BASES)}, a transformer, a Basis, or a list of "
+            "transformers."
+        )
+    return ClonedFeatures(
+        basis, n_estimators=estimator.n_estimators, random_state=estimator.random_state
+    )
+
+
+def _named(estimator: Any, name: str) -> Basis:
+    if name not in BASES:
+        raise ValueError(
+            f"basis={name!r} is unknown; allowed are {sorted(BASES)}, a transformer, or a list of "
+            "transformers."
+        )
+    kind = BASES[name]
+    wanted = ("n_estimators", "n_components", "gamma", "standardize", "random_state")
+    known = kind._get_param_names()
+    return kind(**{key: getattr(estimator, key) for key in wanted if key in known})
+
+
+def _seeded_member(member: Any, rng: np.random.RandomState) -> Any:
+    if isinstance(member, tuple) and len(member) == 2 and hasattr(member[1], "get_params"):
+        return (member[0], _seeded(clone(member[1]), rng))
+    return _seeded(clone(member), rng) if hasattr(member, "get_params") else member
+
+
+def _seeded(transformer: Any, random_state: Any) -> Any:
+    """Give every ``random_state`` inside that is None a seed of its own."""
+    rng = check_random_state(random_state)
+    parameters = transformer.get_params(deep=True)
+    seeds = {
+        key: rng.randint(np.iinfo(np.int32).max)
+        for key in sorted(parameters)
+        if (key == "random_state" or key.endswith("__random_state")) and parameters[key] is None
+    }
+    return transformer.set_params(**seeds) if seeds else transformer

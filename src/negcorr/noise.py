@@ -1,0 +1,109 @@
+"""Estimators of the noise variance σ²."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_array, check_consistent_length
+
+from negcorr._typing import FloatArray, Table
+from negcorr.bases._base import standardizer
+from negcorr.exceptions import NoiseVarianceWarning
+from negcorr.gaps import resolve_gap
+from negcorr.spectrum import Spectrum
+
+__all__ = ["difference_noise_variance", "paper_noise_variance", "residual_noise_variance"]
+
+
+def paper_noise_variance(spectrum: Spectrum) -> FloatArray:
+    r"""The paper's estimate, from the ensemble of independently trained members.
+
+    Returns
+    -------
+    ndarray of shape (outputs,)
+        :math:`\sum_n (F_0(x_n) - y_n)^2 / (n - \mathrm{df}(F_0))`. NaN with a
+        :class:`~negcorr.exceptions.NoiseVarianceWarning` where the denominator is not positive.
+
+    Notes
+    -----
+    Section 7 prints the formula without the square. At λ = 0 the ensemble underfits, so this
+    errs on the large side, which makes SURE careful.
+    """
+    denominator = spectrum.weight - float(spectrum.dof(gap=1.0))
+    return _ratio(spectrum.weight * spectrum.train_error(gap=1.0), denominator, "lam=0")
+
+
+def residual_noise_variance(spectrum: Spectrum, gap: npt.ArrayLike) -> FloatArray:
+    """Residual sum of squares over n − 2 tr S + tr S² at one gap, or one per output.
+
+    Unbiased where the ensemble has no bias; the estimate that is reported to people.
+
+    Returns
+    -------
+    ndarray of shape (outputs,)
+        NaN with a :class:`~negcorr.exceptions.NoiseVarianceWarning` where the denominator is
+        not positive.
+    """
+    gaps = np.broadcast_to(resolve_gap(gap=gap), (spectrum.n_outputs,))
+    error = np.diagonal(spectrum.train_error(gap=gaps))
+    return _ratio(spectrum.weight * error, spectrum.residual_dof(gap=gaps), "this lam")
+
+
+def difference_noise_variance(
+    X: Table, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+) -> float | FloatArray:
+    """Noise variance from differences between nearest neighbours, without any model.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Inputs; columns are standardised first.
+    y : array-like of shape (n,) or (n, outputs)
+        Targets.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the differences.
+
+    Returns
+    -------
+    float or ndarray of shape (outputs,)
+        Half the mean squared difference between each target and that of the nearest other
+        row. What the true function changes over that distance is counted as noise, so it
+        errs on the large side, the more so in many dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr import difference_noise_variance
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(size=(4000, 1))
+    >>> round(difference_noise_variance(x, np.sin(6 * x[:, 0]) + 0.5 * rng.normal(size=4000)), 2)
+    0.25
+    """
+    rows = check_array(X, dtype=np.float64, ensure_min_samples=2)
+    target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+    check_consistent_length(rows, target)
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    centre, scale = standardizer(rows, weight, True)
+    scaled = (rows - centre) / scale
+    neighbours = NearestNeighbors(n_neighbors=1).fit(scaled).kneighbors(return_distance=False)
+    halves = 0.5 * (target - target[neighbours[:, 0]]) ** 2
+    variance = np.average(halves, axis=0, weights=weight)
+    return float(variance) if target.ndim == 1 else np.asarray(variance)
+
+
+def _ratio(total: FloatArray, denominator: float | FloatArray, where: str) -> FloatArray:
+    positive = np.broadcast_to(np.asarray(denominator) > 0, total.shape)
+    if not positive.all():
+        warnings.warn(
+            f"no residual degrees of freedom at {where} (denominator "
+            f"{float(np.min(denominator)):.3g}): the noise variance is NaN. The ensemble is as "
+            "flexible as the data are many, or sample_weight adds up to too little.",
+            NoiseVarianceWarning,
+            stacklevel=3,
+        )
+    estimate = np.full(total.shape, np.nan)
+    np.divide(total, denominator, out=estimate, where=positive)
+    return estimate

@@ -1,0 +1,349 @@
+"""The whole λ path of one fit: every curve at every λ, and the λ that was chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from negcorr import criteria
+from negcorr._typing import AnyArray, BoolArray, FloatArray, IntArray
+from negcorr.folds import Folds
+from negcorr.gaps import resolve_gap
+from negcorr.kfold import KFold
+from negcorr.loo import LeaveOneOut
+from negcorr.moments import Moments
+from negcorr.noise import residual_noise_variance
+from negcorr.spectrum import Spectrum
+from negcorr.whitening import EPS
+
+__all__ = ["CRITERIA", "NCLPath", "TikhonovEquivalent"]
+
+#: Names of the criteria that can choose λ.
+CRITERIA = ("kfold", "sure", "gcv", "loo", "aic", "aicc", "bic", "cp")
+
+#: Relative error that the fast route may have in the modes that the gap moves.
+TRUSTED_ERROR = 1e-6
+
+
+@dataclass(frozen=True)
+class TikhonovEquivalent:
+    """The ridge regression that an NCL ensemble is (Theorem 7, with γ corrected).
+
+    Attributes
+    ----------
+    gamma : float
+        (1 − λ)/(Mλ), the penalty of the paper's Tikhonov loss; infinite at λ = 0.
+    scale : float
+        λ: the ridge fit G is λ times the ensemble F_λ.
+    ridge_alpha : float
+        The same penalty for scikit-learn's ``Ridge`` on the whitened features: n·M(1 − λ)/λ.
+    """
+
+    gamma: float
+    scale: float
+    ridge_alpha: float
+
+
+@dataclass(frozen=True)
+class NCLPath:
+    """Curves over λ from one factorisation.
+
+    Methods take ``lam`` or ``gap``, a scalar or an array of any shape. For a 1-D target they
+    return that shape; for several outputs an axis of outputs follows, dof excepted, which all
+    outputs share. With no argument they speak of the chosen λ.
+
+    Attributes
+    ----------
+    spectrum : Spectrum
+        The factorisation.
+    gap, lam : float or ndarray of shape (outputs,)
+        The choice.
+    criterion : str or None
+        What chose it; None for a λ that was given.
+    gaps : ndarray of shape (k,)
+        Lattice points at which the criterion was evaluated (empty for a given λ).
+    values : ndarray of shape (k,) or (k, outputs)
+        The criterion there.
+    noise_variance : ndarray of shape (outputs,)
+        σ² that SURE and C_p use.
+    solver : {"gram", "qr"}
+        The route taken.
+    """
+
+    spectrum: Spectrum
+    chosen_gap: FloatArray
+    criterion: str | None
+    gaps: FloatArray
+    all_values: FloatArray
+    at_small_end: BoolArray
+    noise_variance: FloatArray
+    solver: Literal["gram", "qr"]
+    single_output: bool
+    starts: IntArray
+    folds: Folds
+    cells: tuple[Moments, ...]
+    leave_one_out: LeaveOneOut | None = None
+
+    @property
+    def gap(self) -> float | FloatArray:
+        """The chosen gap 1 − λ."""
+        return self._squeeze(self.chosen_gap)
+
+    @property
+    def lam(self) -> float | FloatArray:
+        """The chosen λ (1.0 where the gap is below the resolution of a float)."""
+        return self._squeeze(1.0 - self.chosen_gap)
+
+    @property
+    def values(self) -> FloatArray:
+        """The criterion at ``gaps``."""
+        return self.all_values[:, 0] if self.single_output else self.all_values
+
+    @property
+    def smallest_trusted_gap(self) -> float:
+        """Gap down to which this factorisation resolves the modes to about 1e-6."""
+        if self.solver == "qr":
+            return 0.0
+        return EPS * self.spectrum.whitening.condition**2 / TRUSTED_ERROR
+
+    @property
+    def resolves_choice(self) -> bool:
+        """Whether the route taken is accurate enough for the chosen λ."""
+        if self.solver == "qr":
+            return True
+        # A residual that is rounding of y'y needs the route that never subtracts.
+        left = self.spectrum.train_error(gap=self.chosen_gap).diagonal()
+        vanishing = left < EPS * self.spectrum.whitening.condition**2 * self.spectrum.total * 1e3
+        fine = self.chosen_gap >= self.smallest_trusted_gap
+        return bool(fine.all() and not (vanishing & (self.spectrum.total > 0)).any())
+
+    @cached_property
+    def cross_validation(self) -> KFold:
+        """Spectra of the folds; made at first use."""
+        if not self.folds.splits:
+            raise ValueError(
+                "this path has no folds: the rows could not be split. Bring more distinct rows, "
+                "or give cv a splitter."
+            )
+        spectrum = self.spectrum
+        return KFold.from_cells(
+            self.cells,
+            self.folds,
+            self.starts,
+            alpha=spectrum.alpha,
+            fit_intercept=spectrum.fit_intercept,
+            route=self.solver,
+        )
+
+    def at(self, gap: npt.ArrayLike) -> NCLPath:
+        """The same path with another choice of gap, one or one per output."""
+        chosen = np.broadcast_to(resolve_gap(gap=gap), self.chosen_gap.shape).copy()
+        return self.changed(
+            chosen_gap=chosen, criterion=None, at_small_end=np.zeros(len(chosen), dtype=bool)
+        )
+
+    def changed(self, **fields: Any) -> NCLPath:
+        """A copy with some fields changed that shares the folds' spectra, if made already."""
+        copy = replace(self, **fields)
+        if "cross_validation" in self.__dict__:
+            copy.__dict__["cross_validation"] = self.__dict__["cross_validation"]
+        return copy
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the folds' spectra, which can be made again."""
+        return {k: v for k, v in self.__dict__.items() if k != "cross_validation"}
+
+    def dof(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Degrees of freedom (Theorem 5)."""
+        if lam is None and gap is None:
+            return self._squeeze(self.spectrum.dof(gap=self.chosen_gap))
+        return _scalar(self.spectrum.dof(lam, gap=gap))
+
+    def train_error(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Mean squared training error of the ensemble."""
+        return self._answer(self.spectrum.train_error(gap=self._gap(lam, gap)), lam, gap)
+
+    def member_error(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Average mean squared training error of the members."""
+        return self._answer(self.spectrum.member_error(gap=self._gap(lam, gap)), lam, gap)
+
+    def diversity(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Mean variance of the members' predictions on the training rows."""
+        return self._answer(self.spectrum.diversity(gap=self._gap(lam, gap)), lam, gap)
+
+    def sure(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Stein's unbiased risk estimate: error against the noise-free μ at the training rows."""
+        return self._by_name("sure", lam, gap)
+
+    def gcv(
+        self,
+        lam: npt.ArrayLike | None = None,
+        *,
+        gap: npt.ArrayLike | None = None,
+        inflation: float = 1.0,
+    ) -> float | FloatArray:
+        """Generalised cross-validation, with dof inflated by a factor."""
+        g = self._gap(lam, gap)
+        error, dof = self.spectrum.train_error(gap=g), self.spectrum.dof(gap=g)[..., np.newaxis]
+        value = criteria.gcv(error, dof, self.spectrum.weight, inflation)
+        return self._answer(value, lam, gap)
+
+    def aic(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Akaike's criterion."""
+        return self._by_name("aic", lam, gap)
+
+    def aicc(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Akaike's criterion corrected for small samples."""
+        return self._by_name("aicc", lam, gap)
+
+    def bic(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Schwarz's criterion."""
+        return self._by_name("bic", lam, gap)
+
+    def cp(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Mallows' C_p."""
+        return self._by_name("cp", lam, gap)
+
+    def kfold(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Exact K-fold error on held-out rows, O(Q²) for each λ."""
+        return self._by_name("kfold", lam, gap)
+
+    def loo(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Exact leave-one-out error; needs a path that was made with criterion="loo"."""
+        return self._by_name("loo", lam, gap)
+
+    def coef(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """Ensemble coefficients β, (Q,) or (outputs, Q), at one λ or one per output."""
+        chosen = self.chosen_gap if lam is None and gap is None else resolve_gap(lam, gap)
+        coef = self.spectrum.coef(gap=chosen)
+        return coef[0] if self.single_output else coef
+
+    def residual_noise_variance(self) -> float | FloatArray:
+        """σ² from the residuals at the chosen λ."""
+        return self._squeeze(residual_noise_variance(self.spectrum, self.chosen_gap))
+
+    def tikhonov_equivalent(
+        self, lam: float | None = None, *, gap: float | None = None
+    ) -> TikhonovEquivalent:
+        """The ridge regression on whitened features that equals λF_λ (Theorem 7).
+
+        The paper prints γ = (1 − λ)/(M²λ); its own Appendix D needs (1 − λ)/(Mλ).
+        """
+        g = float(self.chosen_gap[0] if lam is None and gap is None else resolve_gap(lam, gap))
+        if self.spectrum.alpha > 0:
+            raise ValueError(
+                f"Theorem 7 is about ensembles without a ridge; alpha={self.spectrum.alpha!r}."
+            )
+        scale, m = 1.0 - g, self.spectrum.n_members
+        gamma = g / (m * scale) if scale > 0 else np.inf
+        return TikhonovEquivalent(gamma, scale, self.spectrum.weight * m**2 * gamma)
+
+    def criterion_curve(self, name: str, gaps: FloatArray) -> FloatArray:
+        """A criterion by name at an array of gaps, shape (gaps..., outputs)."""
+        if name not in CRITERIA:
+            raise ValueError(f"criterion={name!r} is unknown; allowed are {list(CRITERIA)}.")
+        flat = gaps.ravel()
+        if name == "kfold":
+            value = self.cross_validation.error(flat)
+        elif name == "loo":
+            if self.leave_one_out is None:
+                raise ValueError("loo needs the rows: fit with criterion='loo'.")
+            value = self.leave_one_out.error(flat)
+        else:
+            value = self._closed_form(name, flat)
+        return value.reshape(*gaps.shape, self.spectrum.n_outputs)
+
+    def curves(self, gaps: npt.ArrayLike | None = None) -> dict[str, AnyArray]:
+        """A table of curves: column name to values, ready for a data frame or a CSV.
+
+        Parameters
+        ----------
+        gaps : array-like, optional
+            Where; by default the points at which the criterion was evaluated, or for a given
+            λ five a decade.
+
+        Returns
+        -------
+        dict
+            ``gap``, ``lam``, ``dof``, ``train_error``, ``member_error``, ``diversity``,
+            ``sure``, ``gcv``, and ``kfold`` where there are folds.
+        """
+        if gaps is None:
+            g = self.gaps
+            if len(g) == 0:
+                decades = -np.log10(self.spectrum.smallest_useful_gap)
+                g = np.power(10.0, -np.arange(0.0, decades + 0.2, 0.2))
+        else:
+            g = np.atleast_1d(resolve_gap(gap=gaps))
+        names = ["dof", "train_error", "member_error", "diversity", "sure", "gcv"]
+        if self.folds.splits:
+            names.append("kfold")
+        table = {"gap": g, "lam": 1.0 - g}
+        table.update({name: getattr(self, name)(gap=g) for name in names})
+        return table
+
+    def _closed_form(self, name: str, gaps: FloatArray) -> FloatArray:
+        error = self.spectrum.train_error(gap=gaps)
+        dof = self.spectrum.dof(gap=gaps)[..., np.newaxis]
+        n = self.spectrum.weight
+        if name == "sure":
+            return criteria.sure(error, dof, n, self.noise_variance)
+        if name == "cp":
+            return criteria.mallows_cp(error, dof, n, self.noise_variance)
+        by_name = {
+            "gcv": criteria.gcv,
+            "aic": criteria.aic,
+            "aicc": criteria.aicc,
+            "bic": criteria.bic,
+        }
+        return by_name[name](error, dof, n)
+
+    def _by_name(
+        self, name: str, lam: npt.ArrayLike | None, gap: npt.ArrayLike | None
+    ) -> float | FloatArray:
+        return self._answer(self.criterion_curve(name, self._gap(lam, gap)), lam, gap)
+
+    def _gap(self, lam: npt.ArrayLike | None, gap: npt.ArrayLike | None) -> FloatArray:
+        return self.chosen_gap if lam is None and gap is None else resolve_gap(lam, gap)
+
+    def _answer(
+        self, value: FloatArray, lam: npt.ArrayLike | None, gap: npt.ArrayLike | None
+    ) -> float | FloatArray:
+        if lam is None and gap is None:
+            return self._squeeze(np.diagonal(value).copy())
+        return _scalar(value[..., 0] if self.single_output else value)
+
+    def _squeeze(self, per_output: FloatArray) -> float | FloatArray:
+        return float(per_output[0]) if self.single_output else per_output
+
+
+def _scalar(value: FloatArray) -> float | FloatArray:
+    return float(value) if np.ndim(value) == 0 else np.asarray(value)

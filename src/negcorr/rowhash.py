@@ -1,0 +1,95 @@
+"""A 64-bit hash of each row's values: what decides folds, order and landmarks.
+
+It depends on nothing but the numbers, so the same row hashes alike in any order, chunk,
+machine, sparse or dense, single or double precision.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from negcorr._typing import AnyArray, Table
+
+__all__ = ["HashArray", "content_hash"]
+
+HashArray = npt.NDArray[np.uint64]
+
+
+def content_hash(X: Table, y: AnyArray | None = None, seed: int = 0) -> HashArray:
+    """64-bit hash of every row's values.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, data frame} of shape (n, d)
+        Rows. Sparse and dense input, float32 and float64 of equal values, hash alike.
+    y : array-like of shape (n,) or (n, outputs), optional
+        Targets, hashed as further columns.
+    seed : int, default=0
+        Another seed gives another, unrelated hash.
+
+    Returns
+    -------
+    ndarray of uint64 of shape (n,)
+
+    Examples
+    --------
+    >>> from negcorr.rowhash import content_hash
+    >>> h = content_hash([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]])
+    >>> bool(h[0] == h[2]), bool(h[0] == h[1])
+    (True, False)
+    """
+    total = _hash_sparse(X, seed) if sp.issparse(X) else _hash_columns(_columns(X), seed, 0)
+    if y is not None:
+        targets = np.asarray(y)
+        columns = targets.reshape(len(targets), -1).T
+        total = total + _hash_columns(list(columns), seed, X.shape[1])
+    return _mix(total)
+
+
+def _columns(X: Table) -> list[AnyArray]:
+    if hasattr(X, "columns") and hasattr(X, "__getitem__"):
+        return [np.asarray(X[name]) for name in X.columns]
+    return list(np.asarray(X).T)
+
+
+def _hash_columns(columns: list[AnyArray], seed: int, first: int) -> HashArray:
+    total = np.zeros(len(columns[0]) if columns else 0, dtype=np.uint64)
+    for j, column in enumerate(columns):
+        total += _hash_values(_bits(column), np.uint64(first + j), seed)
+    return total
+
+
+def _hash_sparse(X: Table, seed: int) -> HashArray:
+    rows = sp.csr_array(X)
+    values = _hash_values(_bits(rows.data), rows.indices.astype(np.uint64), seed)
+    running = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(values, dtype=np.uint64)])
+    return np.asarray(running[rows.indptr[1:]] - running[rows.indptr[:-1]])
+
+
+def _hash_values(bits: HashArray, column: Any, seed: int) -> HashArray:
+    """Mixed with the column's number; zeros count for nothing, so sparsity does not show."""
+    salt = _mix(np.asarray(column, dtype=np.uint64) + _mix(np.asarray([seed], dtype=np.uint64)))
+    return np.where(bits == 0, np.uint64(0), _mix(bits ^ salt))
+
+
+def _bits(values: AnyArray) -> HashArray:
+    if values.dtype.kind in "fiub":
+        numbers = values.astype(np.float64) + 0.0
+        numbers[np.isnan(numbers)] = np.nan
+        return numbers.view(np.uint64)
+    names, inverse = np.unique(values.astype(str), return_inverse=True)
+    digests = [hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names]
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)[inverse]
+
+
+def _mix(x: HashArray) -> HashArray:
+    """The finaliser of the splitmix64 generator: a bijection that scrambles every bit."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)))

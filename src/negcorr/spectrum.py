@@ -1,0 +1,254 @@
+r"""One factorisation that answers every question at every λ (Theorems 4, 5, Proposition 15).
+
+Whiten each block of features, :math:`W_m^\top D_m W_m = I`, and diagonalise
+:math:`P = W^\top G W = U\,\mathrm{diag}(\rho)\,U^\top` with :math:`0 \le \rho \le M`. Then the
+smoothing matrix has the same eigenvectors v_q for all λ, and in the gap g = 1 − λ each mode
+shrinks by
+
+.. math:: s_q = \frac{\rho_q}{M(1-\lambda) + \lambda\rho_q} = \frac{1}{1 + g\,a_q},
+          \qquad a_q = \frac{M - \rho_q}{\rho_q}.
+
+With κ_q the component of y/√n along v_q, degrees of freedom are Σ s, the training error is
+the part of y outside all modes plus Σ κ²(1 − s)², and the diversity is Σ κ² s² a: O(Q) for
+each λ. 1 − s is computed as ga/(1 + ga), never as a difference, so a gap of 10⁻²⁰ is not 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from negcorr._typing import FloatArray, IntArray
+from negcorr.gaps import resolve_gap
+from negcorr.modes import Modes
+from negcorr.whitening import Whitening
+
+__all__ = ["Spectrum"]
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """The data in the coordinates in which NCL is diagonal.
+
+    Made by :func:`negcorr.factorise.factorise`. All methods take ``lam`` or ``gap``, scalar
+    or array; results have that shape, followed by an axis of outputs where there is one.
+
+    Attributes
+    ----------
+    rho : ndarray of shape (r,)
+        Positive eigenvalues of P, ascending.
+    kappa : ndarray of shape (r, outputs)
+        Components of y/√n along the modes.
+    outside : ndarray of shape (outputs,)
+        Mean square of y outside all modes: the training error at λ = 1.
+    total : ndarray of shape (outputs,)
+        Mean square of y (about its mean, with an intercept).
+    weight : float
+        Σw, the number of samples.
+    n_members : int
+        M.
+    fit_intercept : bool
+        Whether features and target were centred; adds 1 to the degrees of freedom.
+    centre : ndarray of shape (Q + outputs,)
+        Means that were removed (zeros without an intercept).
+    alpha : float
+        Ridge inside the blocks.
+    whitening : Whitening
+        W.
+    modes : Modes
+        U, one column for each of ``rho``.
+    """
+
+    rho: FloatArray
+    kappa: FloatArray
+    outside: FloatArray
+    total: FloatArray
+    weight: float
+    n_members: int
+    fit_intercept: bool
+    centre: FloatArray
+    alpha: float
+    whitening: Whitening
+    modes: Modes
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of targets."""
+        return int(self.kappa.shape[1])
+
+    @property
+    def n_features(self) -> int:
+        """Q, the number of features of all members."""
+        return len(self.centre) - self.n_outputs
+
+    @property
+    def block_ranks(self) -> IntArray:
+        """Numerical rank of every member's features."""
+        return self.whitening.ranks
+
+    @property
+    def smallest_useful_gap(self) -> float:
+        """Gap below which no mode moves any more: 10⁻³ of the smallest ρ/M."""
+        if len(self.rho) == 0:
+            return 1.0
+        return min(1.0, 1e-3 * float(self.rho[0]) / self.n_members)
+
+    def _stiffness(self) -> FloatArray:
+        """A = (M − ρ)/ρ ≥ 0, how much a mode shrinks per unit of gap."""
+        return np.maximum(self.n_members - self.rho, 0.0) / self.rho
+
+    def shrinkage(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """Eigenvalues s of the smoothing matrix, shape (..., r) (Proposition 15)."""
+        g = resolve_gap(lam, gap)[..., np.newaxis]
+        return np.asarray(1.0 / (1.0 + g * self._stiffness()))
+
+    def dof(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """Degrees of freedom, trace of the smoothing matrix (Theorem 5)."""
+        return np.asarray(self.shrinkage(lam, gap=gap).sum(axis=-1) + self.fit_intercept)
+
+    def dof_derivative(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """First derivative of dof by λ, Σ a s²."""
+        return np.asarray((self._stiffness() * self.shrinkage(lam, gap=gap) ** 2).sum(axis=-1))
+
+    def dof_second_derivative(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """Second derivative of dof by λ, 2 Σ a² s³ (the paper's lacks the 2)."""
+        s = self.shrinkage(lam, gap=gap)
+        return np.asarray(2.0 * ((self._stiffness() * s) ** 2 * s).sum(axis=-1))
+
+    def residual_dof(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """N − 2 tr S + tr S², what the residual sum of squares is divided by."""
+        s = self.shrinkage(lam, gap=gap)
+        return np.asarray(self.weight - self.fit_intercept - (2.0 * s - s**2).sum(axis=-1))
+
+    def train_error(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """Mean squared training error of the ensemble, shape (..., outputs)."""
+        ga = resolve_gap(lam, gap)[..., np.newaxis] * self._stiffness()
+        return np.asarray(self.outside + (ga / (1.0 + ga)) ** 2 @ self.kappa**2)
+
+    def diversity(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """Mean variance of member predictions on the training rows, Σ κ² s² a."""
+        g = resolve_gap(lam, gap)
+        s = self.shrinkage(gap=g)
+        diversity = (s**2 * self._stiffness()) @ self.kappa**2
+        if self.alpha > 0:
+            # Whitened lengths include α‖β‖², which is no variance of predictions.
+            flat = self.coef_path(g.ravel())
+            penalty = self.n_members * self.alpha * (flat**2).sum(axis=1).T
+            diversity = diversity - penalty.reshape(diversity.shape)
+        return np.asarray(np.maximum(diversity, 0.0))
+
+    def member_error(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """Average mean squared training error of the members (equation 1)."""
+        g = resolve_gap(lam, gap)
+        return self.train_error(gap=g) + self.diversity(gap=g)
+
+    def coef(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """Ensemble coefficients β of shape (outputs, Q) at one λ, or one per output.
+
+        Theorem 4; where rank(G) < Q the value at λ = 1 is the limit λ → 1, which keeps the
+        path continuous (the pseudo-inverse gives the same fit but other predictions).
+        """
+        g = np.broadcast_to(resolve_gap(lam, gap), (self.n_outputs,))
+        s = self.shrinkage(gap=g).T
+        x = self.modes.times(self.kappa * s / np.sqrt(self.rho)[:, np.newaxis])
+        return np.ascontiguousarray(self.whitening.times(x).T)
+
+    def coef_path(self, gaps: FloatArray) -> FloatArray:
+        """β for every gap of a grid and every output, shape (outputs, Q, gaps)."""
+        scaled = self.shrinkage(gap=gaps).T / np.sqrt(self.rho)[:, np.newaxis]
+        n_gaps = len(gaps)
+        x = (self.kappa[:, :, np.newaxis] * scaled[:, np.newaxis, :]).reshape(len(self.rho), -1)
+        beta = self.whitening.times(self.modes.times(x))
+        return np.ascontiguousarray(
+            beta.reshape(self.n_features, self.n_outputs, n_gaps).transpose(1, 0, 2)
+        )
+
+    def intercept(self, coef: FloatArray) -> FloatArray:
+        """Ensemble intercept of shape (outputs,) that goes with ``coef``."""
+        q = self.n_features
+        return np.asarray(self.centre[q:] - coef @ self.centre[:q])
+
+    def project(self, features: FloatArray) -> FloatArray:
+        """Rows of features in mode coordinates, (n, Q) to (n, r)."""
+        centred = features - self.centre[: self.n_features]
+        return self.modes.transposed_times(self.whitening.rows(centred).T).T
+
+    def variance_factor(self, features: FloatArray, gap: npt.ArrayLike) -> FloatArray:
+        """Variance of F(x) over σ², shape (n, outputs), for one gap or one per output."""
+        g = np.broadcast_to(resolve_gap(gap=gap), (self.n_outputs,))
+        scaled = self.shrinkage(gap=g) ** 2 / self.rho
+        return np.asarray(
+            (self.project(features) ** 2 @ scaled.T + self.fit_intercept) / self.weight
+        )
+
+    def leverage(
+        self,
+        features: FloatArray,
+        lam: float | None = None,
+        *,
+        gap: float | None = None,
+        sample_weight: FloatArray | None = None,
+    ) -> FloatArray:
+        """∂F(x_i)/∂y_i for the training rows, shape (n,); they add up to dof."""
+        weight = np.ones(len(features)) if sample_weight is None else sample_weight
+        scaled = self.shrinkage(lam, gap=gap) / self.rho
+        diagonal = self.project(features) ** 2 @ scaled + self.fit_intercept
+        return np.asarray(weight * diagonal / self.weight)
+
+    def smoothing_matrix(
+        self,
+        features: FloatArray,
+        lam: float | None = None,
+        *,
+        gap: float | None = None,
+        sample_weight: FloatArray | None = None,
+    ) -> FloatArray:
+        """S with F(X) = S y, shape (n, n) (Corollary 11); for the training rows."""
+        weight = np.ones(len(features)) if sample_weight is None else sample_weight
+        coordinates = self.project(features)
+        scaled = self.shrinkage(lam, gap=gap) / self.rho
+        inner = (coordinates * scaled) @ coordinates.T + self.fit_intercept
+        return np.asarray(inner * weight / self.weight)
+
+    def gap_for_dof(self, dof: npt.ArrayLike) -> FloatArray:
+        """The gap at which the ensemble has the wanted degrees of freedom.
+
+        dof falls with the gap, so bisection on log₁₀(gap) finds it to rounding.
+        """
+        wanted = np.asarray(dof, dtype=np.float64)
+        lowest, highest = float(self.dof(gap=1.0)), float(self.dof(gap=0.0))
+        slack = 1e-9 * max(1.0, highest)
+        if not ((wanted >= lowest - slack) & (wanted <= highest + slack)).all():
+            raise ValueError(
+                f"dof={dof!r} cannot be reached: at lam=0 the ensemble has {lowest:.6g} degrees "
+                f"of freedom, at lam=1 it has {highest:.6g}."
+            )
+        low = np.full(wanted.shape, np.log10(self.smallest_useful_gap) - 6.0)
+        high = np.zeros(wanted.shape)
+        for _ in range(100):
+            middle = 0.5 * (low + high)
+            too_many = self.dof(gap=10.0**middle) > wanted
+            low, high = np.where(too_many, middle, low), np.where(too_many, high, middle)
+        found = 10.0**high
+        found = np.where(wanted <= lowest, 1.0, found)
+        return np.asarray(np.where(wanted >= highest, 0.0, found))

@@ -1,0 +1,146 @@
+"""A readable account of a fitted ensemble, as text and as HTML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from negcorr.path import NCLPath
+
+__all__ = ["Summary", "summarise"]
+
+#: Members whose average error exceeds the variance of y predict worse than a constant.
+USELESS_ALONE = 1.0
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Rows of a table with one column for each output.
+
+    Attributes
+    ----------
+    title : str
+    facts : tuple of (str, str)
+        What holds for the whole ensemble.
+    header : tuple of str
+        Names of the outputs, empty for one.
+    rows : tuple of (str, tuple of str)
+        A quantity and its value for each output.
+    notes : tuple of str
+        Warnings in plain words.
+    """
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        names = [name for name, _ in self.facts] + [name for name, _ in self.rows]
+        left = max(len(name) for name in names) + 2
+        cells = [len(v) for _, values in self.rows for v in values]
+        wide = max(cells + [len(h) for h in self.header]) + 2
+        body = [name.ljust(left) + value for name, value in self.facts]
+        line = "-" * max(left + wide * max(len(self.rows[0][1]), 1), *(len(b) for b in body))
+        table = [name.ljust(left) + "".join(v.rjust(wide) for v in vs) for name, vs in self.rows]
+        if self.header:
+            table.insert(0, " " * left + "".join(h.rjust(wide) for h in self.header))
+        return "\n".join([self.title, line, *body, line, *table, line, *self.notes])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        facts = "".join(
+            f"<tr><th style='text-align:left'>{escape(n)}</th><td>{escape(v)}</td></tr>"
+            for n, v in self.facts
+        )
+        head = "".join(f"<th>{escape(h)}</th>" for h in self.header)
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th>"
+            + "".join(f"<td style='text-align:right'>{escape(v)}</td>" for v in values)
+            + "</tr>"
+            for name, values in self.rows
+        )
+        header = f"<tr><th></th>{head}</tr>" if head else ""
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return (
+            f"<div><strong>{escape(self.title)}</strong><table>{facts}</table>"
+            f"<table>{header}{rows}</table>{notes}</div>"
+        )
+
+
+def summarise(path: NCLPath, basis_name: str) -> Summary:
+    """Describe the ensemble at the path's chosen λ.
+
+    Parameters
+    ----------
+    path : NCLPath
+        The fitted path.
+    basis_name : str
+        What the features are, for the first lines.
+
+    Returns
+    -------
+    Summary
+    """
+    spectrum = path.spectrum
+    n_outputs = spectrum.n_outputs
+    widths = np.unique(np.diff(path.starts))
+    width = str(widths[0]) if len(widths) == 1 else f"{widths[0]} to {widths[-1]}"
+    facts = (
+        ("Features", f"{basis_name}, M = {spectrum.n_members} members, H = {width} each"),
+        ("Samples (sum of weights)", f"{spectrum.weight:.6g}"),
+        ("Criterion", path.criterion or "none: lam was given"),
+        ("Solver", path.solver),
+    )
+    quantities: list[tuple[str, object]] = [
+        ("lam", path.lam),
+        ("gap = 1 - lam", path.gap),
+        ("degrees of freedom", path.dof()),
+        ("sigma (residual)", np.sqrt(path.residual_noise_variance())),
+    ]
+    if path.criterion is not None:
+        curve = path.criterion_curve(path.criterion, path.chosen_gap)
+        quantities.append((f"{path.criterion} at lam", np.diagonal(curve)))
+    quantities += [
+        ("training error", path.train_error()),
+        ("average member error", path.member_error()),
+        ("diversity", path.diversity()),
+        ("variance of y", spectrum.total),
+    ]
+    rows = tuple(
+        (name, tuple(_number(v) for v in np.atleast_1d(np.asarray(value))))
+        for name, value in quantities
+    )
+    header = () if path.single_output else tuple(f"output {j}" for j in range(n_outputs))
+    return Summary("Negative Correlation Learning ensemble", facts, header, rows, _notes(path))
+
+
+def _number(value: float) -> str:
+    if value != 0 and abs(value) < 1e-3:
+        return f"{value:.3e}"
+    return f"{value:.6g}"
+
+
+def _notes(path: NCLPath) -> tuple[str, ...]:
+    notes = []
+    ratio = np.atleast_1d(path.member_error()) / np.where(
+        path.spectrum.total > 0, path.spectrum.total, np.inf
+    )
+    if (ratio > USELESS_ALONE).any():
+        notes.append(
+            f"Members are useless alone: their average error is {ratio.max():.3g} times the "
+            "variance of y. Only the average predicts; the spread of members is no uncertainty."
+        )
+    if path.at_small_end.any():
+        notes.append("The best gap is the smallest of the search: the criterion asks for lam = 1.")
+    if path.criterion in ("sure", "cp"):
+        notes.append(
+            "SURE estimates the error against the noise-free function at the training inputs; "
+            "errors on new data are larger by sigma^2, and more outside the training cloud."
+        )
+    return tuple(notes)

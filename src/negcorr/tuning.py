@@ -1,0 +1,329 @@
+"""From rows to a path: scan the moments, factorise, choose λ, and mind the accuracy."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import _check_sample_weight
+
+from negcorr._typing import FloatArray, IntArray, Table
+from negcorr.bases import Basis
+from negcorr.exceptions import SearchBoundaryWarning
+from negcorr.factorise import factorise
+from negcorr.folds import Folds, make_folds
+from negcorr.gaps import resolve_gap
+from negcorr.loo import LeaveOneOut
+from negcorr.moments import Moments, total
+from negcorr.noise import difference_noise_variance, paper_noise_variance
+from negcorr.path import CRITERIA, TRUSTED_ERROR, NCLPath
+from negcorr.scan import Rows, scan_moments
+from negcorr.search import search_lattice
+from negcorr.spectrum import Spectrum
+from negcorr.whitening import EPS
+
+__all__ = ["PathSettings", "build_path", "folds_for", "ncl_path"]
+
+Route = tuple[Literal["gram", "factor"], Literal["gram", "qr"]]
+
+
+@dataclass(frozen=True)
+class PathSettings:
+    """What a path is made with; see :class:`negcorr.NCLRegressor` for the meaning.
+
+    Attributes
+    ----------
+    gap : ndarray or None
+        A given gap, or None to choose one by ``criterion``.
+    criterion : str
+    noise_variance : float, array, "paper", "difference" or None
+    alpha : float
+    fit_intercept : bool
+    solver : {"auto", "gram", "qr"}
+    """
+
+    gap: FloatArray | None = None
+    criterion: str = "kfold"
+    noise_variance: Any = None
+    alpha: float = 0.0
+    fit_intercept: bool = True
+    solver: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.criterion not in CRITERIA:
+            raise ValueError(
+                f"criterion={self.criterion!r} is unknown; allowed are {list(CRITERIA)}."
+            )
+        if self.solver not in ("auto", "gram", "qr"):
+            raise ValueError(
+                f"solver={self.solver!r} is unknown; allowed are 'auto', 'gram' and 'qr'."
+            )
+        number = isinstance(self.alpha, (int, float, np.number)) and self.alpha is not True
+        if not number or not np.isfinite(self.alpha) or self.alpha < 0:
+            raise ValueError(f"alpha={self.alpha!r} must be a finite number of at least 0.")
+        if not isinstance(self.fit_intercept, (bool, np.bool_)):
+            raise TypeError(f"fit_intercept={self.fit_intercept!r} must be True or False.")
+
+
+def ncl_path(
+    features: npt.ArrayLike,
+    y: npt.ArrayLike,
+    block_starts: npt.ArrayLike,
+    *,
+    lam: npt.ArrayLike | Literal["auto"] = "auto",
+    gap: npt.ArrayLike | None = None,
+    criterion: str = "kfold",
+    cv: Any = 5,
+    groups: Any = None,
+    sample_weight: npt.ArrayLike | None = None,
+    noise_variance: Any = None,
+    alpha: float = 0.0,
+    fit_intercept: bool = True,
+    solver: str = "auto",
+) -> NCLPath:
+    """The λ path of an ensemble of linear maps of given features.
+
+    Parameters
+    ----------
+    features : array-like of shape (n, Q)
+        Features of all members, side by side.
+    y : array-like of shape (n,) or (n, outputs)
+        Targets.
+    block_starts : array-like of shape (M + 1,)
+        Member m owns columns ``block_starts[m]:block_starts[m + 1]``.
+    lam, gap, criterion, cv, groups, sample_weight, noise_variance, alpha, fit_intercept, solver
+        As in :class:`negcorr.NCLRegressor`.
+
+    Returns
+    -------
+    NCLPath
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr import ncl_path
+    >>> rng = np.random.default_rng(0)
+    >>> features = rng.normal(size=(60, 12))
+    >>> y = features[:, 0] + 0.5 * rng.normal(size=60)
+    >>> path = ncl_path(features, y, [0, 4, 8, 12], criterion="sure")
+    >>> path.dof([0, 1]).round(6)
+    array([ 5., 13.])
+    """
+    matrix = check_array(features, dtype=np.float64, input_name="features")
+    target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+    check_consistent_length(matrix, target)
+    starts = _check_starts(block_starts, matrix.shape[1])
+    weight = None
+    if sample_weight is not None:
+        weight = _check_sample_weight(sample_weight, matrix, ensure_non_negative=True)
+    rows = Rows(matrix, target.reshape(len(target), -1), weight)
+    settings = PathSettings(
+        gap=given_gap(lam, gap),
+        criterion=criterion,
+        noise_variance=noise_variance,
+        alpha=alpha,
+        fit_intercept=fit_intercept,
+        solver=solver,
+    )
+    folds = folds_for(cv, rows, groups, settings)
+    return build_path(rows, GivenFeatures(starts), folds, settings, target.ndim == 1)
+
+
+class GivenFeatures(Basis):
+    """A basis whose input already is the features."""
+
+    def __init__(self, block_starts: IntArray) -> None:
+        self.block_starts = block_starts
+        self.block_starts_ = block_starts
+
+    def fill(self, X: Table, out: FloatArray) -> None:
+        out[...] = X
+
+
+def given_gap(lam: npt.ArrayLike | Literal["auto"], gap: npt.ArrayLike | None) -> FloatArray | None:
+    """The gap that a user fixed by ``lam`` or ``gap``, or None for "auto"."""
+    if isinstance(lam, str):
+        if lam != "auto":
+            raise ValueError(f"lam={lam!r} is unknown; give a number in [0, 1] or 'auto'.")
+        return None if gap is None else resolve_gap(gap=gap)
+    return resolve_gap(lam=lam, gap=gap)
+
+
+def folds_for(cv: Any, rows: Rows, groups: Any, settings: PathSettings) -> Folds:
+    """Folds for K-fold and intervals; none where rows cannot be split and nobody asked."""
+    asked = settings.gap is None and settings.criterion == "kfold"
+    if asked or not isinstance(cv, (int, np.integer)) or isinstance(cv, bool) or cv < 2:
+        return make_folds(cv, rows.X, rows.y, groups)
+    try:
+        return make_folds(cv, rows.X, rows.y, groups)
+    except ValueError:
+        return Folds.none(len(rows.y))
+
+
+def build_path(
+    rows: Rows, basis: Basis, folds: Folds, settings: PathSettings, single_output: bool
+) -> NCLPath:
+    """Scan, factorise and choose, moving to the accurate route where the fast one is not.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training data.
+    basis : Basis
+        Fitted.
+    folds : Folds
+        Row sets that are scanned apart.
+    settings : PathSettings
+    single_output : bool
+        Whether y was 1-D.
+
+    Returns
+    -------
+    NCLPath
+    """
+    if settings.gap is not None and settings.gap.ndim and len(settings.gap) != rows.y.shape[1]:
+        raise ValueError(
+            f"lam or gap has {len(settings.gap)} values for {rows.y.shape[1]} outputs."
+        )
+    cells: tuple[Moments, ...] = ()
+    form = None
+    routes = _routes(settings.solver, len(rows.y), int(basis.block_starts_[-1]))
+    for number, (wanted_form, route) in enumerate(routes):
+        if wanted_form != form:
+            cells, form = (
+                tuple(scan_moments(rows, basis, list(folds.cells), wanted_form)),
+                wanted_form,
+            )
+        last = number == len(routes) - 1
+        spectrum = factorise(
+            total([cells[i] for i in folds.whole]),
+            basis.block_starts_,
+            alpha=float(settings.alpha),
+            fit_intercept=bool(settings.fit_intercept),
+            route=route,
+        )
+        if not last and EPS * spectrum.whitening.condition**2 > TRUSTED_ERROR:
+            continue
+        path = _choose(rows, basis, folds, settings, single_output, cells, spectrum, route)
+        if last or path.resolves_choice:
+            break
+    _warn_at_small_end(path)
+    return path
+
+
+def _routes(solver: str, n_rows: int, n_features: int) -> list[Route]:
+    # With few rows the factor is the rows themselves, and both routes start from it.
+    fast: Route = ("gram" if n_rows > 2 * n_features else "factor", "gram")
+    accurate: Route = ("factor", "qr")
+    return {"gram": [fast], "qr": [accurate], "auto": [fast, accurate]}[solver]
+
+
+def _choose(
+    rows: Rows,
+    basis: Basis,
+    folds: Folds,
+    settings: PathSettings,
+    single_output: bool,
+    cells: tuple[Moments, ...],
+    spectrum: Spectrum,
+    route: Literal["gram", "qr"],
+) -> NCLPath:
+    n_outputs = spectrum.n_outputs
+    path = NCLPath(
+        spectrum=spectrum,
+        chosen_gap=np.ones(n_outputs),
+        criterion=None,
+        gaps=np.empty(0),
+        all_values=np.empty((0, n_outputs)),
+        at_small_end=np.zeros(n_outputs, dtype=bool),
+        noise_variance=_noise_variance(settings.noise_variance, rows, spectrum),
+        solver=route,
+        single_output=single_output,
+        starts=basis.block_starts_,
+        folds=folds,
+        cells=cells,
+    )
+    if settings.gap is not None:
+        return path.at(settings.gap)
+    name = settings.criterion
+    if name in ("sure", "cp") and not np.isfinite(path.noise_variance).all():
+        raise ValueError(
+            f"criterion={name!r} needs a noise variance, and the estimate at lam=0 has no residual "
+            "degrees of freedom. Give noise_variance as a number, or use criterion='kfold'."
+        )
+    if name == "loo":
+        path = path.changed(leave_one_out=_leave_one_out(rows, basis, spectrum))
+    found = search_lattice(
+        lambda gaps: path.criterion_curve(name, gaps), spectrum.smallest_useful_gap
+    )
+    return path.changed(
+        chosen_gap=found.chosen,
+        criterion=name,
+        gaps=found.gaps,
+        all_values=found.values,
+        at_small_end=found.at_small_end,
+    )
+
+
+def _leave_one_out(rows: Rows, basis: Basis, spectrum: Spectrum) -> LeaveOneOut:
+    weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
+    return LeaveOneOut(
+        rows.features(basis),
+        rows.y,
+        weight,
+        basis.block_starts_,
+        spectrum.alpha,
+        spectrum.fit_intercept,
+    )
+
+
+def _noise_variance(given: Any, rows: Rows, spectrum: Spectrum) -> FloatArray:
+    shape = (spectrum.n_outputs,)
+    if given is None or (isinstance(given, str) and given == "paper"):
+        return paper_noise_variance(spectrum)
+    if isinstance(given, str) and given == "difference":
+        return np.atleast_1d(difference_noise_variance(rows.X, rows.y, rows.weight))
+    try:
+        value = np.broadcast_to(np.asarray(given, dtype=np.float64), shape)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"noise_variance={given!r} must be a number, one per output, 'paper', 'difference' "
+            "or None."
+        ) from error
+    if not (np.isfinite(value).all() and (value >= 0).all()):
+        raise ValueError(f"noise_variance={given!r} must be finite and not negative.")
+    return value.copy()
+
+
+def _warn_at_small_end(path: NCLPath) -> None:
+    if path.at_small_end.any():
+        which = "" if path.single_output else f" for outputs {np.flatnonzero(path.at_small_end)}"
+        warnings.warn(
+            f"the best gap found by {path.criterion} is the smallest of the search"
+            f"{which} ({path.gaps[-1]:.1e}): the criterion asks for lam = 1, an ensemble trained "
+            "as one model. More members or features per member may serve better.",
+            SearchBoundaryWarning,
+            stacklevel=5,
+        )
+
+
+def _check_starts(block_starts: npt.ArrayLike, n_features: int) -> IntArray:
+    starts = np.asarray(block_starts)
+    valid = (
+        starts.ndim == 1
+        and len(starts) >= 2
+        and np.issubdtype(starts.dtype, np.integer)
+        and starts[0] == 0
+        and starts[-1] == n_features
+        and (np.diff(starts) > 0).all()
+    )
+    if not valid:
+        raise ValueError(
+            f"block_starts={block_starts!r} must be increasing integers from 0 to the number of "
+            f"features, {n_features}."
+        )
+    return starts.astype(np.intp)

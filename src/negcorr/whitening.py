@@ -1,0 +1,141 @@
+"""Whitening inside the blocks: W_mᵀ (D_m + αI) W_m = I, with rank-deficient blocks cut.
+
+Columns are first scaled to unit norm, so that neither the accuracy nor the rank depends on
+the units of a feature. A column whose spread is rounding noise of its mean counts as zero.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from negcorr._typing import BoolArray, FloatArray, IntArray
+
+__all__ = ["Whitening", "whiten_factor", "whiten_gram"]
+
+EPS = float(np.finfo(np.float64).eps)
+
+#: A standard deviation below this multiple of |mean| is rounding, not information.
+CONSTANT_RTOL = 32.0 * EPS
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """Block-diagonal map from whitened coordinates to features.
+
+    Attributes
+    ----------
+    blocks : tuple of ndarrays of shape (H_m, r_m)
+        W_m for each member; r_m is the numerical rank of the block.
+    starts : ndarray of shape (M + 1,)
+        Where each block begins among the features.
+    rank_starts : ndarray of shape (M + 1,)
+        Where each block begins among the whitened coordinates.
+    condition : float
+        Largest condition number of a block of features with unit columns, in what is kept.
+    """
+
+    blocks: tuple[FloatArray, ...]
+    starts: IntArray
+    rank_starts: IntArray
+    condition: float
+
+    @property
+    def ranks(self) -> IntArray:
+        """Numerical rank of each block."""
+        return np.diff(self.rank_starts)
+
+    def times(self, x: FloatArray) -> FloatArray:
+        """W x for x of shape (R, k)."""
+        return np.concatenate([W @ x[a:b] for W, a, b in self._with(self.rank_starts)], axis=0)
+
+    def transposed_times(self, v: FloatArray) -> FloatArray:
+        """Wᵀ v for v of shape (Q, k)."""
+        return np.concatenate([W.T @ v[a:b] for W, a, b in self._with(self.starts)], axis=0)
+
+    def rows(self, features: FloatArray) -> FloatArray:
+        """features·W for rows of features, shape (n, Q) to (n, R)."""
+        return np.concatenate([features[:, a:b] @ W for W, a, b in self._with(self.starts)], axis=1)
+
+    def _with(self, starts: IntArray) -> list[tuple[FloatArray, int, int]]:
+        return list(zip(self.blocks, starts[:-1], starts[1:], strict=True))
+
+
+def whiten_gram(
+    gram: FloatArray, mean: FloatArray | None, starts: IntArray, alpha: float
+) -> Whitening:
+    """Whitening from G = ΦᵀΦ/n by an eigendecomposition of every diagonal block.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (Q, Q)
+        G.
+    mean : ndarray of shape (Q,) or None
+        Means that were removed, to recognise constant columns; None without an intercept.
+    starts : ndarray of shape (M + 1,)
+        Where each block begins.
+    alpha : float
+        Ridge inside the blocks.
+    """
+    live = _not_constant(np.sqrt(np.maximum(np.diagonal(gram), 0.0)), mean)
+    blocks, worst = [], 1.0
+    for a, b in itertools.pairwise(starts):
+        keep = live[a:b]
+        block = gram[a:b, a:b][np.ix_(keep, keep)] + alpha * np.eye(int(keep.sum()))
+        scale = np.sqrt(np.diagonal(block))
+        values, vectors = np.linalg.eigh(block / np.outer(scale, scale))
+        # Products carry an error of a few eps in every entry, hence in every eigenvalue.
+        kept = values > 64.0 * EPS * max(len(values), 1) * np.max(values, initial=0.0)
+        W = np.zeros((b - a, int(kept.sum())))
+        W[keep] = (vectors[:, kept] / np.sqrt(values[kept])) / scale[:, np.newaxis]
+        blocks.append(W)
+        if kept.any():
+            worst = max(worst, float(np.sqrt(values[kept][-1] / values[kept][0])))
+    return _assemble(blocks, starts, worst)
+
+
+def whiten_factor(
+    factor: FloatArray, mean: FloatArray | None, starts: IntArray, alpha: float
+) -> tuple[Whitening, FloatArray]:
+    """Whitening from C with CᵀC = G by an SVD of every block of columns.
+
+    Returns
+    -------
+    whitening : Whitening
+    whitened : ndarray of shape (k, R)
+        C·W, taken from the singular vectors themselves where α = 0, which keeps it
+        orthonormal within blocks however ill-conditioned they are.
+    """
+    live = _not_constant(np.linalg.norm(factor, axis=0), mean)
+    blocks, pieces, worst = [], [], 1.0
+    for a, b in itertools.pairwise(starts):
+        keep = live[a:b]
+        columns = factor[:, a:b][:, keep]
+        stacked = columns
+        if alpha > 0:
+            stacked = np.vstack([columns, np.sqrt(alpha) * np.eye(columns.shape[1])])
+        scale = np.linalg.norm(stacked, axis=0)
+        left, values, right = np.linalg.svd(stacked / scale, full_matrices=False)
+        noise = EPS * (10.0 * np.sqrt(stacked.shape[0]) + stacked.shape[1])
+        kept = values > noise * np.max(values, initial=0.0)
+        W = np.zeros((b - a, int(kept.sum())))
+        W[keep] = (right[kept].T / values[kept]) / scale[:, np.newaxis]
+        blocks.append(W)
+        pieces.append(left[:, kept] if alpha == 0 else columns @ W[keep])
+        if kept.any():
+            worst = max(worst, float(values[kept][0] / values[kept][-1]))
+    return _assemble(blocks, starts, worst), np.concatenate(pieces, axis=1)
+
+
+def _not_constant(spread: FloatArray, mean: FloatArray | None) -> BoolArray:
+    if mean is None:
+        return np.asarray(spread > 0.0)
+    return np.asarray(spread > CONSTANT_RTOL * np.abs(mean))
+
+
+def _assemble(blocks: list[FloatArray], starts: IntArray, worst: float) -> Whitening:
+    ranks = [W.shape[1] for W in blocks]
+    rank_starts = np.concatenate([[0], np.cumsum(ranks)]).astype(np.intp)
+    return Whitening(tuple(blocks), starts, rank_starts, worst)
