@@ -80,7 +80,7 @@ def difference_noise_variance(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(size=(4000, 1))
     >>> round(difference_noise_variance(x, np.sin(6 * x[:, 0]) + 0.5 * rng.normal(size=4000)), 2)
-    0.25
+    0.26
     """
     rows = check_array(X, dtype=np.float64, ensure_min_samples=2)
     target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
