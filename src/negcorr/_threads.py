@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["blas_threads", "one_blas_thread", "run_lanes"]
+__all__ = ["blas_threads", "lanes", "one_blas_thread"]
 
 Result = TypeVar("Result")
 
@@ -37,9 +37,15 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
-def run_lanes(work: Callable[[int], Result], n_lanes: int) -> list[Result]:
-    """``[work(0), …, work(n_lanes - 1)]``, side by side when there is more than one lane."""
+@contextmanager
+def lanes(n_lanes: int) -> Iterator[Callable[[Callable[[int], Result]], list[Result]]]:
+    """A function that runs ``work(0), …, work(n_lanes - 1)`` side by side and lists results.
+
+    BLAS has one thread while there is more than one lane; the threads live as long as the
+    block, so that work in many small steps does not pay for starting them.
+    """
     if n_lanes == 1:
-        return [work(0)]
+        yield lambda work: [work(0)]
+        return
     with one_blas_thread(), ThreadPoolExecutor(n_lanes) as pool:
-        return list(pool.map(work, range(n_lanes)))
+        yield lambda work: list(pool.map(work, range(n_lanes)))

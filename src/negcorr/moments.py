@@ -68,7 +68,8 @@ class GramMoments:
         if mass <= 0:
             return cls(0.0, shift.copy(), np.zeros_like(raw[:-1, :-1]), n_outputs, 0)
         offset = raw[-1, :-1] / mass
-        scatter = raw[:-1, :-1] - np.outer(mass * offset, offset)
+        scatter = np.multiply.outer(-mass * offset, offset)
+        scatter += raw[:-1, :-1]
         return cls(mass, shift + offset, scatter, n_outputs, n_rows)
 
     @property

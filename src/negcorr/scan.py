@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from negcorr._threads import blas_threads, run_lanes
+from negcorr._threads import blas_threads, lanes
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr.bases import Basis
 from negcorr.moments import FactorMoments, GramMoments, Moments, compress
@@ -83,8 +83,9 @@ def scan_moments(
     """
     shift = _provisional_centre(rows, basis)
     n_lanes = blas_threads() if basis.thread_safe else 1
+    plans = [_lane_blocks(group, len(shift) + 1, n_lanes) for group in groups]
     scan = _scan_gram if form == "gram" else _scan_factor
-    return [scan(rows, basis, group, shift, n_lanes) for group in groups]
+    return scan(rows, basis, plans, shift, n_lanes)
 
 
 def scan_features(
@@ -106,16 +107,17 @@ def scan_features(
     """
     n_columns = int(basis.block_starts_[-1])
     n_lanes = blas_threads() if basis.thread_safe else 1
-    lanes = _lane_blocks(np.arange(n_rows), n_columns, n_lanes)
+    plan = _lane_blocks(np.arange(n_rows), n_columns, n_lanes)
 
     def work(lane: int) -> None:
-        for block in lanes[lane]:
+        for block in plan[lane]:
             rows = slice(int(block[0]), int(block[-1]) + 1)
             features = np.empty((len(block), n_columns))
             basis.fill(_safe_indexing(X, block) if hasattr(X, "columns") else X[rows], features)
             use(rows, features)
 
-    run_lanes(work, len(lanes))
+    with lanes(n_lanes) as run:
+        run(work)
 
 
 def _provisional_centre(rows: Rows, basis: Basis) -> FloatArray:
@@ -128,14 +130,17 @@ def _provisional_centre(rows: Rows, basis: Basis) -> FloatArray:
     return np.concatenate([mean, np.average(rows.y, axis=0, weights=rows.weight)])
 
 
-def _lane_blocks(group: IntArray, n_columns: int, n_lanes: int) -> list[list[IntArray]]:
-    """The group's rows cut into blocks of nearly equal size, blocks dealt to lanes."""
+Plan = list[list[IntArray]]
+
+
+def _lane_blocks(group: IntArray, n_columns: int, n_lanes: int) -> Plan:
+    """The group's rows in blocks of nearly equal size, a list of them for every lane."""
     per_block = max(BLOCK_BYTES // (8 * n_columns), 64)
-    lanes = []
-    for part in np.array_split(group, min(n_lanes, max(1, len(group) // 64))):
+    plan = []
+    for part in np.array_split(group, n_lanes):
         n_blocks = max(1, round(len(part) / per_block))
-        lanes.append([block for block in np.array_split(part, n_blocks) if len(block)])
-    return lanes
+        plan.append([block for block in np.array_split(part, n_blocks) if len(block)])
+    return plan
 
 
 def _fill_block(
@@ -156,49 +161,59 @@ def _fill_block(
 
 
 def _scan_gram(
-    rows: Rows, basis: Basis, group: IntArray, shift: FloatArray, n_lanes: int
-) -> Moments:
+    rows: Rows, basis: Basis, plans: list[Plan], shift: FloatArray, n_lanes: int
+) -> list[Moments]:
     size = len(shift) + 1
-    lanes = _lane_blocks(group, size, n_lanes)
+    longest = max((len(b) for plan in plans for blocks in plan for b in blocks), default=0)
+    # Allocated once: fresh pages for every group would cost as much as the cosines.
+    buffers = [np.empty((longest, size)) for _ in range(n_lanes)]
+    products = [np.empty((size, size)) for _ in range(n_lanes)]
+    sums = [np.empty((size, size)) for _ in range(n_lanes)]
 
-    def work(lane: int) -> tuple[FloatArray, int]:
-        blocks = lanes[lane]
-        raw, product = np.zeros((size, size)), np.empty((size, size))
-        buffer = np.empty((max((len(b) for b in blocks), default=0), size))
+    def scan_lane(blocks: list[IntArray], lane: int) -> int:
+        sums[lane].fill(0.0)
         n_rows = 0
-        for block in blocks:
-            z = buffer[: len(block)]
+        for number, block in enumerate(blocks):
+            z = buffers[lane][: len(block)]
             n_rows += _fill_block(rows, basis, block, shift, z)
             # Aᵀ A of one array is a symmetric rank-k update in BLAS: half the work.
-            np.matmul(z.T, z, out=product)
-            raw += product
-        return raw, n_rows
+            np.matmul(z.T, z, out=products[lane] if number else sums[lane])
+            if number:
+                sums[lane] += products[lane]
+        return n_rows
 
-    results = run_lanes(work, len(lanes))
-    raw = sum((r for r, _ in results[1:]), start=results[0][0])
-    n_rows = sum(n for _, n in results)
-    return GramMoments.from_raw(raw, shift, rows.y.shape[1], n_rows)
+    moments: list[Moments] = []
+    with lanes(n_lanes) as run:
+        for plan in plans:
+            n_rows = sum(run(lambda lane, plan=plan: scan_lane(plan[lane], lane)))
+            for other in sums[1:]:
+                sums[0] += other
+            moments.append(GramMoments.from_raw(sums[0], shift, rows.y.shape[1], n_rows))
+    return moments
 
 
 def _scan_factor(
-    rows: Rows, basis: Basis, group: IntArray, shift: FloatArray, n_lanes: int
-) -> Moments:
+    rows: Rows, basis: Basis, plans: list[Plan], shift: FloatArray, n_lanes: int
+) -> list[Moments]:
     size = len(shift) + 1
-    lanes = _lane_blocks(group, size, n_lanes)
 
-    def work(lane: int) -> tuple[FloatArray, int]:
+    def scan_lane(blocks: list[IntArray]) -> tuple[FloatArray, int]:
         factor, n_rows = np.empty((0, size)), 0
-        for block in lanes[lane]:
+        for block in blocks:
             stacked = np.empty((len(factor) + len(block), size))
             stacked[: len(factor)] = factor
             n_rows += _fill_block(rows, basis, block, shift, stacked[len(factor) :])
             factor = compress(stacked)
         return factor, n_rows
 
-    results = run_lanes(work, len(lanes))
-    stacked = np.vstack([factor for factor, _ in results])
-    # The scan keeps the constant last; the factor wants it first, and QR restores triangles.
-    factor = compress(np.roll(stacked, 1, axis=1))
-    weight = float(len(group) if rows.weight is None else rows.weight[group].sum())
-    n_rows = sum(n for _, n in results)
-    return FactorMoments(weight, shift, factor, rows.y.shape[1], n_rows)
+    moments: list[Moments] = []
+    with lanes(n_lanes) as run:
+        for plan in plans:
+            results = run(lambda lane, plan=plan: scan_lane(plan[lane]))
+            stacked = np.vstack([factor for factor, _ in results])
+            # The scan keeps the constant last; the factor wants it first.
+            factor = compress(np.roll(stacked, 1, axis=1))
+            weight = float(factor[:, 0] @ factor[:, 0])
+            n_rows = sum(n for _, n in results)
+            moments.append(FactorMoments(weight, shift, factor, rows.y.shape[1], n_rows))
+    return moments

@@ -29,8 +29,8 @@ _COEFFICIENTS = (
 )
 
 
-def cos_turns(turns: FloatArray, out: FloatArray) -> None:
-    """Write cos(2π·turns) into ``out``; ``turns`` is used up as scratch space.
+def cos_turns(turns: FloatArray, out: FloatArray, scratch: FloatArray) -> None:
+    """Write cos(2π·turns) into ``out``; ``turns`` and ``scratch`` are used up.
 
     Parameters
     ----------
@@ -38,6 +38,9 @@ def cos_turns(turns: FloatArray, out: FloatArray) -> None:
         Angles divided by 2π, overwritten.
     out : ndarray of shape (rows, columns)
         Receives the cosines. It may be a view into a wider array.
+    scratch : ndarray of shape (2, rows, columns)
+        Overwritten. The caller keeps it between blocks, since fresh memory for each would
+        cost more than the cosines.
 
     Notes
     -----
@@ -49,24 +52,20 @@ def cos_turns(turns: FloatArray, out: FloatArray) -> None:
     >>> import numpy as np
     >>> from negcorr.bases.cosine import cos_turns
     >>> out = np.empty((1, 3))
-    >>> cos_turns(np.array([[0.0, 0.25, 0.5]]), out)
+    >>> cos_turns(np.array([[0.0, 0.25, 0.5]]), out, np.empty((2, 1, 3)))
     >>> np.allclose(out, [[1.0, 0.0, -1.0]], atol=1e-13)
     True
     """
-    first = turns.shape[0]
-    square = np.empty((min(first, ROWS_IN_CACHE), turns.shape[1]))
-    for start in range(0, first, ROWS_IN_CACHE):
-        u = turns[start : start + ROWS_IN_CACHE]
-        p = out[start : start + ROWS_IN_CACHE]
-        s = square[: u.shape[0]]
-        np.rint(u, out=s)
-        np.subtract(u, s, out=u)
-        np.abs(u, out=u)
-        np.subtract(0.25, u, out=u)
-        np.multiply(u, u, out=s)
-        np.multiply(s, _COEFFICIENTS[0], out=p)
-        p += _COEFFICIENTS[1]
-        for coefficient in _COEFFICIENTS[2:]:
-            p *= s
-            p += coefficient
-        p *= u
+    square, polynomial = scratch
+    np.rint(turns, out=square)
+    np.subtract(turns, square, out=turns)
+    np.abs(turns, out=turns)
+    np.subtract(0.25, turns, out=turns)
+    np.multiply(turns, turns, out=square)
+    np.multiply(square, _COEFFICIENTS[0], out=polynomial)
+    polynomial += _COEFFICIENTS[1]
+    for coefficient in _COEFFICIENTS[2:]:
+        polynomial *= square
+        polynomial += coefficient
+    # Contiguous until here: out may have rows that do not start on cache lines.
+    np.multiply(polynomial, turns, out=out)

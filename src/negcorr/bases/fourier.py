@@ -101,19 +101,20 @@ class FourierFeatures(WeightedRandomBasis):
         return KERNELS[self.kernel].draw_frequencies(rng, shape, self.gamma_)
 
     def fill(self, X: Table, out: FloatArray) -> None:
-        if sp.issparse(X):
-            turns = np.asarray(X @ self._turns[:-1])
-            turns += self._turns[-1] - self.center_ @ self._turns[:-1]
-            cos_turns(turns, out)
-            return
-        rows = np.ones((ROWS_IN_CACHE, X.shape[1] + 1))
+        sparse = sp.issparse(X)
+        rows = np.ones((ROWS_IN_CACHE, X.shape[1] + 1)) if not sparse else None
         turns = np.empty((ROWS_IN_CACHE, out.shape[1]))
+        scratch = np.empty((2, *turns.shape))
         for start in range(0, X.shape[0], ROWS_IN_CACHE):
             block = X[start : start + ROWS_IN_CACHE]
             size = block.shape[0]
-            np.subtract(block, self.center_, out=rows[:size, :-1])
-            np.matmul(rows[:size], self._turns, out=turns[:size])
-            cos_turns(turns[:size], out[start : start + size])
+            if rows is None:
+                turns[:size] = block @ self._turns[:-1]
+                turns[:size] += self._turns[-1] - self.center_ @ self._turns[:-1]
+            else:
+                np.subtract(block, self.center_, out=rows[:size, :-1])
+                np.matmul(rows[:size], self._turns, out=turns[:size])
+            cos_turns(turns[:size], out[start : start + size], scratch[:, :size])
 
 
 class OrthogonalFourierFeatures(FourierFeatures):
