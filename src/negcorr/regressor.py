@@ -14,11 +14,11 @@ from sklearn.utils import check_array, check_consistent_length, get_tags
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
-    has_fit_parameter,
     validate_data,
 )
 
 from negcorr._typing import AnyArray, FloatArray, Table
+from negcorr.bases._base import validate_table
 from negcorr.diversity import AmbiguityDecomposition, ambiguity_decomposition
 from negcorr.exceptions import PrecisionWarning
 from negcorr.gaps import resolve_gap
@@ -197,10 +197,7 @@ default="fourier"
         position = np.empty_like(order)
         position[order] = np.arange(len(order))
         rows, folds = rows.take(order), folds.renumbered(position)
-        weights = {}
-        if rows.weight is not None and has_fit_parameter(basis, "sample_weight"):
-            weights["sample_weight"] = rows.weight
-        self.basis_ = basis.fit(rows.X, **weights)
+        self.basis_ = basis.fit(rows.X, sample_weight=rows.weight)
         self._calibration = calibration_rows(rows, folds)
         self._residuals: Residuals | None = None
         return self._adopt(build_path(rows, self.basis_, folds, settings, single_output))
@@ -448,7 +445,9 @@ default="fourier"
                 ensure_min_samples=2,
             )
         else:
-            validate_data(self, X, skip_check_array=True)
+            X = validate_table(self, X, reset=True)
+            if y is None:
+                raise ValueError("NCLRegressor requires y to be passed, but the target y is None.")
             y = check_array(y, dtype=None, ensure_2d=False, input_name="y", ensure_min_samples=2)
             check_consistent_length(X, y)
         target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
@@ -463,8 +462,7 @@ default="fourier"
 
     def _validated_inputs(self, X: Table) -> Table:
         if not isinstance(self.basis, str):
-            validate_data(self, X, reset=False, skip_check_array=True)
-            return X
+            return validate_table(self, X, reset=False)
         return validate_data(
             self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -170,10 +171,10 @@ def _scan_gram(
     products = [np.empty((size, size)) for _ in range(n_lanes)]
     sums = [np.empty((size, size)) for _ in range(n_lanes)]
 
-    def scan_lane(blocks: list[IntArray], lane: int) -> int:
+    def scan_lane(plan: Plan, lane: int) -> int:
         sums[lane].fill(0.0)
         n_rows = 0
-        for number, block in enumerate(blocks):
+        for number, block in enumerate(plan[lane]):
             z = buffers[lane][: len(block)]
             n_rows += _fill_block(rows, basis, block, shift, z)
             # Aᵀ A of one array is a symmetric rank-k update in BLAS: half the work.
@@ -185,7 +186,7 @@ def _scan_gram(
     moments: list[Moments] = []
     with lanes(n_lanes) as run:
         for plan in plans:
-            n_rows = sum(run(lambda lane, plan=plan: scan_lane(plan[lane], lane)))
+            n_rows = sum(run(partial(scan_lane, plan)))
             for other in sums[1:]:
                 sums[0] += other
             moments.append(GramMoments.from_raw(sums[0], shift, rows.y.shape[1], n_rows))
@@ -197,9 +198,9 @@ def _scan_factor(
 ) -> list[Moments]:
     size = len(shift) + 1
 
-    def scan_lane(blocks: list[IntArray]) -> tuple[FloatArray, int]:
+    def scan_lane(plan: Plan, lane: int) -> tuple[FloatArray, int]:
         factor, n_rows = np.empty((0, size)), 0
-        for block in blocks:
+        for block in plan[lane]:
             stacked = np.empty((len(factor) + len(block), size))
             stacked[: len(factor)] = factor
             n_rows += _fill_block(rows, basis, block, shift, stacked[len(factor) :])
@@ -209,7 +210,7 @@ def _scan_factor(
     moments: list[Moments] = []
     with lanes(n_lanes) as run:
         for plan in plans:
-            results = run(lambda lane, plan=plan: scan_lane(plan[lane]))
+            results = run(partial(scan_lane, plan))
             stacked = np.vstack([factor for factor, _ in results])
             # The scan keeps the constant last; the factor wants it first.
             factor = compress(np.roll(stacked, 1, axis=1))

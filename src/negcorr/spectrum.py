@@ -177,7 +177,8 @@ class Spectrum:
         """β for every gap of a grid and every output, shape (outputs, Q, gaps)."""
         scaled = self.shrinkage(gap=gaps).T / np.sqrt(self.rho)[:, np.newaxis]
         n_gaps = len(gaps)
-        x = (self.kappa[:, :, np.newaxis] * scaled[:, np.newaxis, :]).reshape(len(self.rho), -1)
+        x = self.kappa[:, :, np.newaxis] * scaled[:, np.newaxis, :]
+        x = x.reshape(len(self.rho), self.n_outputs * n_gaps)
         beta = self.whitening.times(self.modes.times(x))
         return np.ascontiguousarray(
             beta.reshape(self.n_features, self.n_outputs, n_gaps).transpose(1, 0, 2)

@@ -140,6 +140,9 @@ class GivenFeatures(Basis):
         self.block_starts = block_starts
         self.block_starts_ = block_starts
 
+    def fit(self, X: Table, y: Any = None, sample_weight: Any = None) -> GivenFeatures:
+        return self
+
     def fill(self, X: Table, out: FloatArray) -> None:
         out[...] = X
 

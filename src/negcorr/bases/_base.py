@@ -10,12 +10,20 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from negcorr._typing import AnyArray, FloatArray, IntArray, Table
+from negcorr.rowhash import content_hash
 
-__all__ = ["Basis", "RandomBasis", "WeightedRandomBasis", "check_positive_int", "standardizer"]
+__all__ = [
+    "Basis",
+    "RandomBasis",
+    "check_positive_int",
+    "distinct_rows",
+    "standardizer",
+    "validate_table",
+]
 
 
 class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -33,6 +41,10 @@ class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     thread_safe: ClassVar[bool] = True
 
     block_starts_: IntArray
+
+    @abstractmethod
+    def fit(self, X: Table, y: Any = None, sample_weight: Any = None) -> Self:
+        """Draw the features from X, never from y."""
 
     @abstractmethod
     def fill(self, X: Table, out: FloatArray) -> None:
@@ -93,26 +105,6 @@ class RandomBasis(Basis):
     n_components: int
     random_state: Any
 
-    def _fit(self, X: Table, sample_weight: Any = None) -> Self:
-        check_positive_int("n_estimators", self.n_estimators)
-        check_positive_int("n_components", self.n_components)
-        rows = self._validate(X, reset=True)
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-            )
-        self._draw(rows, weight, check_random_state(self.random_state))
-        return self
-
-    @abstractmethod
-    def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
-        """Set the drawn attributes, ``block_starts_`` among them."""
-
-
-class WeightedRandomBasis(RandomBasis):
-    """A random basis whose scaling or bandwidth heeds the frequencies of the rows."""
-
     def fit(self, X: Table, y: Any = None, sample_weight: Any = None) -> Self:
         """Draw the features of all members.
 
@@ -129,7 +121,52 @@ class WeightedRandomBasis(RandomBasis):
         -------
         self
         """
-        return self._fit(X, sample_weight)
+        check_positive_int("n_estimators", self.n_estimators)
+        check_positive_int("n_components", self.n_components)
+        rows = self._validate(X, reset=True)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+            )
+        self._draw(rows, weight, check_random_state(self.random_state))
+        return self
+
+    @abstractmethod
+    def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
+        """Set the drawn attributes, ``block_starts_`` among them."""
+
+
+def distinct_rows(X: Table, sample_weight: FloatArray | None) -> IntArray:
+    """One index for each distinct row of positive weight, in an order that content decides.
+
+    What is drawn from these rows depends neither on the order of the rows nor on repeats.
+    """
+    used = np.arange(X.shape[0])
+    if sample_weight is not None:
+        used = np.flatnonzero(sample_weight > 0)
+    _, first = np.unique(content_hash(X[used]), return_index=True)
+    return np.asarray(used[first])
+
+
+def validate_table(estimator: Any, X: Table, *, reset: bool) -> Table:
+    """X as transformers given by a user get it: data frames untouched, the rest as arrays.
+
+    Values are left to the transformers; what the estimator's tags exclude (NaN, sparse
+    matrices) is refused here.
+    """
+    if hasattr(X, "columns"):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return X
+    tags = get_tags(estimator).input_tags
+    return validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr" if tags.sparse else False,
+        dtype=None,
+        ensure_all_finite=not tags.allow_nan,
+    )
 
 
 def check_positive_int(name: str, value: Any) -> None:

@@ -9,14 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from negcorr._typing import FloatArray, Table
-from negcorr.bases._base import WeightedRandomBasis, standardizer
+from negcorr.bases._base import RandomBasis, standardizer
 from negcorr.bases.cosine import ROWS_IN_CACHE, cos_turns
 from negcorr.bases.kernels import KERNELS, kwok_tsang_gamma
 
 __all__ = ["FourierFeatures", "OrthogonalFourierFeatures", "resolve_gamma"]
 
 
-class FourierFeatures(WeightedRandomBasis):
+class FourierFeatures(RandomBasis):
     r"""Blocks of random Fourier features, φ(x) = cos(ω·x + b).
 
     The frequencies ω of all members are one d×Q matrix, so drawing the features of a block

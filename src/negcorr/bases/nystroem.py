@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from negcorr._typing import FloatArray, IntArray, Table
-from negcorr.bases._base import WeightedRandomBasis, standardizer
+from negcorr._typing import FloatArray, Table
+from negcorr.bases._base import RandomBasis, distinct_rows, standardizer
 from negcorr.bases.fourier import resolve_gamma
 from negcorr.bases.kernels import KERNELS
 from negcorr.exceptions import IdenticalMembersWarning
-from negcorr.rowhash import content_hash
 
 __all__ = ["NystroemFeatures"]
 
 
-class NystroemFeatures(WeightedRandomBasis):
+class NystroemFeatures(RandomBasis):
     """Blocks of Nyström features, φ_m(x) = K_m^(-1/2) k(L_m, x) for H landmarks L_m.
 
     Parameters
@@ -77,7 +76,7 @@ class NystroemFeatures(WeightedRandomBasis):
         self.random_state = random_state
 
     def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
-        candidates = _distinct_rows(X, sample_weight)
+        candidates = distinct_rows(X, sample_weight)
         width = min(self.n_components, len(candidates))
         if width == len(candidates) and self.n_estimators > 1:
             warnings.warn(
@@ -111,15 +110,6 @@ class NystroemFeatures(WeightedRandomBasis):
         n_members, width, _ = self.normalization_.shape
         blocks = values.reshape(-1, n_members, width).transpose(1, 0, 2)
         out[...] = (blocks @ self.normalization_).transpose(1, 0, 2).reshape(out.shape)
-
-
-def _distinct_rows(X: Table, sample_weight: FloatArray | None) -> IntArray:
-    """One index for each distinct row of positive weight, in an order that content decides."""
-    used = np.arange(X.shape[0])
-    if sample_weight is not None:
-        used = np.flatnonzero(sample_weight > 0)
-    _, first = np.unique(content_hash(X[used]), return_index=True)
-    return np.asarray(used[first])
 
 
 def _inverse_root(kernel: FloatArray) -> FloatArray:

@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, has_fit_parameter
 
 from negcorr._typing import AnyArray, FloatArray, Table
-from negcorr.bases._base import Basis, check_positive_int
+from negcorr.bases._base import Basis, check_positive_int, validate_table
 from negcorr.exceptions import IdenticalMembersWarning
 
 __all__ = ["BlockFeatures", "ClonedFeatures"]
@@ -31,7 +31,7 @@ class _TransformerBasis(Basis):
     def _named_transformers(self) -> list[tuple[str, Any]]:
         """Unfitted transformers of all members, each with a name."""
 
-    def fit(self, X: Table, y: Any = None) -> Self:
+    def fit(self, X: Table, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit every member's transformer on X.
 
         Parameters
@@ -40,14 +40,16 @@ class _TransformerBasis(Basis):
             Inputs, given to the transformers untouched.
         y : ignored
             Features never see y.
+        sample_weight : array-like of shape (n,), optional
+            Handed to the transformers whose fit takes it.
 
         Returns
         -------
         self
         """
         named = self._named_transformers()
-        self._validate(X, reset=True)
-        self.transformers_ = [(name, transformer.fit(X)) for name, transformer in named]
+        X = self._validate(X, reset=True)
+        self.transformers_ = [(name, _fitted(t, X, sample_weight)) for name, t in named]
         sample = _safe_indexing(X, np.arange(min(X.shape[0], _ROWS_COMPARED)))
         blocks = [_dense(t.transform(sample), name) for name, t in self.transformers_]
         widths = [block.shape[1] for block in blocks]
@@ -69,7 +71,7 @@ class _TransformerBasis(Basis):
             In the common type of what the transformers return.
         """
         check_is_fitted(self)
-        self._validate(X, reset=False)
+        X = self._validate(X, reset=False)
         return np.hstack([_dense(t.transform(X), name) for name, t in self.transformers_])
 
     def fill(self, X: Table, out: FloatArray) -> None:
@@ -103,9 +105,7 @@ class _TransformerBasis(Basis):
         return np.asarray(names, dtype=object)
 
     def _validate(self, X: Table, *, reset: bool) -> Table:
-        # The transformers validate the values themselves; this only counts and names columns.
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return X
+        return validate_table(self, X, reset=reset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -240,6 +240,12 @@ def _check_transformer(name: str, transformer: Any) -> None:
             f"{name}={transformer!r} requires y. A basis may see X but never y: features that "
             "depend on y would make the degrees of freedom wrong."
         )
+
+
+def _fitted(transformer: Any, X: Table, sample_weight: Any) -> Any:
+    if sample_weight is not None and has_fit_parameter(transformer, "sample_weight"):
+        return transformer.fit(X, sample_weight=sample_weight)
+    return transformer.fit(X)
 
 
 def _dense(block: Any, name: str) -> AnyArray:
