@@ -25,8 +25,8 @@ __all__ = ["CRITERIA", "NCLPath", "TikhonovEquivalent"]
 #: Names of the criteria that can choose λ.
 CRITERIA = ("kfold", "sure", "gcv", "loo", "aic", "aicc", "bic", "cp")
 
-#: Relative error that the fast route may have in the modes that the gap moves.
-TRUSTED_ERROR = 1e-6
+#: Relative error, by its bound, that the fast route may have in the modes that the gap moves.
+TRUSTED_ERROR = 1e-8
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,12 @@ class NCLPath:
 
     @property
     def smallest_trusted_gap(self) -> float:
-        """Gap down to which this factorisation resolves the modes to about 1e-6."""
-        if self.solver == "qr":
+        """Gap down to which this factorisation resolves the modes to about 1e-8."""
+        if self.solver == "qr" or len(self.spectrum.rho) == 0:
             return 0.0
-        return EPS * self.spectrum.whitening.condition**2 / TRUSTED_ERROR
+        # A mode has denominator ρ + gap·(M − ρ) and an absolute error of eps·M·condition².
+        needed = EPS * self.spectrum.whitening.condition**2 / TRUSTED_ERROR
+        return max(0.0, needed - float(self.spectrum.rho[0]) / self.spectrum.n_members)
 
     @property
     def resolves_choice(self) -> bool:

@@ -1,0 +1,30 @@
+"""scikit-learn's own checks, all of them, with no expected failure."""
+
+import pytest
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from negcorr import NCLRegressor
+from negcorr.bases import FourierFeatures
+
+SMALL = {"n_estimators": 20, "n_components": 8, "random_state": 0}
+
+# The checks fit on toy data, where lam = 1 is often best and residuals run out.
+pytestmark = pytest.mark.filterwarnings("ignore::negcorr.exceptions.NegcorrWarning")
+
+
+@parametrize_with_checks(
+    [
+        NCLRegressor(random_state=0),
+        NCLRegressor(**SMALL, criterion="sure", noise_variance=0.1),
+        NCLRegressor(**SMALL, criterion="loo"),
+        NCLRegressor(**SMALL, basis="orthogonal", criterion="gcv"),
+        NCLRegressor(**SMALL, basis="nystroem", lam=0.9),
+        NCLRegressor(**SMALL, basis="trees", alpha=0.1),
+        NCLRegressor(**SMALL, solver="qr", fit_intercept=False),
+        NCLRegressor(20, basis=RBFSampler(gamma=0.05, n_components=8), lam=0.9, random_state=0),
+        NCLRegressor(basis=[FourierFeatures(1, 30), FourierFeatures(1, 20)], random_state=0),
+    ]
+)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
