@@ -366,7 +366,7 @@ class TestInput:
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(12, 2)), rng.normal(size=12)
         with pytest.warns(NoiseVarianceWarning):
-            model = NCLRegressor(3, 40, random_state=0).fit(X, y)
+            model = NCLRegressor(3, 40, lam=0.5, random_state=0).fit(X, y)
         assert np.isnan(model.noise_variance_)
         assert np.isfinite(model.predict(X)).all()
 

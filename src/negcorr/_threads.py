@@ -7,7 +7,7 @@ threadpoolctl's current limit allows, so a caller's limits are respected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["blas_threads", "lanes", "one_blas_thread"]
+__all__ = ["blas_threads", "lanes", "one_blas_thread", "spread"]
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -49,3 +50,11 @@ def lanes(n_lanes: int) -> Iterator[Callable[[Callable[[int], Result]], list[Res
         return
     with one_blas_thread(), ThreadPoolExecutor(n_lanes) as pool:
         yield lambda work: list(pool.map(work, range(n_lanes)))
+
+
+def spread(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """``[work(item) for item in items]``, dealt out to as many lanes as BLAS may use threads."""
+    n_lanes = min(blas_threads(), len(items))
+    with lanes(n_lanes) as run:
+        dealt = run(lambda lane: [work(item) for item in items[lane::n_lanes]])
+    return [dealt[i % n_lanes][i // n_lanes] for i in range(len(items))]

@@ -7,12 +7,13 @@ from typing import Literal
 import numpy as np
 
 from negcorr._typing import FloatArray, IntArray
-from negcorr.modes import DenseModes, Modes, eigenmodes
+from negcorr.banded import BandedFit, CoefficientPath
+from negcorr.modes import SMALL, DenseModes, Modes, eigenmodes, tridiagonalise
 from negcorr.moments import GramMoments, Moments
 from negcorr.spectrum import Spectrum
 from negcorr.whitening import EPS, Whitening, whiten_factor, whiten_gram
 
-__all__ = ["factorise"]
+__all__ = ["factorise", "factorise_fold"]
 
 
 def factorise(
@@ -60,7 +61,7 @@ def factorise(
     mean = centre[:n_features] if fit_intercept else None
     if isinstance(moments, GramMoments):
         scatter = moments.scatter if fit_intercept else moments.scatter_about(centre)
-        parts = _from_gram(scatter / moments.weight, mean, starts, alpha)
+        parts = _from_gram(scatter, moments.weight, mean, starts, alpha)
     else:
         factor = moments.factor_about(centre) / np.sqrt(moments.weight)
         parts = _from_factor(factor, mean, starts, alpha, route)
@@ -80,26 +81,75 @@ def factorise(
     )
 
 
+def factorise_fold(
+    moments: Moments,
+    starts: IntArray,
+    *,
+    alpha: float = 0.0,
+    fit_intercept: bool = True,
+    route: Literal["gram", "qr"] = "qr",
+) -> CoefficientPath:
+    """As :func:`factorise`, for a fold, of which only coefficients are asked.
+
+    By the Gram route that takes about half the time.
+    """
+    if not isinstance(moments, GramMoments) or moments.n_features < SMALL:
+        return factorise(moments, starts, alpha=alpha, fit_intercept=fit_intercept, route=route)
+    q = moments.n_features
+    centre = moments.mean if fit_intercept else np.zeros_like(moments.mean)
+    scatter = moments.scatter if fit_intercept else moments.scatter_about(centre)
+    mean = centre[:q] if fit_intercept else None
+    whitening, whitened, cross = _whitened_gram(scatter, moments.weight, mean, starts, alpha)
+    if len(whitened) < 2:
+        return factorise(moments, starts, alpha=alpha, fit_intercept=fit_intercept)
+    # Every eigenvalue is at most M (Lemma 13), the trace is their sum.
+    largest = min(len(starts) - 1.0, float(np.trace(whitened)))
+    reduction = tridiagonalise(whitened)
+    return BandedFit(
+        whitening=whitening,
+        reduction=reduction,
+        target=reduction.transposed_times(cross),
+        noise=_gram_noise(whitening, largest),
+        n_members=len(starts) - 1,
+        centre=centre,
+    )
+
+
 _Parts = tuple[Whitening, Modes, FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 def _from_gram(
-    scatter: FloatArray, mean: FloatArray | None, starts: IntArray, alpha: float
+    scatter: FloatArray, weight: float, mean: FloatArray | None, starts: IntArray, alpha: float
 ) -> _Parts:
-    q = int(starts[-1])
-    whitening = whiten_gram(scatter[:q, :q], mean, starts, alpha)
-    half = whitening.rows(scatter[:q, :q])
-    whitened = whitening.transposed_times(half)
+    whitening, whitened, cross = _whitened_gram(scatter, weight, mean, starts, alpha)
     rho, modes = eigenmodes(whitened)
-    target = modes.transposed_times(whitening.transposed_times(scatter[:q, q:]))
-    # An eigenvalue of P inherits eps from G, magnified by the conditioning of the blocks.
-    noise = EPS * (10.0 * np.sqrt(max(len(rho), 1)) + whitening.condition**2)
-    first = int(np.searchsorted(rho, noise * np.max(rho, initial=0.0), side="right"))
+    target = modes.transposed_times(cross)
+    first = int(np.searchsorted(rho, _gram_noise(whitening, np.max(rho, initial=0.0)), "right"))
     rho = rho[first:]
     kappa = target[first:] / np.sqrt(rho)[:, np.newaxis]
-    energy = np.maximum(np.diagonal(scatter)[q:], 0.0)
+    energy = np.maximum(np.diagonal(scatter)[int(starts[-1]) :] / weight, 0.0)
     outside = np.maximum(energy - (kappa**2).sum(axis=0), 0.0)
     return whitening, modes.without_first(first), rho, kappa, outside, energy
+
+
+def _whitened_gram(
+    scatter: FloatArray, weight: float, mean: FloatArray | None, starts: IntArray, alpha: float
+) -> tuple[Whitening, FloatArray, FloatArray]:
+    """W, P = WᵀGW and Wᵀc from the scatter of [φ, y]."""
+    q = int(starts[-1])
+    whitening = whiten_gram(scatter[:q, :q], weight, mean, starts, alpha)
+    whitened = whitening.transposed_times(whitening.rows(scatter[:q, :q]))
+    whitened *= 1.0 / weight
+    return whitening, whitened, whitening.transposed_times(scatter[:q, q:]) / weight
+
+
+def _gram_noise(whitening: Whitening, largest: float) -> float:
+    """Size below which an eigenvalue of P is rounding.
+
+    It inherits eps from G, magnified by the conditioning of the blocks.
+    """
+    rank = max(int(whitening.rank_starts[-1]), 1)
+    return float(EPS * (10.0 * np.sqrt(rank) + whitening.condition**2) * largest)
 
 
 def _from_factor(

@@ -108,13 +108,13 @@ def out_of_fold_residuals(calibration: CalibrationRows, path: NCLPath, basis: Ba
     cross_validation = path.cross_validation
     rows = calibration.rows
     values = np.full(rows.y.shape, np.nan)
-    for number, spectrum in zip(cross_validation.numbers, cross_validation.spectra, strict=True):
+    for number, fit in zip(cross_validation.numbers, cross_validation.fits, strict=True):
         held_out = np.flatnonzero(calibration.split == number)
         if len(held_out) == 0:
             continue
         part = rows.take(held_out)
-        coef = spectrum.coef(gap=path.chosen_gap)
-        values[held_out] = part.y - part.features(basis) @ coef.T - spectrum.intercept(coef)
+        coef = fit.coef(gap=path.chosen_gap)
+        values[held_out] = part.y - part.features(basis) @ coef.T - fit.intercept(coef)
     weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
     used = np.isfinite(values).all(axis=1) & (weight > 0)
     return Residuals(values[used], weight[used])

@@ -13,11 +13,12 @@ from typing import Literal
 
 import numpy as np
 
+from negcorr._threads import spread
 from negcorr._typing import FloatArray, IntArray
-from negcorr.factorise import factorise
+from negcorr.banded import CoefficientPath
+from negcorr.factorise import factorise_fold
 from negcorr.folds import Folds
 from negcorr.moments import Moments, total
-from negcorr.spectrum import Spectrum
 
 __all__ = ["KFold"]
 
@@ -27,11 +28,11 @@ GAPS_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class KFold:
-    """One spectrum of training rows and the held-out moments for every split.
+    """A fit of the training rows at every λ and the held-out moments, for every split.
 
     Attributes
     ----------
-    spectra : tuple of Spectrum
+    fits : tuple of CoefficientPath
         Of the training rows of each split.
     held_out : tuple of Moments
         Of the test rows of each split.
@@ -39,7 +40,7 @@ class KFold:
         Position of each split in ``folds.splits``; splits without weight are left out.
     """
 
-    spectra: tuple[Spectrum, ...]
+    fits: tuple[CoefficientPath, ...]
     held_out: tuple[Moments, ...]
     numbers: tuple[int, ...]
 
@@ -67,29 +68,39 @@ class KFold:
         alpha, fit_intercept, route
             As in :func:`negcorr.factorise.factorise`.
         """
-        spectra, held_out, numbers = [], [], []
-        for number, (train, test) in enumerate(folds.splits):
-            training, testing = (total([cells[i] for i in ids]) for ids in (train, test))
-            if training.weight <= 0 or testing.weight <= 0:
-                continue
-            numbers.append(number)
-            held_out.append(testing)
-            spectra.append(
-                factorise(training, starts, alpha=alpha, fit_intercept=fit_intercept, route=route)
-            )
-        if not spectra or (len(spectra) < 2 and len(folds.splits) > 1):
+        numbers = [
+            number
+            for number, (train, test) in enumerate(folds.splits)
+            if _weighs(cells, train) and _weighs(cells, test)
+        ]
+        if not numbers or (len(numbers) < 2 and len(folds.splits) > 1):
             raise ValueError(
-                f"only {len(spectra)} of {len(folds.splits)} folds can be used: the others hold "
+                f"only {len(numbers)} of {len(folds.splits)} folds can be used: the others hold "
                 "no row of positive weight. Use fewer folds (cv), or criterion='sure' or 'gcv'."
             )
-        return cls(tuple(spectra), tuple(held_out), tuple(numbers))
+
+        def fit(number: int) -> CoefficientPath:
+            training = total([cells[i] for i in folds.splits[number][0]])
+            return factorise_fold(
+                training, starts, alpha=alpha, fit_intercept=fit_intercept, route=route
+            )
+
+        held_out = [total([cells[i] for i in folds.splits[number][1]]) for number in numbers]
+        return cls(tuple(spread(fit, numbers)), tuple(held_out), tuple(numbers))
 
     def error(self, gaps: FloatArray) -> FloatArray:
         """Mean squared error on held-out rows, shape (gaps, outputs)."""
-        sums = np.zeros((len(gaps), self.spectra[0].n_outputs))
-        for spectrum, moments in zip(self.spectra, self.held_out, strict=True):
-            for start in range(0, len(gaps), GAPS_AT_ONCE):
-                chunk = slice(start, start + GAPS_AT_ONCE)
-                coef = spectrum.coef_path(gaps[chunk])
-                sums[chunk] += moments.squared_error(coef, spectrum.centre)
-        return sums / sum(moments.weight for moments in self.held_out)
+
+        def squared_error(split: int) -> FloatArray:
+            fit, moments = self.fits[split], self.held_out[split]
+            chunks = [gaps[a : a + GAPS_AT_ONCE] for a in range(0, len(gaps), GAPS_AT_ONCE)]
+            parts = [moments.squared_error(fit.coef_path(c), fit.centre) for c in chunks]
+            return np.concatenate(parts)
+
+        errors = spread(squared_error, range(len(self.fits)))
+        weight = sum(moments.weight for moments in self.held_out)
+        return np.asarray(sum(errors[1:], start=errors[0]) / weight)
+
+
+def _weighs(cells: Sequence[Moments], ids: tuple[int, ...]) -> bool:
+    return any(cells[i].weight > 0 for i in ids)

@@ -15,7 +15,15 @@ from scipy.linalg import eigh_tridiagonal, lapack
 
 from negcorr._typing import FloatArray
 
-__all__ = ["DenseModes", "Modes", "TridiagonalModes", "eigenmodes"]
+__all__ = [
+    "SMALL",
+    "DenseModes",
+    "Modes",
+    "Tridiagonal",
+    "TridiagonalModes",
+    "eigenmodes",
+    "tridiagonalise",
+]
 
 #: Below this size a plain eigendecomposition is as fast.
 SMALL = 64
@@ -51,21 +59,38 @@ class DenseModes:
 
 
 @dataclass(frozen=True)
-class TridiagonalModes:
-    """U = H V: reflectors H of the tridiagonal reduction, eigenvectors V of its result."""
+class Tridiagonal:
+    """P = H T Hᵀ: Householder reflectors H and a tridiagonal matrix T.
+
+    Attributes
+    ----------
+    reflectors : ndarray of shape (R - 1, R - 1)
+        LAPACK's compact form of H, in Fortran order.
+    tau : ndarray of shape (R - 1,)
+        Its scalars.
+    diagonal : ndarray of shape (R,)
+        Diagonal of T.
+    off_diagonal : ndarray of shape (R - 1,)
+        What stands beside it.
+    """
 
     reflectors: FloatArray
     tau: FloatArray
-    vectors: FloatArray
+    diagonal: FloatArray
+    off_diagonal: FloatArray
 
     def times(self, x: FloatArray) -> FloatArray:
-        return self._reflect(self.vectors @ x, b"N")
+        """H x for x of shape (R, k)."""
+        return self._reflect(x, b"N")
 
     def transposed_times(self, v: FloatArray) -> FloatArray:
-        return self.vectors.T @ self._reflect(v, b"T")
+        """Hᵀ v for v of shape (R, k)."""
+        return self._reflect(v, b"T")
 
-    def without_first(self, first: int) -> TridiagonalModes:
-        return replace(self, vectors=self.vectors[:, first:]) if first else self
+    def eigenvectors(self) -> tuple[FloatArray, FloatArray]:
+        """Eigenvalues of T, ascending, and its eigenvectors."""
+        values, vectors = eigh_tridiagonal(self.diagonal, self.off_diagonal, lapack_driver="stemr")
+        return values, vectors
 
     def _reflect(self, v: FloatArray, trans: bytes) -> FloatArray:
         # The first coordinate is untouched by the reduction of the lower triangle.
@@ -77,6 +102,45 @@ class TridiagonalModes:
             raise np.linalg.LinAlgError(f"LAPACK dormqr failed with info={info}.")
         result[1:] = out
         return result
+
+
+@dataclass(frozen=True)
+class TridiagonalModes:
+    """U = H V: reflectors of the tridiagonal reduction, eigenvectors V of its result."""
+
+    reduction: Tridiagonal
+    vectors: FloatArray
+
+    def times(self, x: FloatArray) -> FloatArray:
+        return self.reduction.times(self.vectors @ x)
+
+    def transposed_times(self, v: FloatArray) -> FloatArray:
+        return self.vectors.T @ self.reduction.transposed_times(v)
+
+    def without_first(self, first: int) -> TridiagonalModes:
+        return replace(self, vectors=self.vectors[:, first:]) if first else self
+
+
+def tridiagonalise(matrix: FloatArray) -> Tridiagonal:
+    """Reduce a symmetric matrix of at least two rows; its contents may be overwritten.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.modes import tridiagonalise
+    >>> P = np.array([[2.0, 1.0, 1.0], [1.0, 3.0, 0.0], [1.0, 0.0, 4.0]])
+    >>> reduction = tridiagonalise(P.copy())
+    >>> float(np.round(reduction.diagonal.sum(), 12))
+    9.0
+    """
+    size = matrix.shape[0]
+    # The transpose of a C-ordered symmetric matrix is itself in Fortran order.
+    reduced, diagonal, off_diagonal, tau, info = lapack.dsytrd(
+        matrix.T, lower=1, lwork=64 * size, overwrite_a=1
+    )
+    if info != 0:
+        raise np.linalg.LinAlgError(f"LAPACK dsytrd failed with info={info}.")
+    return Tridiagonal(np.asfortranarray(reduced[1:, :-1]), tau, diagonal, off_diagonal)
 
 
 def eigenmodes(matrix: FloatArray) -> tuple[FloatArray, Modes]:
@@ -105,11 +169,6 @@ def eigenmodes(matrix: FloatArray) -> tuple[FloatArray, Modes]:
     if size < SMALL:
         values, vectors = np.linalg.eigh(matrix)
         return values, DenseModes(vectors)
-    # The transpose of a C-ordered symmetric matrix is itself in Fortran order.
-    reduced, diagonal, off_diagonal, tau, info = lapack.dsytrd(
-        matrix.T, lower=1, lwork=64 * size, overwrite_a=1
-    )
-    if info != 0:
-        raise np.linalg.LinAlgError(f"LAPACK dsytrd failed with info={info}.")
-    values, vectors = eigh_tridiagonal(diagonal, off_diagonal, lapack_driver="stemr")
-    return values, TridiagonalModes(np.asfortranarray(reduced[1:, :-1]), tau, vectors)
+    reduction = tridiagonalise(matrix)
+    values, vectors = reduction.eigenvectors()
+    return values, TridiagonalModes(reduction, vectors)

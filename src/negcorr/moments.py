@@ -77,16 +77,9 @@ class GramMoments:
         """Q."""
         return len(self.mean) - self.n_outputs
 
-    def __add__(self, other: Self) -> Self:
-        """Moments of both sets of rows together (Chan, Golub and LeVeque's update)."""
-        mass = self.weight + other.weight
-        if self.weight == 0 or other.weight == 0:
-            return self if other.weight == 0 else other
-        difference = other.mean - self.mean
-        scatter = self.scatter + other.scatter
-        scatter += np.outer(difference * (self.weight * other.weight / mass), difference)
-        mean = self.mean + difference * (other.weight / mass)
-        return type(self)(mass, mean, scatter, self.n_outputs, self.n_rows + other.n_rows)
+    def __add__(self, other: Moments) -> Moments:
+        """Moments of both sets of rows together."""
+        return total([self, other])
 
     def scatter_about(self, centre: FloatArray) -> FloatArray:
         """Σ w (z − centre)(z − centre)ᵀ."""
@@ -179,9 +172,9 @@ class FactorMoments:
             return self.shift
         return self.shift + self.factor[:, 0] @ self.factor[:, 1:] / self.weight
 
-    def __add__(self, other: FactorMoments) -> FactorMoments:
-        """Moments of both sets of rows together: QR of the stacked factors."""
-        return _stacked([self, other])
+    def __add__(self, other: Moments) -> Moments:
+        """Moments of both sets of rows together."""
+        return total([self, other])
 
     def factor_about(self, centre: FloatArray) -> FloatArray:
         """C with CᵀC = Σ w (z − centre)(z − centre)ᵀ, of shape (k, Q + outputs)."""
@@ -213,13 +206,26 @@ def total(parts: list[Moments]) -> Moments:
     6.0
     """
     first = parts[0]
+    if any(type(part) is not type(first) for part in parts):
+        raise TypeError("moments of different forms cannot be added.")
     if isinstance(first, FactorMoments):
         return _stacked([part for part in parts if isinstance(part, FactorMoments)])
-    whole = first
+    grams = [part for part in parts if isinstance(part, GramMoments) and part.weight > 0]
+    return _accumulated(grams) if len(grams) > 1 else (grams or [first])[0]
+
+
+def _accumulated(parts: list[GramMoments]) -> GramMoments:
+    """Chan, Golub and LeVeque's update, all parts into one new scatter matrix."""
+    first = parts[0]
+    mass, mean, scatter = first.weight, first.mean, first.scatter.copy()
+    outer = np.empty_like(scatter)
     for part in parts[1:]:
-        if isinstance(part, GramMoments):
-            whole = whole + part
-    return whole
+        difference = part.mean - mean
+        share = part.weight / (mass + part.weight)
+        scatter += part.scatter
+        scatter += np.multiply.outer(difference * (mass * share), difference, out=outer)
+        mass, mean = mass + part.weight, mean + difference * share
+    return GramMoments(mass, mean, scatter, first.n_outputs, sum(part.n_rows for part in parts))
 
 
 def _stacked(parts: list[FactorMoments]) -> FactorMoments:

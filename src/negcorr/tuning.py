@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight
 
+from negcorr._threads import one_blas_thread
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr.bases import Basis
 from negcorr.exceptions import SearchBoundaryWarning
@@ -20,11 +21,10 @@ from negcorr.gaps import resolve_gap
 from negcorr.loo import LeaveOneOut
 from negcorr.moments import Moments, total
 from negcorr.noise import difference_noise_variance, paper_noise_variance
-from negcorr.path import CRITERIA, TRUSTED_ERROR, NCLPath
+from negcorr.path import CRITERIA, NCLPath
 from negcorr.scan import Rows, scan_moments
 from negcorr.search import search_lattice
 from negcorr.spectrum import Spectrum
-from negcorr.whitening import EPS
 
 __all__ = ["PathSettings", "build_path", "folds_for", "ncl_path"]
 
@@ -202,16 +202,19 @@ def build_path(
                 wanted_form,
             )
         last = number == len(routes) - 1
-        spectrum = factorise(
-            total([cells[i] for i in folds.whole]),
-            basis.block_starts_,
-            alpha=float(settings.alpha),
-            fit_intercept=bool(settings.fit_intercept),
-            route=route,
-        )
-        if not last and EPS * spectrum.whitening.condition**2 > TRUSTED_ERROR:
+        # One BLAS thread: on a busy machine, more of them can stall for seconds.
+        with one_blas_thread():
+            spectrum = factorise(
+                total([cells[i] for i in folds.whole]),
+                basis.block_starts_,
+                alpha=float(settings.alpha),
+                fit_intercept=bool(settings.fit_intercept),
+                route=route,
+            )
+        path = _bare_path(rows, basis, folds, settings, single_output, cells, spectrum, route)
+        if not last and path.smallest_trusted_gap > 1.0:
             continue
-        path = _choose(rows, basis, folds, settings, single_output, cells, spectrum, route)
+        path = _choose(path, rows, basis, settings, 0.0 if last else path.smallest_trusted_gap)
         if last or path.resolves_choice:
             break
     _warn_at_small_end(path)
@@ -225,7 +228,7 @@ def _routes(solver: str, n_rows: int, n_features: int) -> list[Route]:
     return {"gram": [fast], "qr": [accurate], "auto": [fast, accurate]}[solver]
 
 
-def _choose(
+def _bare_path(
     rows: Rows,
     basis: Basis,
     folds: Folds,
@@ -235,8 +238,9 @@ def _choose(
     spectrum: Spectrum,
     route: Literal["gram", "qr"],
 ) -> NCLPath:
+    """A path at λ = 0, before anything is chosen."""
     n_outputs = spectrum.n_outputs
-    path = NCLPath(
+    return NCLPath(
         spectrum=spectrum,
         chosen_gap=np.ones(n_outputs),
         criterion=None,
@@ -250,6 +254,12 @@ def _choose(
         folds=folds,
         cells=cells,
     )
+
+
+def _choose(
+    path: NCLPath, rows: Rows, basis: Basis, settings: PathSettings, smallest_gap: float
+) -> NCLPath:
+    """The path at the given gap, or at the best one that is not below ``smallest_gap``."""
     if settings.gap is not None:
         return path.at(settings.gap)
     name = settings.criterion
@@ -259,9 +269,10 @@ def _choose(
             "degrees of freedom. Give noise_variance as a number, or use criterion='kfold'."
         )
     if name == "loo":
-        path = path.changed(leave_one_out=_leave_one_out(rows, basis, spectrum))
+        path = path.changed(leave_one_out=_leave_one_out(rows, basis, path.spectrum))
     found = search_lattice(
-        lambda gaps: path.criterion_curve(name, gaps), spectrum.smallest_useful_gap
+        lambda gaps: path.criterion_curve(name, gaps),
+        max(path.spectrum.smallest_useful_gap, smallest_gap),
     )
     return path.changed(
         chosen_gap=found.chosen,

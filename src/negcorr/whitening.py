@@ -64,14 +64,20 @@ class Whitening:
 
 
 def whiten_gram(
-    gram: FloatArray, mean: FloatArray | None, starts: IntArray, alpha: float
+    scatter: FloatArray,
+    weight: float,
+    mean: FloatArray | None,
+    starts: IntArray,
+    alpha: float,
 ) -> Whitening:
-    """Whitening from G = ΦᵀΦ/n by an eigendecomposition of every diagonal block.
+    """Whitening from n·G = ΦᵀΦ by an eigendecomposition of every diagonal block.
 
     Parameters
     ----------
-    gram : ndarray of shape (Q, Q)
-        G.
+    scatter : ndarray of shape (Q, Q)
+        ΦᵀΦ.
+    weight : float
+        n.
     mean : ndarray of shape (Q,) or None
         Means that were removed, to recognise constant columns; None without an intercept.
     starts : ndarray of shape (M + 1,)
@@ -79,11 +85,11 @@ def whiten_gram(
     alpha : float
         Ridge inside the blocks.
     """
-    live = _not_constant(np.sqrt(np.maximum(np.diagonal(gram), 0.0)), mean)
+    live = _not_constant(np.sqrt(np.maximum(np.diagonal(scatter), 0.0) / weight), mean)
     blocks, worst = [], 1.0
     for a, b in itertools.pairwise(starts):
         keep = live[a:b]
-        block = gram[a:b, a:b][np.ix_(keep, keep)] + alpha * np.eye(int(keep.sum()))
+        block = scatter[a:b, a:b][np.ix_(keep, keep)] / weight + alpha * np.eye(int(keep.sum()))
         scale = np.sqrt(np.diagonal(block))
         values, vectors = np.linalg.eigh(block / np.outer(scale, scale))
         # Products carry an error of a few eps in every entry, hence in every eigenvalue.
