@@ -433,11 +433,11 @@ class TestBadInput:
         X_bad, y_bad = X.copy(), y.copy()
         X_bad[3, 2], y_bad[5] = bad, bad
         model = NCLRegressor(**SMALL)
-        with pytest.raises(ValueError, match="NaN|infinity"):
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
             model.fit(X_bad, y)
-        with pytest.raises(ValueError, match="NaN|infinity"):
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
             model.fit(X, y_bad)
-        with pytest.raises(ValueError, match="NaN|infinity"):
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
             model.fit(X, y).predict(X_bad)
 
     def test_shapes(self, diabetes):
@@ -462,7 +462,7 @@ class TestBadInput:
     def test_weights(self, diabetes):
         X, y = diabetes
         model = NCLRegressor(**SMALL)
-        with pytest.raises(ValueError, match="[Nn]egative"):
+        with pytest.raises(ValueError, match=r"[Nn]egative"):
             model.fit(X, y, sample_weight=-np.ones(len(y)))
         with pytest.raises(ValueError, match="zero"):
             model.fit(X, y, sample_weight=np.zeros(len(y)))

@@ -102,6 +102,8 @@ def factorise_fold(
     whitening, whitened, cross = _whitened_gram(scatter, moments.weight, mean, starts, alpha)
     if len(whitened) < 2:
         return factorise(moments, starts, alpha=alpha, fit_intercept=fit_intercept)
+    # What follows overwrites P and copies it; the moments are not needed any more.
+    del moments, scatter
     # Every eigenvalue is at most M (Lemma 13), the trace is their sum.
     largest = min(len(starts) - 1.0, float(np.trace(whitened)))
     reduction = tridiagonalise(whitened)
@@ -138,7 +140,7 @@ def _whitened_gram(
     """W, P = WᵀGW and Wᵀc from the scatter of [φ, y]."""
     q = int(starts[-1])
     whitening = whiten_gram(scatter[:q, :q], weight, mean, starts, alpha)
-    whitened = whitening.transposed_times(whitening.rows(scatter[:q, :q]))
+    whitened = whitening.congruence(scatter[:q, :q])
     whitened *= 1.0 / weight
     return whitening, whitened, whitening.transposed_times(scatter[:q, q:]) / weight
 

@@ -80,9 +80,12 @@ class KFold:
             )
 
         def fit(number: int) -> CoefficientPath:
-            training = total([cells[i] for i in folds.splits[number][0]])
             return factorise_fold(
-                training, starts, alpha=alpha, fit_intercept=fit_intercept, route=route
+                total([cells[i] for i in folds.splits[number][0]]),
+                starts,
+                alpha=alpha,
+                fit_intercept=fit_intercept,
+                route=route,
             )
 
         held_out = [total([cells[i] for i in folds.splits[number][1]]) for number in numbers]

@@ -68,8 +68,8 @@ class GramMoments:
         if mass <= 0:
             return cls(0.0, shift.copy(), np.zeros_like(raw[:-1, :-1]), n_outputs, 0)
         offset = raw[-1, :-1] / mass
-        scatter = np.multiply.outer(-mass * offset, offset)
-        scatter += raw[:-1, :-1]
+        scatter = raw[:-1, :-1].copy()
+        _add_outer(scatter, -mass, offset)
         return cls(mass, shift + offset, scatter, n_outputs, n_rows)
 
     @property
@@ -218,14 +218,20 @@ def _accumulated(parts: list[GramMoments]) -> GramMoments:
     """Chan, Golub and LeVeque's update, all parts into one new scatter matrix."""
     first = parts[0]
     mass, mean, scatter = first.weight, first.mean, first.scatter.copy()
-    outer = np.empty_like(scatter)
     for part in parts[1:]:
         difference = part.mean - mean
         share = part.weight / (mass + part.weight)
         scatter += part.scatter
-        scatter += np.multiply.outer(difference * (mass * share), difference, out=outer)
+        _add_outer(scatter, mass * share, difference)
         mass, mean = mass + part.weight, mean + difference * share
     return GramMoments(mass, mean, scatter, first.n_outputs, sum(part.n_rows for part in parts))
+
+
+def _add_outer(matrix: FloatArray, factor: float, vector: FloatArray) -> None:
+    """matrix += factor·vector vectorᵀ, in strips that stay in cache."""
+    for start in range(0, len(vector), 64):
+        strip = slice(start, start + 64)
+        matrix[strip] += np.multiply.outer(factor * vector[strip], vector)
 
 
 def _stacked(parts: list[FactorMoments]) -> FactorMoments:

@@ -17,6 +17,8 @@ __all__ = ["Whitening", "whiten_factor", "whiten_gram"]
 
 EPS = float(np.finfo(np.float64).eps)
 
+_MEMBERS_AT_ONCE = 16
+
 #: A standard deviation below this multiple of |mean| is rounding, not information.
 CONSTANT_RTOL = 32.0 * EPS
 
@@ -49,18 +51,42 @@ class Whitening:
 
     def times(self, x: FloatArray) -> FloatArray:
         """W x for x of shape (R, k)."""
-        return np.concatenate([W @ x[a:b] for W, a, b in self._with(self.rank_starts)], axis=0)
+        out = np.empty((int(self.starts[-1]), x.shape[1]))
+        for W, rows, kept in self._pieces():
+            np.matmul(W, x[kept], out=out[rows])
+        return out
 
     def transposed_times(self, v: FloatArray) -> FloatArray:
         """Wᵀ v for v of shape (Q, k)."""
-        return np.concatenate([W.T @ v[a:b] for W, a, b in self._with(self.starts)], axis=0)
+        out = np.empty((int(self.rank_starts[-1]), v.shape[1]))
+        for W, rows, kept in self._pieces():
+            np.matmul(W.T, v[rows], out=out[kept])
+        return out
 
     def rows(self, features: FloatArray) -> FloatArray:
         """features·W for rows of features, shape (n, Q) to (n, R)."""
-        return np.concatenate([features[:, a:b] @ W for W, a, b in self._with(self.starts)], axis=1)
+        out = np.empty((features.shape[0], int(self.rank_starts[-1])))
+        for W, rows, kept in self._pieces():
+            out[:, kept] = features[:, rows] @ W
+        return out
 
-    def _with(self, starts: IntArray) -> list[tuple[FloatArray, int, int]]:
-        return list(zip(self.blocks, starts[:-1], starts[1:], strict=True))
+    def congruence(self, gram: FloatArray) -> FloatArray:
+        """Wᵀ·gram·W of shape (R, R), a few members' rows at a time to spare memory."""
+        out = np.empty((int(self.rank_starts[-1]),) * 2)
+        pieces = self._pieces()
+        for first in range(0, len(pieces), _MEMBERS_AT_ONCE):
+            group = pieces[first : first + _MEMBERS_AT_ONCE]
+            top = group[0][1].start
+            half = self.rows(gram[top : group[-1][1].stop])
+            for W, rows, kept in group:
+                np.matmul(W.T, half[rows.start - top : rows.stop - top], out=out[kept])
+        return out
+
+    def _pieces(self) -> list[tuple[FloatArray, slice, slice]]:
+        """Each W_m with its features and its whitened coordinates."""
+        features = itertools.starmap(slice, itertools.pairwise(self.starts.tolist()))
+        kept = itertools.starmap(slice, itertools.pairwise(self.rank_starts.tolist()))
+        return list(zip(self.blocks, features, kept, strict=True))
 
 
 def whiten_gram(
