@@ -125,7 +125,7 @@ class TestInvariance:
         assert second.gap_ == gap
         np.testing.assert_allclose(second.predict(X), prediction, rtol=0, atol=1e-10)
 
-    @pytest.mark.parametrize("criterion", ["kfold", "sure", "gcv", "bic"])
+    @pytest.mark.parametrize("criterion", ["kfold", "sure", "gcv", "bic", "loo"])
     @pytest.mark.parametrize("solver", ["auto", "qr"])
     def test_integer_weights_equal_repeated_rows(self, criterion, solver):
         X, y, weight, index = weighted_and_repeated()
@@ -159,9 +159,7 @@ class TestWithLam:
         refit = NCLRegressor(**SMALL, gap=gap).fit(X, y)
         assert moved.dof_ == pytest.approx(refit.dof_, rel=1e-9)
         np.testing.assert_allclose(moved.predict(X), refit.predict(X), rtol=1e-8)
-        np.testing.assert_allclose(
-            moved.predict_interval(X), refit.predict_interval(X), rtol=1e-6
-        )
+        np.testing.assert_allclose(moved.predict_interval(X), refit.predict_interval(X), rtol=1e-6)
 
     def test_leaves_the_original_alone(self, fitted, diabetes):
         X, _ = diabetes
@@ -197,9 +195,7 @@ class TestWithLam:
         with pytest.raises(ValueError, match="one for each of the 1 outputs"):
             fitted.with_lam([0.2, 0.9])
 
-    @pytest.mark.parametrize(
-        "arguments", [{}, {"lam": 0.5, "gap": 0.5}, {"lam": 0.5, "dof": 9.0}]
-    )
+    @pytest.mark.parametrize("arguments", [{}, {"lam": 0.5, "gap": 0.5}, {"lam": 0.5, "dof": 9.0}])
     def test_exactly_one_argument(self, fitted, arguments):
         with pytest.raises(ValueError, match="exactly one"):
             fitted.with_lam(**arguments)
@@ -361,6 +357,17 @@ class TestInput:
             model = NCLRegressor(**SMALL, criterion=criterion).fit(X, np.full(len(X), 3.5))
             np.testing.assert_allclose(model.predict(X), 3.5, rtol=1e-12)
             assert model.lam_ == 0.0
+
+    def test_degrees_of_freedom_never_exceed_the_rows(self):
+        X = np.linspace(0, 1, 60)[:, np.newaxis]
+        model = NCLRegressor(lam=1.0, random_state=0).fit(X, np.sin(9 * X[:, 0]))
+        assert model.path_.solver == "qr"
+        assert model.dof_ <= 60.0
+
+    def test_gram_route_says_when_it_is_out_of_its_depth(self):
+        X = np.linspace(0, 1, 60)[:, np.newaxis]
+        with pytest.warns(PrecisionWarning, match="Gram route does not resolve"):
+            NCLRegressor(lam=0.5, solver="gram", random_state=0).fit(X, np.sin(9 * X[:, 0]))
 
     def test_more_components_than_rows(self):
         rng = np.random.default_rng(0)
@@ -545,9 +552,7 @@ class TestEcosystem:
         assert len(small) < len(whole) / 3
         for model in (pickle.loads(whole), pickle.loads(small)):
             np.testing.assert_array_equal(model.predict(X), fitted.predict(X))
-            np.testing.assert_array_equal(
-                model.predict_interval(X), fitted.predict_interval(X)
-            )
+            np.testing.assert_array_equal(model.predict_interval(X), fitted.predict_interval(X))
             assert model.diversity(X, y).diversity == fitted.diversity(X, y).diversity
         np.testing.assert_array_equal(
             pickle.loads(whole).with_lam(0.3).predict(X), fitted.with_lam(0.3).predict(X)

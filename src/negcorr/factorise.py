@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -58,13 +59,18 @@ def factorise(
     """
     n_features = moments.n_features
     centre = moments.mean if fit_intercept else np.zeros_like(moments.mean)
-    mean = centre[:n_features] if fit_intercept else None
+    design = _Design(
+        mean=centre[:n_features] if fit_intercept else None,
+        starts=starts,
+        alpha=alpha,
+        max_rank=max(moments.n_rows - fit_intercept, 0),
+    )
     if isinstance(moments, GramMoments):
         scatter = moments.scatter if fit_intercept else moments.scatter_about(centre)
-        parts = _from_gram(scatter, moments.weight, mean, starts, alpha)
+        parts = _from_gram(scatter, moments.weight, design)
     else:
         factor = moments.factor_about(centre) / np.sqrt(moments.weight)
-        parts = _from_factor(factor, mean, starts, alpha, route)
+        parts = _from_factor(factor, design, route)
     whitening, modes, rho, kappa, outside, energy = parts
     return Spectrum(
         rho=rho,
@@ -98,8 +104,13 @@ def factorise_fold(
     q = moments.n_features
     centre = moments.mean if fit_intercept else np.zeros_like(moments.mean)
     scatter = moments.scatter if fit_intercept else moments.scatter_about(centre)
-    mean = centre[:q] if fit_intercept else None
-    whitening, whitened, cross = _whitened_gram(scatter, moments.weight, mean, starts, alpha)
+    design = _Design(
+        mean=centre[:q] if fit_intercept else None,
+        starts=starts,
+        alpha=alpha,
+        max_rank=max(moments.n_rows - fit_intercept, 0),
+    )
+    whitening, whitened, cross = _whitened_gram(scatter, moments.weight, design)
     if len(whitened) < 2:
         return factorise(moments, starts, alpha=alpha, fit_intercept=fit_intercept)
     # What follows overwrites P and copies it; the moments are not needed any more.
@@ -117,29 +128,44 @@ def factorise_fold(
     )
 
 
+@dataclass(frozen=True)
+class _Design:
+    """What both routes need to know besides the moments.
+
+    ``max_rank`` is the number of rows less the constant: rounding can make features that
+    are nearly dependent look like more, and no rank may exceed it.
+    """
+
+    mean: FloatArray | None
+    starts: IntArray
+    alpha: float
+    max_rank: int
+
+
 _Parts = tuple[Whitening, Modes, FloatArray, FloatArray, FloatArray, FloatArray]
 
 
-def _from_gram(
-    scatter: FloatArray, weight: float, mean: FloatArray | None, starts: IntArray, alpha: float
-) -> _Parts:
-    whitening, whitened, cross = _whitened_gram(scatter, weight, mean, starts, alpha)
+def _from_gram(scatter: FloatArray, weight: float, design: _Design) -> _Parts:
+    whitening, whitened, cross = _whitened_gram(scatter, weight, design)
     rho, modes = eigenmodes(whitened)
     target = modes.transposed_times(cross)
     first = int(np.searchsorted(rho, _gram_noise(whitening, np.max(rho, initial=0.0)), "right"))
+    first = max(first, len(rho) - design.max_rank)
     rho = rho[first:]
     kappa = target[first:] / np.sqrt(rho)[:, np.newaxis]
-    energy = np.maximum(np.diagonal(scatter)[int(starts[-1]) :] / weight, 0.0)
+    energy = np.maximum(np.diagonal(scatter)[int(design.starts[-1]) :] / weight, 0.0)
     outside = np.maximum(energy - (kappa**2).sum(axis=0), 0.0)
     return whitening, modes.without_first(first), rho, kappa, outside, energy
 
 
 def _whitened_gram(
-    scatter: FloatArray, weight: float, mean: FloatArray | None, starts: IntArray, alpha: float
+    scatter: FloatArray, weight: float, design: _Design
 ) -> tuple[Whitening, FloatArray, FloatArray]:
     """W, P = WᵀGW and Wᵀc from the scatter of [φ, y]."""
-    q = int(starts[-1])
-    whitening = whiten_gram(scatter[:q, :q], weight, mean, starts, alpha)
+    q = int(design.starts[-1])
+    whitening = whiten_gram(
+        scatter[:q, :q], weight, design.mean, design.starts, design.alpha, design.max_rank
+    )
     whitened = whitening.congruence(scatter[:q, :q])
     whitened *= 1.0 / weight
     return whitening, whitened, whitening.transposed_times(scatter[:q, q:]) / weight
@@ -154,20 +180,18 @@ def _gram_noise(whitening: Whitening, largest: float) -> float:
     return float(EPS * (10.0 * np.sqrt(rank) + whitening.condition**2) * largest)
 
 
-def _from_factor(
-    factor: FloatArray,
-    mean: FloatArray | None,
-    starts: IntArray,
-    alpha: float,
-    route: str,
-) -> _Parts:
-    q = int(starts[-1])
+def _from_factor(factor: FloatArray, design: _Design, route: str) -> _Parts:
+    q = int(design.starts[-1])
     target = factor[:, q:]
-    whitening, whitened = whiten_factor(factor[:, :q], mean, starts, alpha)
+    whitening, whitened = whiten_factor(
+        factor[:, :q], design.mean, design.starts, design.alpha, design.max_rank
+    )
     if route == "gram" and whitened.shape[0] < whitened.shape[1]:
         rho, left, right = _small_side(whitened, whitening.condition)
     else:
         rho, left, right = _singular_modes(whitened)
+    extra = max(len(rho) - design.max_rank, 0)
+    rho, left, right = rho[extra:], left[:, extra:], right[:, extra:]
     kappa = left.T @ target
     outside = ((target - left @ kappa) ** 2).sum(axis=0)
     energy = (target**2).sum(axis=0)

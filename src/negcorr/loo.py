@@ -1,7 +1,8 @@
 r"""Exact leave-one-out residuals by a rank-M update for each row.
 
 Ridge's shortcut e/(1 − h) is wrong for λ < 1, because the block diagonal D loses the sample
-too. Leaving out row i with share τ = w_i/Σw changes N·A, A the matrix of Theorem 4, by
+too. Weights are frequencies, so one observation leaves, not all the copies that a weight
+stands for: a share τ = min(w_i, 1)/Σw. That changes N·A, A the matrix of Theorem 4, by
 U_i C U_iᵀ with C = M(1−λ)I + λ11ᵀ and U_i carrying φ_m(x_i) in block m. With
 K = U_iᵀA⁻¹U_i (features centred), the M contributions of the blocks to F₋ᵢ(x_i) are
 
@@ -44,7 +45,7 @@ class LeaveOneOut:
     y : ndarray of shape (n, outputs)
         Targets.
     weight : ndarray of shape (n,)
-        Frequencies. A row leaves with its whole weight.
+        Frequencies; one copy of a row leaves at a time.
     starts : ndarray of shape (M + 1,)
         Where each member's block begins.
     alpha : float
@@ -81,17 +82,21 @@ class LeaveOneOut:
         out = np.empty((len(gaps), *self.y.shape))
         # N·A carries N·α; without the row it is (N − w)·α, a change that is not of low rank.
         # A spectrum with α(1 − τ) absorbs it, one for each distinct weight.
-        classes = [slice(None)] if self.alpha == 0 else _equal_weights(self.weight)
-        for rows in classes:
-            index = np.arange(len(self.y))[rows]
-            share = 0.0 if self.alpha == 0 else float(self.weight[index[0]] / self.weight.sum())
+        shares = self._shares()
+        classes = [np.arange(len(self.y))] if self.alpha == 0 else _equal_values(shares)
+        for index in classes:
+            share = 0.0 if self.alpha == 0 else float(shares[index[0]])
             self._residuals_of(index, gaps, self._spectrum(self.alpha * (1.0 - share)), out)
         return out
+
+    def _shares(self) -> FloatArray:
+        """τ, the share of the total weight that leaves with one copy of each row."""
+        return np.asarray(np.minimum(self.weight, 1.0) / self.weight.sum())
 
     def _spectrum(self, alpha: float, without: int | None = None) -> Spectrum:
         weight = self.weight.copy()
         if without is not None:
-            weight[without] = 0.0
+            weight[without] -= min(weight[without], 1.0)
         z = np.hstack([self.features, self.y])
         moments = FactorMoments.from_rows(z, weight, self.y.shape[1])
         return factorise(moments, self.starts, alpha=alpha, fit_intercept=self.fit_intercept)
@@ -116,7 +121,7 @@ class LeaveOneOut:
             np.minimum(spectrum.whitening.rank_starts[:-1], whitened.shape[1]),
             axis=1,
         ) * (spectrum.block_ranks > 0)
-        share = self.weight[index] / self.weight.sum()
+        share = self._shares()[index]
         keeps = 1.0 - share * (lengths.max(axis=1) + self.fit_intercept)
         per_batch = max(1, _BATCH_BYTES // (8 * n_members * (rank + 2 * n_members)))
         solvable = np.flatnonzero(keeps > LEVERAGE_LIMIT)
@@ -143,7 +148,7 @@ class LeaveOneOut:
             [whitened[:, a:b] @ vectors[a:b] for a, b in itertools.pairwise(bounds)],
             axis=1,
         )
-        tau = (self.weight[index] / self.weight.sum())[:, np.newaxis, np.newaxis]
+        tau = self._shares()[index][:, np.newaxis, np.newaxis]
         y, mean_y = self.y[index][:, np.newaxis, :], spectrum.centre[spectrum.n_features :]
         for k, gap in enumerate(gaps):
             inverse = 1.0 / (rho + gap * (m - rho))
@@ -171,5 +176,5 @@ class LeaveOneOut:
         out[:, i] = self.y[i] - spectrum.centre[q:] - np.einsum("q,oqg->go", centred, coef)
 
 
-def _equal_weights(weight: FloatArray) -> list[IntArray]:
-    return [np.flatnonzero(weight == value) for value in np.unique(weight)]
+def _equal_values(values: FloatArray) -> list[IntArray]:
+    return [np.flatnonzero(values == value) for value in np.unique(values)]

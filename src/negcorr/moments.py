@@ -228,7 +228,7 @@ def _accumulated(parts: list[GramMoments]) -> GramMoments:
 
 
 def _add_outer(matrix: FloatArray, factor: float, vector: FloatArray) -> None:
-    """matrix += factor·vector vectorᵀ, in strips that stay in cache."""
+    """Matrix += factor·vector vectorᵀ, in strips that stay in cache."""
     for start in range(0, len(vector), 64):
         strip = slice(start, start + 64)
         matrix[strip] += np.multiply.outer(factor * vector[strip], vector)

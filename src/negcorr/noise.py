@@ -29,8 +29,8 @@ def paper_noise_variance(spectrum: Spectrum) -> FloatArray:
 
     Notes
     -----
-    Section 7 prints the formula without the square. At λ = 0 the ensemble underfits, so this
-    errs on the large side, which makes SURE careful.
+    Section 7 prints the formula without the square. Where the ensemble underfits at λ = 0 the
+    estimate is too large, which makes SURE careful.
     """
     denominator = spectrum.weight - float(spectrum.dof(gap=1.0))
     return _ratio(spectrum.weight * spectrum.train_error(gap=1.0), denominator, "lam=0")

@@ -259,7 +259,11 @@ class NCLPath:
 
         The paper prints γ = (1 − λ)/(M²λ); its own Appendix D needs (1 − λ)/(Mλ).
         """
-        g = float(self.chosen_gap[0] if lam is None and gap is None else resolve_gap(lam, gap))
+        if lam is None and gap is None:
+            if len(np.unique(self.chosen_gap)) > 1:
+                raise ValueError("outputs have different lam; give lam or gap.")
+            gap = float(self.chosen_gap[0])
+        g = float(resolve_gap(lam, gap))
         if self.spectrum.alpha > 0:
             raise ValueError(
                 f"Theorem 7 is about ensembles without a ridge; alpha={self.spectrum.alpha!r}."

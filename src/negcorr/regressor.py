@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
-import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -19,25 +17,20 @@ from sklearn.utils.validation import (
 
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr.bases._base import validate_table
-from negcorr.diversity import AmbiguityDecomposition, ambiguity_decomposition
-from negcorr.exceptions import PrecisionWarning
-from negcorr.gaps import resolve_gap
+from negcorr.fitted import FittedPathMixin
 from negcorr.intervals import (
     Residuals,
     calibration_rows,
-    out_of_fold_residuals,
 )
 from negcorr.named_basis import make_basis
-from negcorr.path import NCLPath
 from negcorr.rowhash import content_hash
 from negcorr.scan import Rows, scan_features
-from negcorr.summary import Summary, summarise
 from negcorr.tuning import PathSettings, build_path, folds_for, given_gap
 
 __all__ = ["NCLRegressor"]
 
 
-class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Regression ensemble trained by Negative Correlation Learning, in closed form.
 
     M members, each a linear map of its own fixed features, minimise
@@ -52,11 +45,11 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Number of members M, for bases named by a string and for a single transformer.
     n_components : int, default=10
         Features per member H, for bases named by a string.
-    basis : {"fourier", "orthogonal", "nystroem", "trees"}, transformer or list, \
-default="fourier"
-        The members' features. A transformer is cloned once per member with its own seed; a list
-        of M transformers or ``(name, transformer)`` pairs gives one per member; a
-        :class:`~negcorr.bases.Basis` is used as it is. Features never see y.
+    basis : str, transformer or list, default="fourier"
+        The members' features: "fourier", "orthogonal", "nystroem" or "trees". A transformer is
+        cloned once per member with its own seed; a list of M transformers or
+        ``(name, transformer)`` pairs gives one per member; a :class:`~negcorr.bases.Basis` is
+        used as it is. Features never see y.
     gamma : float or "kwok-tsang", default="kwok-tsang"
         Inverse bandwidth of the Fourier and Nyström bases named by a string.
     standardize : bool, default=True
@@ -104,7 +97,7 @@ default="fourier"
         The fitted basis.
     n_features_in_ : int
         Number of input columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (d,)
         Their names, when X has string names.
 
     Notes
@@ -238,35 +231,6 @@ default="fourier"
         std = np.sqrt(np.atleast_1d(self.noise_variance_) * (1.0 + variance))
         return self._shaped(mean, rows), self._shaped(std, rows)
 
-    def predict_interval(self, X: Table, coverage: float = 0.95) -> AnyArray:
-        """Interval that a new observation falls into with the given probability.
-
-        Quantiles of out-of-fold residuals around F(x): no assumption on the noise, and bias is
-        counted. The width is the same everywhere, so coverage holds on average over inputs like
-        the training rows, not for each input.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-            Inputs.
-        coverage : float, default=0.95
-            Wanted probability, between 0 and 1.
-
-        Returns
-        -------
-        ndarray of shape (n, 2) or (n, 2, outputs)
-            Lower and upper ends.
-        """
-        check_is_fitted(self)
-        number = isinstance(coverage, (int, float, np.number))
-        if not number or not 0.0 < float(coverage) < 1.0:
-            raise ValueError(f"coverage={coverage!r} must be a number between 0 and 1.")
-        quantiles = self._out_of_fold_residuals().quantiles(float(coverage))
-        mean = np.asarray(self.predict(X))
-        if mean.ndim == 1:
-            return np.asarray(mean[:, np.newaxis] + quantiles[:, 0], dtype=mean.dtype)
-        return np.asarray(mean[:, np.newaxis, :] + quantiles, dtype=mean.dtype)
-
     def predict_members(self, X: Table) -> AnyArray:
         """Predictions f_m(x) of every member, whose mean is :meth:`predict`.
 
@@ -295,142 +259,6 @@ default="fourier"
 
         scan_features(rows, self.basis_, rows.shape[0], use)
         return self._shaped(members, rows)
-
-    def diversity(self, X: Table, y: Any = None) -> AmbiguityDecomposition:
-        """Ambiguity decomposition of the ensemble on given rows (equation 1).
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-            Inputs.
-        y : array-like of shape (n,) or (n, outputs), optional
-            Targets. Without them the two errors are NaN and only the diversity is known.
-
-        Returns
-        -------
-        AmbiguityDecomposition
-        """
-        members = np.asarray(self.predict_members(X), dtype=np.float64)
-        if y is not None:
-            target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-            return ambiguity_decomposition(members, target)
-        terms = ambiguity_decomposition(members, members.mean(axis=0))
-        unknown = terms.diversity * np.nan
-        per_sample = np.full_like(terms.diversity_per_sample, np.nan)
-        return AmbiguityDecomposition(
-            unknown,
-            unknown,
-            terms.diversity,
-            per_sample,
-            per_sample,
-            terms.diversity_per_sample,
-        )
-
-    def with_lam(
-        self,
-        lam: npt.ArrayLike | None = None,
-        *,
-        gap: npt.ArrayLike | None = None,
-        dof: npt.ArrayLike | None = None,
-    ) -> Self:
-        """A fitted copy at another λ, without a refit.
-
-        Parameters
-        ----------
-        lam, gap, dof : float or array-like of shape (outputs,)
-            Exactly one: the λ, the gap, or the degrees of freedom to reach.
-
-        Returns
-        -------
-        NCLRegressor
-            Shares the basis and the factorisation. Its ``lam`` or ``gap`` parameter says where
-            it stands, so that a clone refits there.
-        """
-        check_is_fitted(self)
-        path = self._path("with_lam")
-        if dof is not None:
-            if lam is not None or gap is not None:
-                raise ValueError("Give exactly one of lam, gap and dof.")
-            gap = path.spectrum.gap_for_dof(dof)
-            gap = float(gap) if gap.ndim == 0 else gap
-        gaps = resolve_gap(lam, gap)
-        if gaps.ndim > 1 or (gaps.ndim == 1 and len(gaps) != path.spectrum.n_outputs):
-            raise ValueError(
-                f"lam, gap or dof must be a number or one for each of the "
-                f"{path.spectrum.n_outputs} outputs, got shape {gaps.shape}."
-            )
-        if (gaps < path.smallest_trusted_gap).any():
-            warnings.warn(
-                f"gap={float(gaps.min()):.1e} is below what this factorisation resolves "
-                f"({path.smallest_trusted_gap:.1e}); refit with solver='qr' for such gaps.",
-                PrecisionWarning,
-                stacklevel=2,
-            )
-        moved = copy.copy(self)
-        moved.lam, moved.gap = ("auto", gap) if lam is None else (lam, None)
-        moved._residuals = None
-        return moved._adopt(path.at(gaps))
-
-    def compact(self) -> Self:
-        """A fitted copy without the factorisation, small enough to ship.
-
-        It predicts, with members, diversity and intervals; it can no longer change λ, and has no
-        ``path_``, standard deviations or summary.
-
-        Returns
-        -------
-        NCLRegressor
-        """
-        check_is_fitted(self)
-        small = copy.copy(self)
-        if self._calibration is not None:
-            small._residuals = self._out_of_fold_residuals()
-        small._calibration = None
-        if hasattr(small, "path_"):
-            del small.path_
-        return small
-
-    def summary(self) -> Summary:
-        """What was fitted, in a readable table; print it or let a notebook show it.
-
-        Returns
-        -------
-        Summary
-        """
-        check_is_fitted(self)
-        name = self.basis if isinstance(self.basis, str) else type(self.basis_).__name__
-        return summarise(self._path("summary"), name)
-
-    def _adopt(self, path: NCLPath) -> Self:
-        """Set the fitted attributes from the path's chosen λ."""
-        self.path_ = path
-        self.lam_, self.gap_, self.dof_ = path.lam, path.gap, path.dof()
-        self.noise_variance_ = path.residual_noise_variance()
-        self.coef_ = path.coef()
-        self._centre = path.spectrum.centre
-        intercept = path.spectrum.intercept(np.atleast_2d(self.coef_))
-        self.intercept_ = float(intercept[0]) if path.single_output else intercept
-        return self
-
-    def _out_of_fold_residuals(self) -> Residuals:
-        if self._residuals is not None:
-            return self._residuals
-        if self._calibration is None:
-            raise ValueError(
-                "intervals need out-of-fold residuals, and the rows of this fit could not be "
-                "split into folds. Fit on more distinct rows, or give cv a splitter."
-            )
-        return out_of_fold_residuals(self._calibration, self._path("predict_interval"), self.basis_)
-
-    def _path(self, caller: str) -> NCLPath:
-        if not hasattr(self, "path_"):
-            raise ValueError(f"{caller} needs the factorisation, which compact() has dropped.")
-        return self.path_
-
-    def _shaped(self, values: FloatArray, X: Table) -> AnyArray:
-        """Drop the axis of outputs for 1-D targets; single precision for such input."""
-        out = values[..., 0] if np.ndim(self.coef_) == 1 else values
-        return out.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else out
 
     def _validated_rows(self, X: Table, y: Any, sample_weight: Any) -> tuple[Rows, bool]:
         if isinstance(self.basis, str):

@@ -96,7 +96,7 @@ class Spectrum:
         return min(1.0, 1e-3 * float(self.rho[0]) / self.n_members)
 
     def _stiffness(self) -> FloatArray:
-        """A = (M − ρ)/ρ ≥ 0, how much a mode shrinks per unit of gap."""
+        """The stiffness a = (M − ρ)/ρ ≥ 0, how much a mode shrinks per unit of gap."""
         return np.maximum(self.n_members - self.rho, 0.0) / self.rho
 
     def shrinkage(
@@ -128,7 +128,7 @@ class Spectrum:
     def residual_dof(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
-        """N − 2 tr S + tr S², what the residual sum of squares is divided by."""
+        """What residual sums of squares are divided by, n − 2 tr S + tr S²."""
         s = self.shrinkage(lam, gap=gap)
         return np.asarray(self.weight - self.fit_intercept - (2.0 * s - s**2).sum(axis=-1))
 

@@ -8,13 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight
 
 from negcorr._threads import one_blas_thread
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr.bases import Basis
-from negcorr.exceptions import SearchBoundaryWarning
+from negcorr.exceptions import PrecisionWarning, SearchBoundaryWarning
 from negcorr.factorise import factorise
 from negcorr.folds import Folds, make_folds
 from negcorr.gaps import resolve_gap
@@ -217,7 +218,7 @@ def build_path(
         path = _choose(path, rows, basis, settings, 0.0 if last else path.smallest_trusted_gap)
         if last or path.resolves_choice:
             break
-    _warn_at_small_end(path)
+    _warn_about_choice(path)
     return path
 
 
@@ -300,6 +301,11 @@ def _noise_variance(given: Any, rows: Rows, spectrum: Spectrum) -> FloatArray:
     if given is None or (isinstance(given, str) and given == "paper"):
         return paper_noise_variance(spectrum)
     if isinstance(given, str) and given == "difference":
+        if sp.issparse(rows.X) or hasattr(rows.X, "columns"):
+            raise ValueError(
+                "noise_variance='difference' needs X as a dense numeric array to find neighbours; "
+                "give noise_variance as a number or leave it to 'paper'."
+            )
         return np.atleast_1d(difference_noise_variance(rows.X, rows.y, rows.weight))
     try:
         value = np.broadcast_to(np.asarray(given, dtype=np.float64), shape)
@@ -313,15 +319,29 @@ def _noise_variance(given: Any, rows: Rows, spectrum: Spectrum) -> FloatArray:
     return value.copy()
 
 
-def _warn_at_small_end(path: NCLPath) -> None:
+def _warn_about_choice(path: NCLPath) -> None:
+    # The caller of fit or ncl_path: this function, build_path and that method are ours.
+    level = 4
     if path.at_small_end.any():
         which = "" if path.single_output else f" for outputs {np.flatnonzero(path.at_small_end)}"
+        advice = (
+            "More members or features per member may serve better."
+            if path.criterion in ("kfold", "loo")
+            else "Where features can interpolate the data that says little; try criterion='kfold'."
+        )
         warnings.warn(
             f"the best gap found by {path.criterion} is the smallest of the search"
             f"{which} ({path.gaps[-1]:.1e}): the criterion asks for lam = 1, an ensemble trained "
-            "as one model. More members or features per member may serve better.",
+            f"as one model. {advice}",
             SearchBoundaryWarning,
-            stacklevel=5,
+            stacklevel=level,
+        )
+    if not path.resolves_choice:
+        warnings.warn(
+            f"the Gram route does not resolve gap={path.chosen_gap.min():.1e} for features with "
+            f"condition {path.spectrum.whitening.condition:.1e}; use solver='auto' or 'qr'.",
+            PrecisionWarning,
+            stacklevel=level,
         )
 
 

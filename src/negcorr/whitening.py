@@ -95,6 +95,7 @@ def whiten_gram(
     mean: FloatArray | None,
     starts: IntArray,
     alpha: float,
+    max_rank: int,
 ) -> Whitening:
     """Whitening from n·G = ΦᵀΦ by an eigendecomposition of every diagonal block.
 
@@ -110,6 +111,8 @@ def whiten_gram(
         Where each block begins.
     alpha : float
         Ridge inside the blocks.
+    max_rank : int
+        Most that a block's rank can be, from the number of rows.
     """
     live = _not_constant(np.sqrt(np.maximum(np.diagonal(scatter), 0.0) / weight), mean)
     blocks, worst = [], 1.0
@@ -120,6 +123,8 @@ def whiten_gram(
         values, vectors = np.linalg.eigh(block / np.outer(scale, scale))
         # Products carry an error of a few eps in every entry, hence in every eigenvalue.
         kept = values > 64.0 * EPS * max(len(values), 1) * np.max(values, initial=0.0)
+        if alpha == 0:
+            kept[: max(len(kept) - max_rank, 0)] = False
         W = np.zeros((b - a, int(kept.sum())))
         W[keep] = (vectors[:, kept] / np.sqrt(values[kept])) / scale[:, np.newaxis]
         blocks.append(W)
@@ -129,7 +134,11 @@ def whiten_gram(
 
 
 def whiten_factor(
-    factor: FloatArray, mean: FloatArray | None, starts: IntArray, alpha: float
+    factor: FloatArray,
+    mean: FloatArray | None,
+    starts: IntArray,
+    alpha: float,
+    max_rank: int,
 ) -> tuple[Whitening, FloatArray]:
     """Whitening from C with CᵀC = G by an SVD of every block of columns.
 
@@ -152,6 +161,8 @@ def whiten_factor(
         left, values, right = np.linalg.svd(stacked / scale, full_matrices=False)
         noise = EPS * (10.0 * np.sqrt(stacked.shape[0]) + stacked.shape[1])
         kept = values > noise * np.max(values, initial=0.0)
+        if alpha == 0:
+            kept[max_rank:] = False
         W = np.zeros((b - a, int(kept.sum())))
         W[keep] = (right[kept].T / values[kept]) / scale[:, np.newaxis]
         blocks.append(W)

@@ -1,0 +1,203 @@
+"""What a fitted ensemble answers from its path: another λ, intervals, diversity, a summary."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from negcorr._typing import AnyArray, FloatArray, Table
+from negcorr.bases import Basis
+from negcorr.diversity import AmbiguityDecomposition, ambiguity_decomposition
+from negcorr.exceptions import PrecisionWarning
+from negcorr.gaps import resolve_gap
+from negcorr.intervals import CalibrationRows, Residuals, out_of_fold_residuals
+from negcorr.path import NCLPath
+from negcorr.summary import Summary, summarise
+
+__all__ = ["FittedPathMixin"]
+
+
+class FittedPathMixin:
+    """Methods of an estimator that holds a basis and an :class:`~negcorr.NCLPath`."""
+
+    basis: Any
+    lam: Any
+    gap: Any
+    basis_: Basis
+    path_: NCLPath
+    _calibration: CalibrationRows | None
+    _residuals: Residuals | None
+    predict: Any
+    predict_members: Any
+
+    def predict_interval(self, X: Table, coverage: float = 0.95) -> AnyArray:
+        """Interval that a new observation falls into with the given probability.
+
+        Quantiles of out-of-fold residuals around F(x): no assumption on the noise, and bias is
+        counted. The width is the same everywhere, so coverage holds on average over inputs like
+        the training rows, not for each input.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+            Inputs.
+        coverage : float, default=0.95
+            Wanted probability, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n, 2) or (n, 2, outputs)
+            Lower and upper ends.
+        """
+        check_is_fitted(self)
+        number = isinstance(coverage, (int, float, np.number))
+        if not number or not 0.0 < float(coverage) < 1.0:
+            raise ValueError(f"coverage={coverage!r} must be a number between 0 and 1.")
+        quantiles = self._out_of_fold_residuals().quantiles(float(coverage))
+        mean = np.asarray(self.predict(X))
+        if mean.ndim == 1:
+            return np.asarray(mean[:, np.newaxis] + quantiles[:, 0], dtype=mean.dtype)
+        return np.asarray(mean[:, np.newaxis, :] + quantiles, dtype=mean.dtype)
+
+    def diversity(self, X: Table, y: Any = None) -> AmbiguityDecomposition:
+        """Ambiguity decomposition of the ensemble on given rows (equation 1).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+            Inputs.
+        y : array-like of shape (n,) or (n, outputs), optional
+            Targets. Without them the two errors are NaN and only the diversity is known.
+
+        Returns
+        -------
+        AmbiguityDecomposition
+        """
+        members = np.asarray(self.predict_members(X), dtype=np.float64)
+        if y is not None:
+            target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+            return ambiguity_decomposition(members, target)
+        terms = ambiguity_decomposition(members, members.mean(axis=0))
+        unknown = terms.diversity * np.nan
+        per_sample = np.full_like(terms.diversity_per_sample, np.nan)
+        return AmbiguityDecomposition(
+            unknown,
+            unknown,
+            terms.diversity,
+            per_sample,
+            per_sample,
+            terms.diversity_per_sample,
+        )
+
+    def with_lam(
+        self,
+        lam: npt.ArrayLike | None = None,
+        *,
+        gap: npt.ArrayLike | None = None,
+        dof: npt.ArrayLike | None = None,
+    ) -> Self:
+        """A fitted copy at another λ, without a refit.
+
+        Parameters
+        ----------
+        lam, gap, dof : float or array-like of shape (outputs,)
+            Exactly one: the λ, the gap, or the degrees of freedom to reach.
+
+        Returns
+        -------
+        NCLRegressor
+            Shares the basis and the factorisation. Its ``lam`` or ``gap`` parameter says where
+            it stands, so that a clone refits there.
+        """
+        check_is_fitted(self)
+        path = self._path("with_lam")
+        if dof is not None:
+            if lam is not None or gap is not None:
+                raise ValueError("Give exactly one of lam, gap and dof.")
+            gap = path.spectrum.gap_for_dof(dof)
+            gap = float(gap) if gap.ndim == 0 else gap
+        gaps = resolve_gap(lam, gap)
+        if gaps.ndim > 1 or (gaps.ndim == 1 and len(gaps) != path.spectrum.n_outputs):
+            raise ValueError(
+                f"lam, gap or dof must be a number or one for each of the "
+                f"{path.spectrum.n_outputs} outputs, got shape {gaps.shape}."
+            )
+        if (gaps < path.smallest_trusted_gap).any():
+            warnings.warn(
+                f"gap={float(gaps.min()):.1e} is below what this factorisation resolves "
+                f"({path.smallest_trusted_gap:.1e}); refit with solver='qr' for such gaps.",
+                PrecisionWarning,
+                stacklevel=2,
+            )
+        moved = copy.copy(self)
+        moved.lam, moved.gap = ("auto", gap) if lam is None else (lam, None)
+        moved._residuals = None
+        return moved._adopt(path.at(gaps))
+
+    def compact(self) -> Self:
+        """A fitted copy without the factorisation, small enough to ship.
+
+        It predicts, with members, diversity and intervals; it can no longer change λ, and has no
+        ``path_``, standard deviations or summary. Training rows stay in it only where the basis
+        itself is made of them, as Nyström landmarks are.
+
+        Returns
+        -------
+        NCLRegressor
+        """
+        check_is_fitted(self)
+        small = copy.copy(self)
+        if self._calibration is not None:
+            small._residuals = self._out_of_fold_residuals()
+        small._calibration = None
+        if hasattr(small, "path_"):
+            del small.path_
+        return small
+
+    def summary(self) -> Summary:
+        """What was fitted, in a readable table; print it or let a notebook show it.
+
+        Returns
+        -------
+        Summary
+        """
+        check_is_fitted(self)
+        name = self.basis if isinstance(self.basis, str) else type(self.basis_).__name__
+        return summarise(self._path("summary"), name)
+
+    def _adopt(self, path: NCLPath) -> Self:
+        """Set the fitted attributes from the path's chosen λ."""
+        self.path_ = path
+        self.lam_, self.gap_, self.dof_ = path.lam, path.gap, path.dof()
+        self.noise_variance_ = path.residual_noise_variance()
+        self.coef_ = path.coef()
+        self._centre = path.spectrum.centre
+        intercept = path.spectrum.intercept(np.atleast_2d(self.coef_))
+        self.intercept_ = float(intercept[0]) if path.single_output else intercept
+        return self
+
+    def _out_of_fold_residuals(self) -> Residuals:
+        if self._residuals is not None:
+            return self._residuals
+        if self._calibration is None:
+            raise ValueError(
+                "intervals need out-of-fold residuals, and the rows of this fit could not be "
+                "split into folds. Fit on more distinct rows, or give cv a splitter."
+            )
+        return out_of_fold_residuals(self._calibration, self._path("predict_interval"), self.basis_)
+
+    def _path(self, caller: str) -> NCLPath:
+        if not hasattr(self, "path_"):
+            raise ValueError(f"{caller} needs the factorisation, which compact() has dropped.")
+        return self.path_
+
+    def _shaped(self, values: FloatArray, X: Table) -> AnyArray:
+        """Drop the axis of outputs for 1-D targets; single precision for such input."""
+        out = values[..., 0] if np.ndim(self.coef_) == 1 else values
+        return out.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else out
