@@ -360,7 +360,8 @@ class TestInput:
 
     def test_degrees_of_freedom_never_exceed_the_rows(self):
         X = np.linspace(0, 1, 60)[:, np.newaxis]
-        model = NCLRegressor(lam=1.0, random_state=0).fit(X, np.sin(9 * X[:, 0]))
+        with pytest.warns(NoiseVarianceWarning):
+            model = NCLRegressor(lam=1.0, random_state=0).fit(X, np.sin(9 * X[:, 0]))
         assert model.path_.solver == "qr"
         assert model.dof_ <= 60.0
 
