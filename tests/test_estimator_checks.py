@@ -13,18 +13,24 @@ SMALL = {"n_estimators": 20, "n_components": 8, "random_state": 0}
 pytestmark = pytest.mark.filterwarnings("ignore::negcorr.exceptions.NegcorrWarning")
 
 
-@parametrize_with_checks(
-    [
-        NCLRegressor(random_state=0),
-        NCLRegressor(**SMALL, criterion="sure", noise_variance=0.1),
-        NCLRegressor(**SMALL, criterion="loo"),
-        NCLRegressor(**SMALL, basis="orthogonal", criterion="gcv"),
-        NCLRegressor(**SMALL, basis="nystroem", lam=0.9),
-        NCLRegressor(**SMALL, basis="trees", alpha=0.1),
-        NCLRegressor(**SMALL, solver="qr", fit_intercept=False),
-        NCLRegressor(20, basis=RBFSampler(gamma=0.05, n_components=8), lam=0.9, random_state=0),
-        NCLRegressor(basis=[FourierFeatures(1, 30), FourierFeatures(1, 20)], random_state=0),
-    ]
-)
-def test_scikit_learn_check(estimator, check):
+ESTIMATORS = [
+    NCLRegressor(random_state=0),
+    NCLRegressor(**SMALL, criterion="sure", noise_variance=0.1),
+    NCLRegressor(**SMALL, criterion="loo"),
+    NCLRegressor(**SMALL, basis="orthogonal", criterion="gcv"),
+    NCLRegressor(**SMALL, basis="nystroem", lam=0.9),
+    NCLRegressor(**SMALL, basis="trees", alpha=0.1),
+    NCLRegressor(**SMALL, solver="qr", fit_intercept=False),
+    NCLRegressor(20, basis=RBFSampler(gamma=0.05, n_components=8), lam=0.9, random_state=0),
+    NCLRegressor(basis=[FourierFeatures(1, 30), FourierFeatures(1, 20)], random_state=0),
+]
+
+checks = parametrize_with_checks(ESTIMATORS)
+names, cases = checks.args
+# This one does nothing unless an environment variable was set before SciPy was imported.
+cases = [case for case in cases if "array_api" not in str(case[1])]
+
+
+@pytest.mark.parametrize(names, cases, **checks.kwargs)
+def test_regressor_keeps_scikit_learns_conventions(estimator, check):
     check(estimator)

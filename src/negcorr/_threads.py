@@ -7,6 +7,7 @@ threadpoolctl's current limit allows, so a caller's limits are respected.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,6 +22,17 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class _Limit:
+    """How many callers hold BLAS at one thread, and what restores it."""
+
+    lock = threading.Lock()
+    callers = 0
+    limiter: Any = None
+
+
+_limit = _Limit()
+
+
 @cache
 def _controller() -> Any:
     return ThreadpoolController().select(user_api="blas")
@@ -33,9 +45,22 @@ def blas_threads() -> int:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread inside the block."""
-    with _controller().limit(limits=1):
+    """Limit BLAS to one thread while any caller is inside the block.
+
+    The limit belongs to the process: of callers that overlap in time the first sets it and the
+    last restores what was there before.
+    """
+    with _limit.lock:
+        if _limit.callers == 0:
+            _limit.limiter = _controller().limit(limits=1)
+        _limit.callers += 1
+    try:
         yield
+    finally:
+        with _limit.lock:
+            _limit.callers -= 1
+            if _limit.callers == 0:
+                _limit.limiter.restore_original_limits()
 
 
 @contextmanager
@@ -54,7 +79,7 @@ def lanes(n_lanes: int) -> Iterator[Callable[[Callable[[int], Result]], list[Res
 
 def spread(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """``[work(item) for item in items]``, dealt out to as many lanes as BLAS may use threads."""
-    n_lanes = min(blas_threads(), len(items))
+    n_lanes = max(1, min(blas_threads(), len(items)))
     with lanes(n_lanes) as run:
         dealt = run(lambda lane: [work(item) for item in items[lane::n_lanes]])
     return [dealt[i % n_lanes][i // n_lanes] for i in range(len(items))]

@@ -7,8 +7,9 @@ how the members were trained.
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -117,8 +118,7 @@ def ncl_loss(
     >>> ncl_loss(members, y, 0.5, form="combined")
     0.75
     """
-    if not np.isfinite(lam):
-        raise ValueError(f"lam={lam!r} must be a finite number.")
+    _check_lam(lam)
     terms = ambiguity_decomposition(members, y, sample_weight=sample_weight)
     if form == "penalty":
         return terms.member_error - lam * terms.diversity
@@ -157,7 +157,7 @@ def ambiguity_decomposition(
     >>> terms.diversity_per_sample
     array([1., 0.])
     """
-    predictions, target = _members_and_target(members, y, axes="(M, n)", extra=1)
+    predictions, target = _members_and_target(members, y, ("members", "y"), "(M, n)")
     ensemble = predictions.mean(axis=0)
     per_sample = (
         (ensemble - target) ** 2,
@@ -199,7 +199,7 @@ def bias_variance_covariance(
     >>> bool(np.isclose(t.error, t.bias_squared + t.variance / 4 + 0.75 * t.covariance))
     True
     """
-    values, goal = _members_and_target(predictions, target, axes="(D, M, n)", extra=2)
+    values, goal = _members_and_target(predictions, target, ("predictions", "target"), "(D, M, n)")
     n_members = values.shape[1]
     centred = values - values.mean(axis=0)
     ensemble_variance = (centred.mean(axis=1) ** 2).mean(axis=0)
@@ -220,23 +220,31 @@ def bias_variance_covariance(
 
 
 def _members_and_target(
-    members: npt.ArrayLike, y: npt.ArrayLike, axes: str, extra: int
+    members: npt.ArrayLike, y: npt.ArrayLike, names: tuple[str, str], axes: str
 ) -> tuple[FloatArray, FloatArray]:
-    """Validated float arrays; ``extra`` axes come before the sample axis."""
+    """Validated float arrays; ``names`` are those of the caller's arguments."""
     predictions = np.asarray(members, dtype=np.float64)
     target = np.asarray(y, dtype=np.float64)
+    extra = axes.count(",")  # axes before the sample axis
     if target.ndim not in (1, 2):
-        raise ValueError(f"y must be (n,) or (n, outputs), got shape {target.shape}.")
+        raise ValueError(f"{names[1]} must be (n,) or (n, outputs), got shape {target.shape}.")
     if predictions.shape[extra:] != target.shape or predictions.ndim != target.ndim + extra:
         raise ValueError(
-            f"members must be {axes} or {axes[:-1]}, outputs) and match y in its last axes; "
-            f"got members {predictions.shape} and y {target.shape}."
+            f"{names[0]} must be {axes} or {axes[:-1]}, outputs) and match {names[1]} in its last "
+            f"axes; got {names[0]} {predictions.shape} and {names[1]} {target.shape}."
         )
     if 0 in predictions.shape:
-        raise ValueError(f"members is empty: shape {predictions.shape}.")
+        raise ValueError(f"{names[0]} is empty: shape {predictions.shape}.")
     if not (np.isfinite(predictions).all() and np.isfinite(target).all()):
-        raise ValueError("members and y must be finite, found NaN or infinity.")
+        raise ValueError(f"{names[0]} and {names[1]} must be finite, found NaN or infinity.")
     return predictions, target
+
+
+def _check_lam(lam: Any) -> None:
+    if isinstance(lam, bool) or not isinstance(lam, numbers.Real):
+        raise TypeError(f"lam={lam!r} must be a finite number, got {type(lam).__name__}.")
+    if not np.isfinite(float(lam)):
+        raise ValueError(f"lam={lam!r} must be a finite number.")
 
 
 def _weights(sample_weight: npt.ArrayLike | None, n_samples: int) -> FloatArray | None:

@@ -7,6 +7,7 @@ canonical order, which makes a fit independent of the order of its input to the 
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -74,6 +75,7 @@ class ContentKFold:
         check_positive_int("n_splits", n_splits)
         if n_splits < 2:
             raise ValueError(f"n_splits={n_splits!r} must be at least 2.")
+        _check_seed(seed)
         self.n_splits = n_splits
         self.seed = seed
 
@@ -116,19 +118,20 @@ def make_folds(cv: Any, X: Table, y: FloatArray, groups: Any = None) -> Folds:
     -------
     Folds
     """
-    splits = [(np.asarray(a), np.asarray(b)) for a, b in _splits(cv, X, y, groups)]
+    n_rows = X.shape[0]
+    splits = [
+        (_indices(cv, a, n_rows), _indices(cv, b, n_rows)) for a, b in _splits(cv, X, y, groups)
+    ]
     usable = [(a, b) for a, b in splits if len(a) and len(b)]
     if len(usable) == 0:
         raise ValueError(f"cv={cv!r} gives no split with both training and test rows.")
-    n_rows = X.shape[0]
-    times_tested = np.bincount(np.concatenate([b for _, b in usable]), minlength=n_rows)
-    complementary = all(len(a) + len(b) == n_rows for a, b in usable)
-    if complementary and (times_tested == 1).all():
-        numbers = range(len(usable))
+    tests_cover = _each_row_once([b for _, b in usable], n_rows)
+    if tests_cover and all(_each_row_once([a, b], n_rows) for a, b in usable):
+        ids = range(len(usable))
         return Folds(
             cells=tuple(b for _, b in usable),
-            splits=tuple((tuple(j for j in numbers if j != k), (k,)) for k in numbers),
-            whole=tuple(numbers),
+            splits=tuple((tuple(j for j in ids if j != k), (k,)) for k in ids),
+            whole=tuple(ids),
         )
     # Overlapping or partial splits (ShuffleSplit, TimeSeriesSplit): no sums to share.
     cells = [np.arange(n_rows)]
@@ -137,6 +140,31 @@ def make_folds(cv: Any, X: Table, y: FloatArray, groups: Any = None) -> Folds:
         pairs.append(((len(cells),), (len(cells) + 1,)))
         cells += [a, b]
     return Folds(tuple(cells), tuple(pairs), whole=(0,))
+
+
+def _check_seed(seed: Any) -> None:
+    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
+        raise TypeError(f"seed={seed!r} must be an integer, got {type(seed).__name__}.")
+    if not 0 <= int(seed) < 2**64:
+        raise ValueError(f"seed={seed!r} must be at least 0 and below 2**64.")
+
+
+def _indices(cv: Any, given: Any, n_rows: int) -> IntArray:
+    """Row numbers from row numbers or a mask."""
+    rows = np.asarray(given)
+    if rows.dtype == bool and rows.shape == (n_rows,):
+        rows = np.flatnonzero(rows)
+    numbers_or_none = rows.ndim == 1 and (rows.size == 0 or rows.dtype.kind in "iu")
+    if not numbers_or_none or ((rows < 0) | (rows >= n_rows)).any():
+        raise ValueError(
+            f"cv={cv!r} gives a split that is neither row numbers from 0 to {n_rows - 1} nor a "
+            f"mask of {n_rows} rows."
+        )
+    return rows.astype(np.intp)
+
+
+def _each_row_once(parts: list[IntArray], n_rows: int) -> bool:
+    return bool((np.bincount(np.concatenate(parts), minlength=n_rows) == 1).all())
 
 
 def _splits(cv: Any, X: Table, y: FloatArray, groups: Any) -> Any:

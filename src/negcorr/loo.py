@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from negcorr._threads import spread
 from negcorr._typing import FloatArray, IntArray
 from negcorr.factorise import factorise
 from negcorr.modes import DenseModes
@@ -125,9 +126,10 @@ class LeaveOneOut:
         keeps = 1.0 - share * (lengths.max(axis=1) + self.fit_intercept)
         per_batch = max(1, _BATCH_BYTES // (8 * n_members * (rank + 2 * n_members)))
         solvable = np.flatnonzero(keeps > LEVERAGE_LIMIT)
-        for start in range(0, len(solvable), per_batch):
-            batch = solvable[start : start + per_batch]
-            self._update(index[batch], whitened[batch], lengths[batch], gaps, spectrum, out)
+        batches = [solvable[a : a + per_batch] for a in range(0, len(solvable), per_batch)]
+        spread(
+            lambda b: self._update(index[b], whitened[b], lengths[b], gaps, spectrum, out), batches
+        )
         for i in index[keeps <= LEVERAGE_LIMIT]:
             self._refit(int(i), gaps, out)
 

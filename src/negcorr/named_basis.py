@@ -40,6 +40,8 @@ def make_basis(estimator: Any) -> Basis:
     basis = estimator.basis
     if isinstance(basis, str):
         return _named(estimator, basis)
+    if isinstance(basis, BlockFeatures):
+        basis = basis.transformers
     if isinstance(basis, Basis):
         seeded: Basis = _seeded(clone(basis), estimator.random_state)
         return seeded

@@ -47,12 +47,15 @@ def content_hash(X: Table, y: AnyArray | None = None, seed: int = 0) -> HashArra
     if y is not None:
         targets = np.asarray(y)
         columns = targets.reshape(len(targets), -1).T
-        total = total + _hash_columns(list(columns), seed, X.shape[1])
+        first = X.shape[1] if hasattr(X, "shape") else np.shape(X)[1]
+        total = total + _hash_columns(list(columns), seed, first)
     return _mix(total)
 
 
 def _columns(X: Table) -> list[AnyArray]:
-    if hasattr(X, "columns") and hasattr(X, "__getitem__"):
+    if hasattr(X, "iloc"):  # pandas, where names may repeat
+        return [np.asarray(X.iloc[:, j]) for j in range(X.shape[1])]
+    if hasattr(X, "columns"):
         return [np.asarray(X[name]) for name in X.columns]
     return list(np.asarray(X).T)
 
@@ -66,6 +69,9 @@ def _hash_columns(columns: list[AnyArray], seed: int, first: int) -> HashArray:
 
 def _hash_sparse(X: Table, seed: int) -> HashArray:
     rows = sp.csr_array(X)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
     values = _hash_values(_bits(rows.data), rows.indices.astype(np.uint64), seed)
     running = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(values, dtype=np.uint64)])
     return np.asarray(running[rows.indptr[1:]] - running[rows.indptr[:-1]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Fixed features φ = [φ_1, …, φ_M] that may see X but never y (Section 3).
 
     Attributes
@@ -152,8 +152,8 @@ def distinct_rows(X: Table, sample_weight: FloatArray | None) -> IntArray:
 def validate_table(estimator: Any, X: Table, *, reset: bool) -> Table:
     """X as transformers given by a user get it: data frames untouched, the rest as arrays.
 
-    Values are left to the transformers; what the estimator's tags exclude (NaN, sparse
-    matrices) is refused here.
+    Values are left to the transformers, whose tags do not say whether NaN is welcome (an
+    imputing pipeline's say no); sparse matrices that the tags exclude are refused here.
     """
     if hasattr(X, "columns"):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -165,7 +165,7 @@ def validate_table(estimator: Any, X: Table, *, reset: bool) -> Table:
         reset=reset,
         accept_sparse="csr" if tags.sparse else False,
         dtype=None,
-        ensure_all_finite=not tags.allow_nan,
+        ensure_all_finite=False,
     )
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
-from sklearn.utils.sparsefuncs import mean_variance_axis
+from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from negcorr._typing import FloatArray, Table
 
@@ -32,28 +33,49 @@ def mean_squared_distance(X: Table, sample_weight: FloatArray | None = None) -> 
     >>> mean_squared_distance(np.array([[0.0], [2.0]]))
     2.0
     """
-    if sp.issparse(X):
-        _, variance = mean_variance_axis(X, axis=0, weights=sample_weight)
-    else:
-        rows = np.asarray(X, dtype=np.float64)
-        mean = np.average(rows, axis=0, weights=sample_weight)
-        variance = np.average((rows - mean) ** 2, axis=0, weights=sample_weight)
-    return 2.0 * float(np.sum(variance))
+    with np.errstate(over="ignore"):
+        if sp.issparse(X):
+            rows = sp.csr_array(X, dtype=np.float64)
+            _, variance = mean_variance_axis(rows, axis=0, weights=sample_weight)
+            least, most = min_max_axis(rows, axis=0)
+            variance = np.where(least == most, 0.0, variance)
+        else:
+            # From the first row, equal rows are exactly zero and far ones keep their digits.
+            rows = np.asarray(X, dtype=np.float64)
+            rows = rows - rows[0]
+            mean = np.average(rows, axis=0, weights=sample_weight)
+            variance = np.average((rows - mean) ** 2, axis=0, weights=sample_weight)
+        return 2.0 * float(np.sum(variance))
 
 
 def _mean_manhattan_distance(X: Table, sample_weight: FloatArray | None = None) -> float:
     """Mean L1 distance over all weighted pairs, by sorting each column."""
-    n_samples, n_features = X.shape
-    weight = np.ones(n_samples) if sample_weight is None else sample_weight
+    columns: Any = sp.csc_array(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+    weight = np.ones(columns.shape[0]) if sample_weight is None else sample_weight
+    mass = float(weight.sum())
     total = 0.0
-    for j in range(n_features):
-        column = X[:, [j]].toarray().ravel() if sp.issparse(X) else np.asarray(X[:, j])
-        order = np.argsort(column)
-        value, w = column[order].astype(np.float64), weight[order]
-        mass_below = np.cumsum(w) - w
-        sum_below = np.cumsum(w * value) - w * value
-        total += float(np.sum(w * (value * mass_below - sum_below)))
-    return 2.0 * total / float(weight.sum()) ** 2
+    for j in range(columns.shape[1]):
+        if sp.issparse(columns):
+            # All zeros of the column are one value with the weight that is left.
+            stored = slice(columns.indptr[j], columns.indptr[j + 1])
+            w = weight[columns.indices[stored]]
+            value = np.append(columns.data[stored].astype(np.float64), 0.0)
+            w = np.append(w, max(mass - float(w.sum()), 0.0))
+            if len(w) > len(weight):
+                value, w = value[:-1], w[:-1]
+        else:
+            value, w = columns[:, j], weight
+        total += _sum_of_distances(value - value[0], w)
+    return 2.0 * total / mass**2
+
+
+def _sum_of_distances(value: FloatArray, weight: FloatArray) -> float:
+    """Σ w_i w_j (v_i − v_j) over pairs with v_i > v_j, by sorting."""
+    order = np.argsort(value)
+    value, weight = value[order], weight[order]
+    below = np.cumsum(weight) - weight
+    sum_below = np.cumsum(weight * value) - weight * value
+    return float(np.sum(weight * (value * below - sum_below)))
 
 
 def _gaussian_frequencies(
@@ -79,6 +101,11 @@ def _gaussian_values(X: Table, Z: Table, gamma: float) -> FloatArray:
 
 
 def _laplace_values(X: Table, Z: Table, gamma: float) -> FloatArray:
+    if sp.issparse(X):  # scikit-learn's Manhattan distances know 32-bit indices only
+        X, Z = (
+            sp.csr_array((A.data, A.indices.astype(np.int32), A.indptr.astype(np.int32)), A.shape)
+            for A in (X, Z)
+        )
     return np.asarray(laplacian_kernel(X, Z, gamma=gamma))
 
 
@@ -155,6 +182,8 @@ def kwok_tsang_gamma(
     >>> kwok_tsang_gamma(np.array([[0.0], [2.0]]))
     0.5
     """
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel={kernel!r} is unknown; allowed are {sorted(KERNELS)}.")
     distance = KERNELS[kernel].mean_distance(X, sample_weight)
     if not np.isfinite(distance):
         raise ValueError(

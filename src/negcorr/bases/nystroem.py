@@ -102,11 +102,22 @@ class NystroemFeatures(RandomBasis):
     def _scaled(self, X: Table) -> Table:
         # Distances do not see the centre, so sparse rows stay sparse.
         if sp.issparse(X):
-            return sp.csr_array(X @ sp.diags_array(1.0 / self.scale_))
+            scaled = sp.csr_array(X @ sp.diags_array(1.0 / self.scale_))
+            scaled.sum_duplicates()  # else distances would sort it in place, in every thread
+            return scaled
         return (np.asarray(X, dtype=np.float64) - self.center_) / self.scale_
 
+    def _landmarks(self, X: Table) -> Table:
+        """Landmarks about the same origin as the rows: sparse ones are never centred."""
+        if sp.issparse(X) == sp.issparse(self.landmarks_):
+            return self.landmarks_
+        offset = self.center_ / self.scale_
+        if sp.issparse(X):
+            return sp.csr_array(self.landmarks_ + offset)
+        return self.landmarks_.toarray() - offset
+
     def fill(self, X: Table, out: FloatArray) -> None:
-        values = KERNELS[self.kernel].values(self._scaled(X), self.landmarks_, self.gamma_)
+        values = KERNELS[self.kernel].values(self._scaled(X), self._landmarks(X), self.gamma_)
         n_members, width, _ = self.normalization_.shape
         blocks = values.reshape(-1, n_members, width).transpose(1, 0, 2)
         out[...] = (blocks @ self.normalization_).transpose(1, 0, 2).reshape(out.shape)

@@ -11,7 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    _check_sample_weight,
+    check_is_fitted,
+    has_fit_parameter,
+)
 
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr.bases._base import Basis, check_positive_int, validate_table
@@ -49,6 +54,10 @@ class _TransformerBasis(Basis):
         """
         named = self._named_transformers()
         X = self._validate(X, reset=True)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
         self.transformers_ = [(name, _fitted(t, X, sample_weight)) for name, t in named]
         sample = _safe_indexing(X, np.arange(min(X.shape[0], _ROWS_COMPARED)))
         blocks = [_dense(t.transform(sample), name) for name, t in self.transformers_]
@@ -212,6 +221,11 @@ class BlockFeatures(_TransformerBasis):
         ]
 
     def _named_transformers(self) -> list[tuple[str, Any]]:
+        if not isinstance(self.transformers, (list, tuple)):
+            raise TypeError(
+                f"transformers={self.transformers!r} must be a list of transformers or of "
+                "(name, transformer) pairs."
+            )
         if len(self.transformers) == 0:
             raise ValueError("transformers is an empty list; give at least one transformer.")
         for i, t in enumerate(self.transformers):

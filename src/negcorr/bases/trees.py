@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn import config_context
 from sklearn.ensemble import RandomTreesEmbedding
 
 from negcorr._typing import FloatArray, Table
@@ -63,9 +64,15 @@ class TreeFeatures(RandomBasis):
             max_depth=None,
             max_leaf_nodes=self.n_components,
             random_state=rng,
-        ).fit(X[distinct_rows(X, sample_weight)])
+        )
+        with config_context(transform_output="default"):
+            self.embedding_.fit(X[distinct_rows(X, sample_weight)])
         widths = [len(leaves) for leaves in self.embedding_.one_hot_encoder_.categories_]
         self.block_starts_ = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
 
     def fill(self, X: Table, out: FloatArray) -> None:
-        out[...] = 1.0 if self.embedding_ is None else self.embedding_.transform(X).toarray()
+        if self.embedding_ is None:
+            out[...] = 1.0
+            return
+        with config_context(transform_output="default"):
+            out[...] = self.embedding_.transform(X).toarray()

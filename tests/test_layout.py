@@ -1,0 +1,205 @@
+"""The shape of the package: data flow one way, imports are light, public names explain."""
+
+import ast
+import dataclasses
+import inspect
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import negcorr
+import negcorr.bases
+
+ROOT = Path(negcorr.__file__).parent
+
+#: A module imports only from lines above its own.
+ORDER = [
+    "exceptions",
+    "_typing",
+    "_threads",
+    "gaps",
+    "diversity",
+    "rowhash",
+    "bases._base",
+    "bases.cosine",
+    "bases.kernels",
+    "bases.fourier",
+    "bases.nystroem",
+    "bases.trees",
+    "bases.transformers",
+    "bases",
+    "moments",
+    "scan",
+    "whitening",
+    "modes",
+    "spectrum",
+    "banded",
+    "factorise",
+    "noise",
+    "folds",
+    "search",
+    "kfold",
+    "loo",
+    "criteria",
+    "path",
+    "tuning",
+    "intervals",
+    "summary",
+    "named_basis",
+    "fitted",
+    "regressor",
+    "demo",
+    "__init__",
+]
+
+MOST_LINES = 400
+
+
+def module_name(file):
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    if len(parts) > 1 and parts[-1] == "__init__":
+        parts = parts[:-1]
+    return ".".join(parts)
+
+
+MODULES = {module_name(file): file for file in sorted(ROOT.rglob("*.py"))}
+
+
+def imported_modules(name):
+    """Modules of the package that one of them imports, wherever in the file."""
+    found = set()
+    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            full = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name} uses a relative import; name the module in full."
+            full = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for path in full:
+            first, *rest = path.split(".")
+            if first == "negcorr":
+                found.add(longest_module(rest))
+    return found
+
+
+def longest_module(parts):
+    for stop in range(len(parts), 0, -1):
+        if ".".join(parts[:stop]) in MODULES:
+            return ".".join(parts[:stop])
+    return "__init__"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_module_imports_only_from_modules_above_it(name):
+    assert name in ORDER, (
+        f"negcorr.{name} has no place in the flow of data: put it into ORDER in this file, "
+        "below everything it imports and above everything that imports it."
+    )
+    above = ORDER[: ORDER.index(name)]
+    backwards = sorted(imported_modules(name) - set(above))
+    assert not backwards, f"negcorr.{name} imports from modules not above it: {backwards}"
+
+
+def test_order_names_every_module_once_and_no_module_that_is_gone():
+    assert len(set(ORDER)) == len(ORDER)
+    assert set(ORDER) <= set(MODULES)
+
+
+def test_imports_are_found_in_every_way_of_writing_them(monkeypatch, tmp_path):
+    file = tmp_path / "probe.py"
+    file.write_text(
+        "import negcorr.gaps\nfrom negcorr import criteria\n"
+        "def f():\n    from negcorr.bases.cosine import cos_turns\n"
+        "from negcorr import NCLPath\nimport numpy\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setitem(MODULES, "probe", file)
+    assert imported_modules("probe") == {"gaps", "criteria", "bases.cosine", "__init__"}
+
+
+HEAVY = {"torch", "matplotlib", "pandas", "polars", "dask"}
+
+
+def test_importing_the_package_loads_no_heavy_library():
+    # Some versions of scikit-learn load pandas themselves where it is installed.
+    code = (
+        "import sys, sklearn; before = set(sys.modules); import negcorr; "
+        f"print(sorted({HEAVY} & (set(sys.modules) - before)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_module_names_no_heavy_library_at_its_top(name):
+    top = ast.parse(MODULES[name].read_text(encoding="utf-8")).body
+    named = {alias.name for node in top if isinstance(node, ast.Import) for alias in node.names}
+    named |= {node.module or "" for node in top if isinstance(node, ast.ImportFrom)}
+    assert not HEAVY & {path.split(".")[0] for path in named}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_module_is_short(name):
+    lines = len(MODULES[name].read_text(encoding="utf-8").splitlines())
+    assert lines < MOST_LINES, f"negcorr.{name} has {lines} lines; split it below {MOST_LINES}."
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_module_says_what_it_is_for(name):
+    assert ast.get_docstring(ast.parse(MODULES[name].read_text(encoding="utf-8")))
+
+
+PUBLIC = [
+    pytest.param(getattr(package, name), id=f"{package.__name__}.{name}")
+    for package in (negcorr, negcorr.bases)
+    for name in package.__all__
+]
+
+
+def is_result(thing):
+    """Frozen dataclasses are handed to users, not made by them."""
+    return dataclasses.is_dataclass(thing) and thing.__dataclass_params__.frozen
+
+
+def is_abstract(thing):
+    return inspect.isclass(thing) and any(
+        getattr(getattr(thing, name, None), "__isabstractmethod__", False) for name in dir(thing)
+    )
+
+
+@pytest.mark.parametrize("thing", PUBLIC)
+def test_public_name_has_a_docstring(thing):
+    assert inspect.getdoc(thing)
+    assert thing.__doc__, "the docstring is inherited, not its own"
+
+
+@pytest.mark.parametrize(
+    "thing", [p for p in PUBLIC if not is_result(p.values[0]) and not is_abstract(p.values[0])]
+)
+def test_public_name_shows_an_example(thing):
+    text = inspect.getdoc(thing)
+    assert "\nExamples\n--------\n" in text, "no Examples section, or its heading is indented"
+    assert ">>> " in text.split("\nExamples\n--------\n")[1]
+
+
+@pytest.mark.parametrize(
+    ("thing", "method"),
+    [
+        pytest.param(kind, name, id=f"{kind.__name__}.{name}")
+        for kind in dict.fromkeys(p.values[0] for p in PUBLIC if inspect.isclass(p.values[0]))
+        for name, member in vars(kind).items()
+        if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property))
+    ],
+)
+def test_public_method_has_a_docstring(thing, method):
+    assert inspect.getdoc(getattr(thing, method))
+
+
+@pytest.mark.parametrize("package", [negcorr, negcorr.bases], ids=lambda p: p.__name__)
+def test_public_names_are_sorted_and_exist(package):
+    assert all(hasattr(package, name) for name in package.__all__)
+    assert all(a < b for a, b in itertools.pairwise(package.__all__))
