@@ -400,7 +400,7 @@ class TestBadInput:
             ({"lam": float("nan")}, "lam=nan is outside"),
             ({"gap": 2.0}, r"gap=2.0 is outside"),
             ({"lam": 0.5, "gap": 0.5}, "exactly one of lam and gap"),
-            ({"lam": [0.5, 0.5]}, "2 values for 1 outputs"),
+            ({"lam": [0.5, 0.5]}, "one for each of the 1 outputs"),
             ({"criterion": "mse"}, "criterion='mse' is unknown; allowed"),
             ({"solver": "cg"}, "solver='cg' is unknown; allowed"),
             ({"basis": "wavelets"}, "basis='wavelets' is unknown; allowed"),

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.linalg import lapack
 
 from negcorr._typing import FloatArray
-from negcorr.gaps import resolve_gap
+from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.modes import Tridiagonal
 from negcorr.whitening import Whitening
 
@@ -81,7 +81,7 @@ class BandedFit:
 
     def coef(self, *, gap: npt.ArrayLike) -> FloatArray:
         """Coefficients of shape (outputs, Q) at one gap, or one per output."""
-        gaps = np.broadcast_to(resolve_gap(gap=gap), (self.n_outputs,))
+        gaps = gap_per_output(resolve_gap(gap=gap), self.n_outputs)
         x = np.stack([self._solve(g)[:, j] for j, g in enumerate(gaps)], axis=1)
         return np.ascontiguousarray(self.whitening.times(self.reduction.times(x)).T)
 

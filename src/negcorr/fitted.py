@@ -15,7 +15,7 @@ from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr.bases import Basis
 from negcorr.diversity import AmbiguityDecomposition, ambiguity_decomposition
 from negcorr.exceptions import PrecisionWarning
-from negcorr.gaps import resolve_gap
+from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.intervals import CalibrationRows, Residuals, out_of_fold_residuals
 from negcorr.path import NCLPath
 from negcorr.summary import Summary, summarise
@@ -122,12 +122,7 @@ class FittedPathMixin:
                 raise ValueError("Give exactly one of lam, gap and dof.")
             gap = path.spectrum.gap_for_dof(dof)
             gap = float(gap) if gap.ndim == 0 else gap
-        gaps = resolve_gap(lam, gap)
-        if gaps.ndim > 1 or (gaps.ndim == 1 and len(gaps) != path.spectrum.n_outputs):
-            raise ValueError(
-                f"lam, gap or dof must be a number or one for each of the "
-                f"{path.spectrum.n_outputs} outputs, got shape {gaps.shape}."
-            )
+        gaps = gap_per_output(resolve_gap(lam, gap), path.spectrum.n_outputs)
         if (gaps < path.smallest_trusted_gap).any():
             warnings.warn(
                 f"gap={float(gaps.min()):.1e} is below what this factorisation resolves "

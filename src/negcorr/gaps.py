@@ -16,7 +16,8 @@ from negcorr._typing import FloatArray
 LATTICE_PER_DECADE = 50
 
 _WHY_NOT_ABOVE_ONE = (
-    "for lam > 1 the NCL loss is unbounded below: minimising it makes the member weights diverge"
+    "for lam > 1 the NCL loss is unbounded below as soon as members can disagree without moving "
+    "their average: minimising it makes the weights diverge"
 )
 
 
@@ -60,6 +61,24 @@ def resolve_gap(lam: npt.ArrayLike | None = None, gap: npt.ArrayLike | None = No
         reason = f" ({_WHY_NOT_ABOVE_ONE})" if name == "lam" and first > 1 else ""
         raise ValueError(f"{name}={first!r} is outside [0, 1]{reason}.")
     return 1.0 - array if gap is None else array
+
+
+def gap_per_output(gap: FloatArray, n_outputs: int) -> FloatArray:
+    """One gap for each output, from one for all or one for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.gaps import gap_per_output
+    >>> gap_per_output(np.asarray(0.5), 2)
+    array([0.5, 0.5])
+    """
+    if gap.ndim > 1 or gap.shape not in ((), (n_outputs,)):
+        raise ValueError(
+            f"lam or gap must be a number or one for each of the {n_outputs} outputs, got an array "
+            f"of shape {gap.shape}."
+        )
+    return np.broadcast_to(gap, (n_outputs,))
 
 
 def lattice(smallest: float) -> FloatArray:

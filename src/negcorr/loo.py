@@ -150,16 +150,18 @@ class LeaveOneOut:
             [whitened[:, a:b] @ vectors[a:b] for a, b in itertools.pairwise(bounds)],
             axis=1,
         )
+        # What every block's row has outside all modes. A is M·gap there, but a training row as a
+        # whole has no such part: its blocks' parts cancel, so null @ 1 = 0 exactly.
+        null = -(by_block @ by_block.transpose(0, 2, 1))
+        null[:, np.arange(m), np.arange(m)] += lengths
+        joint = by_block.sum(axis=1)[:, :, np.newaxis]
         tau = self._shares()[index][:, np.newaxis, np.newaxis]
         y, mean_y = self.y[index][:, np.newaxis, :], spectrum.centre[spectrum.n_features :]
         for k, gap in enumerate(gaps):
             inverse = 1.0 / (rho + gap * (m - rho))
-            # Modes with ρ = 0 are not kept, but A is M·gap there and blocks see them singly.
-            null = 1.0 / (m * gap) if gap > 0 else 0.0
-            K = (by_block * (inverse - null)) @ by_block.transpose(0, 2, 1)
-            K[:, np.arange(m), np.arange(m)] += null * lengths
-            K_one = K.sum(axis=2, keepdims=True)
-            KC = m * gap * K + (1.0 - gap) * K_one
+            scaled = by_block * inverse
+            K_one = scaled @ joint
+            KC = null + m * gap * (scaled @ by_block.transpose(0, 2, 1)) + (1.0 - gap) * K_one
             fitted = by_block @ (spectrum.kappa * np.sqrt(rho)[:, np.newaxis] * inverse[:, None])
             if self.fit_intercept:
                 system = (1.0 - tau) * np.eye(m) - tau * KC

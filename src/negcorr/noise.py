@@ -12,10 +12,14 @@ from sklearn.utils import check_array, check_consistent_length
 from negcorr._typing import FloatArray, Table
 from negcorr.bases._base import standardizer
 from negcorr.exceptions import NoiseVarianceWarning
-from negcorr.gaps import resolve_gap
+from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.spectrum import Spectrum
 
 __all__ = ["difference_noise_variance", "paper_noise_variance", "residual_noise_variance"]
+
+
+#: Residual degrees of freedom below this share of n are rounding of an interpolating fit.
+NOTHING_LEFT = 1e-10
 
 
 def paper_noise_variance(spectrum: Spectrum) -> FloatArray:
@@ -33,7 +37,7 @@ def paper_noise_variance(spectrum: Spectrum) -> FloatArray:
     estimate is too large, which makes SURE careful.
     """
     denominator = spectrum.weight - float(spectrum.dof(gap=1.0))
-    return _ratio(spectrum.weight * spectrum.train_error(gap=1.0), denominator, "lam=0")
+    return _estimate(spectrum, spectrum.train_error(gap=1.0), np.asarray(denominator), "lam=0")
 
 
 def residual_noise_variance(spectrum: Spectrum, gap: npt.ArrayLike) -> FloatArray:
@@ -47,9 +51,9 @@ def residual_noise_variance(spectrum: Spectrum, gap: npt.ArrayLike) -> FloatArra
         NaN with a :class:`~negcorr.exceptions.NoiseVarianceWarning` where the denominator is
         not positive.
     """
-    gaps = np.broadcast_to(resolve_gap(gap=gap), (spectrum.n_outputs,))
+    gaps = gap_per_output(resolve_gap(gap=gap), spectrum.n_outputs)
     error = np.diagonal(spectrum.train_error(gap=gaps))
-    return _ratio(spectrum.weight * error, spectrum.residual_dof(gap=gaps), "this lam")
+    return _estimate(spectrum, error, spectrum.residual_dof(gap=gaps), "the chosen lam")
 
 
 def difference_noise_variance(
@@ -94,16 +98,19 @@ def difference_noise_variance(
     return float(variance) if target.ndim == 1 else np.asarray(variance)
 
 
-def _ratio(total: FloatArray, denominator: float | FloatArray, where: str) -> FloatArray:
-    positive = np.broadcast_to(np.asarray(denominator) > 0, total.shape)
-    if not positive.all():
+def _estimate(
+    spectrum: Spectrum, error: FloatArray, denominator: FloatArray, where: str
+) -> FloatArray:
+    """Residual sum of squares over its degrees of freedom, NaN where none are left."""
+    left = np.broadcast_to(denominator > NOTHING_LEFT * spectrum.weight, error.shape)
+    if not left.all():
         warnings.warn(
-            f"no residual degrees of freedom at {where} (denominator "
-            f"{float(np.min(denominator)):.3g}): the noise variance is NaN. The ensemble is as "
-            "flexible as the data are many, or sample_weight adds up to too little.",
+            f"no residual degrees of freedom at {where} ({float(np.min(denominator)):.3g} of "
+            f"{spectrum.weight:.6g}): the noise variance is NaN. The ensemble is as flexible as "
+            "the data are many, or sample_weight adds up to too little.",
             NoiseVarianceWarning,
             stacklevel=3,
         )
-    estimate = np.full(total.shape, np.nan)
-    np.divide(total, denominator, out=estimate, where=positive)
+    estimate = np.full(error.shape, np.nan)
+    np.divide(spectrum.weight * error, denominator, out=estimate, where=left)
     return estimate

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from negcorr import criteria
 from negcorr._typing import AnyArray, BoolArray, FloatArray, IntArray
 from negcorr.folds import Folds
-from negcorr.gaps import resolve_gap
+from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.kfold import KFold
 from negcorr.loo import LeaveOneOut
 from negcorr.moments import Moments
@@ -143,7 +143,7 @@ class NCLPath:
 
     def at(self, gap: npt.ArrayLike) -> NCLPath:
         """The same path with another choice of gap, one or one per output."""
-        chosen = np.broadcast_to(resolve_gap(gap=gap), self.chosen_gap.shape).copy()
+        chosen = gap_per_output(resolve_gap(gap=gap), len(self.chosen_gap)).copy()
         return self.changed(
             chosen_gap=chosen, criterion=None, at_small_end=np.zeros(len(chosen), dtype=bool)
         )

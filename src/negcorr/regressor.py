@@ -10,13 +10,12 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_array, check_consistent_length, get_tags
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_is_fitted,
     validate_data,
 )
 
 from negcorr._typing import AnyArray, FloatArray, Table
-from negcorr.bases._base import validate_table
+from negcorr.bases._base import check_weight, validate_table
 from negcorr.fitted import FittedPathMixin
 from negcorr.intervals import (
     Residuals,
@@ -279,13 +278,7 @@ class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstima
             y = check_array(y, dtype=None, ensure_2d=False, input_name="y", ensure_min_samples=2)
             check_consistent_length(X, y)
         target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, target, dtype=np.float64, ensure_non_negative=True
-            )
-            if not weight.sum() > 0:
-                raise ValueError("sample_weight is zero for every row; at least one must count.")
+        weight = check_weight(sample_weight, target)
         return Rows(X, target.reshape(len(target), -1), weight), target.ndim == 1
 
     def _validated_inputs(self, X: Table) -> Table:

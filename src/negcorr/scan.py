@@ -123,7 +123,8 @@ def scan_features(
 
 def _provisional_centre(rows: Rows, basis: Basis) -> FloatArray:
     """A centre near the means: zero for well-spread features, the mean of y always."""
-    sample = rows.take(np.arange(min(len(rows.y), _ROWS_FOR_SHIFT)))
+    used = np.arange(len(rows.y)) if rows.weight is None else np.flatnonzero(rows.weight > 0)
+    sample = rows.take(used[:_ROWS_FOR_SHIFT])
     features = sample.features(basis)
     mean, spread = features.mean(axis=0), features.std(axis=0)
     if not np.any(np.abs(mean) > SHIFT_RATIO * spread):

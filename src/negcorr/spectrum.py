@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from negcorr._typing import FloatArray, IntArray
-from negcorr.gaps import resolve_gap
+from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.modes import Modes
 from negcorr.whitening import Whitening
 
@@ -129,8 +129,10 @@ class Spectrum:
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
         """What residual sums of squares are divided by, n − 2 tr S + tr S²."""
-        s = self.shrinkage(lam, gap=gap)
-        return np.asarray(self.weight - self.fit_intercept - (2.0 * s - s**2).sum(axis=-1))
+        # Mode by mode it is (1 − s)²; the difference would lose digits near interpolation.
+        ga = resolve_gap(lam, gap)[..., np.newaxis] * self._stiffness()
+        outside = self.weight - self.fit_intercept - len(self.rho)
+        return np.asarray(outside + ((ga / (1.0 + ga)) ** 2).sum(axis=-1))
 
     def train_error(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
@@ -168,7 +170,7 @@ class Spectrum:
         Theorem 4; where rank(G) < Q the value at λ = 1 is the limit λ → 1, which keeps the
         path continuous (the pseudo-inverse gives the same fit but other predictions).
         """
-        g = np.broadcast_to(resolve_gap(lam, gap), (self.n_outputs,))
+        g = gap_per_output(resolve_gap(lam, gap), self.n_outputs)
         s = self.shrinkage(gap=g).T
         x = self.modes.times(self.kappa * s / np.sqrt(self.rho)[:, np.newaxis])
         return np.ascontiguousarray(self.whitening.times(x).T)
@@ -196,7 +198,7 @@ class Spectrum:
 
     def variance_factor(self, features: FloatArray, gap: npt.ArrayLike) -> FloatArray:
         """Variance of F(x) over σ², shape (n, outputs), for one gap or one per output."""
-        g = np.broadcast_to(resolve_gap(gap=gap), (self.n_outputs,))
+        g = gap_per_output(resolve_gap(gap=gap), self.n_outputs)
         scaled = self.shrinkage(gap=g) ** 2 / self.rho
         return np.asarray(
             (self.project(features) ** 2 @ scaled.T + self.fit_intercept) / self.weight

@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import _check_sample_weight
 
 from negcorr._threads import one_blas_thread
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr.bases import Basis
+from negcorr.bases._base import check_weight
 from negcorr.exceptions import PrecisionWarning, SearchBoundaryWarning
 from negcorr.factorise import factorise
 from negcorr.folds import Folds, make_folds
-from negcorr.gaps import resolve_gap
+from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.loo import LeaveOneOut
 from negcorr.moments import Moments, total
 from negcorr.noise import difference_noise_variance, paper_noise_variance
@@ -28,6 +28,10 @@ from negcorr.search import search_lattice
 from negcorr.spectrum import Spectrum
 
 __all__ = ["PathSettings", "build_path", "folds_for", "ncl_path"]
+
+#: Where features depend on each other across members, the error of leave-one-out grows as
+#: eps/gap; below this gap there is nothing left to choose by.
+SMALLEST_LOO_GAP = 1e-10
 
 Route = tuple[Literal["gram", "factor"], Literal["gram", "qr"]]
 
@@ -118,9 +122,7 @@ def ncl_path(
     target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
     check_consistent_length(matrix, target)
     starts = _check_starts(block_starts, matrix.shape[1])
-    weight = None
-    if sample_weight is not None:
-        weight = _check_sample_weight(sample_weight, matrix, ensure_non_negative=True)
+    weight = check_weight(sample_weight, matrix)
     rows = Rows(matrix, target.reshape(len(target), -1), weight)
     settings = PathSettings(
         gap=given_gap(lam, gap),
@@ -189,10 +191,8 @@ def build_path(
     -------
     NCLPath
     """
-    if settings.gap is not None and settings.gap.ndim and len(settings.gap) != rows.y.shape[1]:
-        raise ValueError(
-            f"lam or gap has {len(settings.gap)} values for {rows.y.shape[1]} outputs."
-        )
+    if settings.gap is not None:
+        gap_per_output(settings.gap, rows.y.shape[1])
     cells: tuple[Moments, ...] = ()
     form = None
     routes = _routes(settings.solver, len(rows.y), int(basis.block_starts_[-1]))
@@ -215,7 +215,7 @@ def build_path(
         path = _bare_path(rows, basis, folds, settings, single_output, cells, spectrum, route)
         if not last and path.smallest_trusted_gap > 1.0:
             continue
-        path = _choose(path, rows, basis, settings, 0.0 if last else path.smallest_trusted_gap)
+        path = _choose(path, rows, basis, settings)
         if last or path.resolves_choice:
             break
     _warn_about_choice(path)
@@ -257,10 +257,8 @@ def _bare_path(
     )
 
 
-def _choose(
-    path: NCLPath, rows: Rows, basis: Basis, settings: PathSettings, smallest_gap: float
-) -> NCLPath:
-    """The path at the given gap, or at the best one that is not below ``smallest_gap``."""
+def _choose(path: NCLPath, rows: Rows, basis: Basis, settings: PathSettings) -> NCLPath:
+    """The path at the given gap, or at the one that the criterion likes best."""
     if settings.gap is not None:
         return path.at(settings.gap)
     name = settings.criterion
@@ -269,11 +267,16 @@ def _choose(
             f"criterion={name!r} needs a noise variance, and the estimate at lam=0 has no residual "
             "degrees of freedom. Give noise_variance as a number, or use criterion='kfold'."
         )
+    if name == "cp" and (path.noise_variance == 0).any():
+        raise ValueError("criterion='cp' divides by the noise variance; noise_variance=0 given.")
+    smallest = path.spectrum.smallest_useful_gap
     if name == "loo":
+        if len(path.spectrum.rho) < path.spectrum.block_ranks.sum():
+            smallest = max(smallest, SMALLEST_LOO_GAP)
         path = path.changed(leave_one_out=_leave_one_out(rows, basis, path.spectrum))
     found = search_lattice(
         lambda gaps: path.criterion_curve(name, gaps),
-        max(path.spectrum.smallest_useful_gap, smallest_gap),
+        smallest,
     )
     return path.changed(
         chosen_gap=found.chosen,

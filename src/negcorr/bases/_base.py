@@ -20,6 +20,7 @@ __all__ = [
     "Basis",
     "RandomBasis",
     "check_positive_int",
+    "check_weight",
     "distinct_rows",
     "standardizer",
     "validate_table",
@@ -124,11 +125,7 @@ class RandomBasis(Basis):
         check_positive_int("n_estimators", self.n_estimators)
         check_positive_int("n_components", self.n_components)
         rows = self._validate(X, reset=True)
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-            )
+        weight = check_weight(sample_weight, rows)
         self._draw(rows, weight, check_random_state(self.random_state))
         return self
 
@@ -167,6 +164,16 @@ def validate_table(estimator: Any, X: Table, *, reset: bool) -> Table:
         dtype=None,
         ensure_all_finite=False,
     )
+
+
+def check_weight(sample_weight: Any, X: Table) -> FloatArray | None:
+    """Frequencies of the rows as float64, or None for one each."""
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weight.sum() > 0:
+        raise ValueError("sample_weight is zero for every row; at least one must count.")
+    return np.asarray(weight)
 
 
 def check_positive_int(name: str, value: Any) -> None:

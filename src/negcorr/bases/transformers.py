@@ -13,13 +13,12 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.validation import (
     _check_feature_names_in,
-    _check_sample_weight,
     check_is_fitted,
     has_fit_parameter,
 )
 
 from negcorr._typing import AnyArray, FloatArray, Table
-from negcorr.bases._base import Basis, check_positive_int, validate_table
+from negcorr.bases._base import Basis, check_positive_int, check_weight, validate_table
 from negcorr.exceptions import IdenticalMembersWarning
 
 __all__ = ["BlockFeatures", "ClonedFeatures"]
@@ -54,10 +53,7 @@ class _TransformerBasis(Basis):
         """
         named = self._named_transformers()
         X = self._validate(X, reset=True)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
+        sample_weight = check_weight(sample_weight, X)
         self.transformers_ = [(name, _fitted(t, X, sample_weight)) for name, t in named]
         sample = _safe_indexing(X, np.arange(min(X.shape[0], _ROWS_COMPARED)))
         blocks = [_dense(t.transform(sample), name) for name, t in self.transformers_]
