@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from negcorr.modes import SMALL, DenseModes, TridiagonalModes, eigenmodes
+from negcorr.modes import DenseModes, TridiagonalModes, tridiagonalise
 
-SIZES = (1, 2, 5, SMALL - 1, SMALL, SMALL + 1, 150)
+SIZES = (2, 3, 5, 63, 64, 150)
+
+
+def eigenmodes(matrix):
+    reduction = tridiagonalise(matrix)
+    values, vectors = reduction.eigenvectors()
+    return values, TridiagonalModes(reduction, vectors)
 
 
 def symmetric(size, seed=0):
@@ -39,16 +45,22 @@ def test_transposed_times_is_the_transpose_of_times(size):
     assert_allclose(modes.transposed_times(v), U.T @ v, atol=1e-12)
 
 
-@pytest.mark.parametrize("size", [5, 80])
-def test_without_first_drops_the_first_columns_only(size):
-    _, modes = eigenmodes(symmetric(size))
-    U = modes.times(np.eye(size))
-    for first in (0, 1, 3, size):
-        rest = modes.without_first(first)
-        x = np.random.default_rng(2).normal(size=(size - first, 2))
-        assert_allclose(rest.times(x), U[:, first:] @ x, atol=1e-12)
-        v = np.random.default_rng(3).normal(size=(size, 2))
-        assert_allclose(rest.transposed_times(v), U[:, first:].T @ v, atol=1e-12)
+@pytest.mark.parametrize("size", SIZES)
+def test_the_reduction_is_tridiagonal_and_orthogonally_similar(size):
+    matrix = symmetric(size)
+    reduction = tridiagonalise(matrix.copy())
+    H = reduction.times(np.eye(size))
+    T = np.diag(reduction.diagonal)
+    T += np.diag(reduction.off_diagonal, 1) + np.diag(reduction.off_diagonal, -1)
+    assert_allclose(H.T @ H, np.eye(size), atol=1e-12)
+    assert_allclose(H @ T @ H.T, matrix, atol=1e-11 * np.abs(matrix).max())
+
+
+def test_dense_modes_multiply_by_their_matrix():
+    rng = np.random.default_rng(0)
+    U, x, v = rng.normal(size=(6, 4)), rng.normal(size=(4, 2)), rng.normal(size=(6, 2))
+    assert_allclose(DenseModes(U).times(x), U @ x)
+    assert_allclose(DenseModes(U).transposed_times(v), U.T @ v)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -68,14 +80,3 @@ def test_repeated_and_zero_eigenvalues_keep_orthonormal_modes():
     U = modes.times(np.eye(100))
     assert_allclose(U.T @ U, np.eye(100), atol=1e-12)
     assert_allclose((U * values) @ U.T, left @ left.T, atol=1e-12)
-
-
-def test_small_matrices_are_dense_and_large_ones_keep_their_reflectors():
-    assert isinstance(eigenmodes(symmetric(SMALL - 1))[1], DenseModes)
-    assert isinstance(eigenmodes(symmetric(SMALL))[1], TridiagonalModes)
-
-
-def test_an_empty_matrix_has_no_modes():
-    values, modes = eigenmodes(np.empty((0, 0)))
-    assert len(values) == 0
-    assert modes.times(np.empty((0, 2))).shape == (0, 2)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from negcorr._typing import FloatArray, IntArray
-from negcorr.banded import BandedFit, CoefficientPath
-from negcorr.modes import SMALL, DenseModes, Modes, eigenmodes, tridiagonalise
+from negcorr.banded import BandedSpectrum
+from negcorr.modes import DenseModes, tridiagonalise
 from negcorr.moments import GramMoments, Moments
-from negcorr.spectrum import Spectrum
+from negcorr.spectrum import DenseSpectrum, Spectrum
 from negcorr.whitening import EPS, Whitening, whiten_factor, whiten_gram
 
-__all__ = ["factorise", "factorise_fold"]
+__all__ = ["factorise"]
 
 
 def factorise(
@@ -57,75 +57,18 @@ def factorise(
     >>> [round(float(d), 6) for d in spectrum.dof([0.0, 1.0])]
     [4.0, 7.0]
     """
-    n_features = moments.n_features
     centre = moments.mean if fit_intercept else np.zeros_like(moments.mean)
     design = _Design(
-        mean=centre[:n_features] if fit_intercept else None,
+        weight=moments.weight,
+        centre=centre,
         starts=starts,
         alpha=alpha,
+        fit_intercept=fit_intercept,
         max_rank=max(moments.n_rows - fit_intercept, 0),
     )
     if isinstance(moments, GramMoments):
-        scatter = moments.scatter if fit_intercept else moments.scatter_about(centre)
-        parts = _from_gram(scatter, moments.weight, design)
-    else:
-        factor = moments.factor_about(centre) / np.sqrt(moments.weight)
-        parts = _from_factor(factor, design, route)
-    whitening, modes, rho, kappa, outside, energy = parts
-    return Spectrum(
-        rho=rho,
-        kappa=kappa,
-        outside=outside,
-        total=energy,
-        weight=moments.weight,
-        n_members=len(starts) - 1,
-        fit_intercept=fit_intercept,
-        centre=centre,
-        alpha=alpha,
-        whitening=whitening,
-        modes=modes,
-    )
-
-
-def factorise_fold(
-    moments: Moments,
-    starts: IntArray,
-    *,
-    alpha: float = 0.0,
-    fit_intercept: bool = True,
-    route: Literal["gram", "qr"] = "qr",
-) -> CoefficientPath:
-    """As :func:`factorise`, for a fold, of which only coefficients are asked.
-
-    By the Gram route that takes about half the time.
-    """
-    if not isinstance(moments, GramMoments) or moments.n_features < SMALL:
-        return factorise(moments, starts, alpha=alpha, fit_intercept=fit_intercept, route=route)
-    q = moments.n_features
-    centre = moments.mean if fit_intercept else np.zeros_like(moments.mean)
-    scatter = moments.scatter if fit_intercept else moments.scatter_about(centre)
-    design = _Design(
-        mean=centre[:q] if fit_intercept else None,
-        starts=starts,
-        alpha=alpha,
-        max_rank=max(moments.n_rows - fit_intercept, 0),
-    )
-    whitening, whitened, cross = _whitened_gram(scatter, moments.weight, design)
-    if len(whitened) < 2:
-        return factorise(moments, starts, alpha=alpha, fit_intercept=fit_intercept)
-    # What follows overwrites P and copies it; the moments are not needed any more.
-    del moments, scatter
-    # Every eigenvalue is at most M (Lemma 13), the trace is their sum.
-    largest = min(len(starts) - 1.0, float(np.trace(whitened)))
-    reduction = tridiagonalise(whitened)
-    return BandedFit(
-        whitening=whitening,
-        reduction=reduction,
-        target=reduction.transposed_times(cross),
-        noise=_gram_noise(whitening, largest),
-        n_members=len(starts) - 1,
-        centre=centre,
-    )
+        return _from_gram(moments, design)
+    return _from_factor(moments.factor_about(centre) / np.sqrt(moments.weight), design, route)
 
 
 @dataclass(frozen=True)
@@ -136,39 +79,80 @@ class _Design:
     are nearly dependent look like more, and no rank may exceed it.
     """
 
-    mean: FloatArray | None
+    weight: float
+    centre: FloatArray
     starts: IntArray
     alpha: float
+    fit_intercept: bool
     max_rank: int
 
+    @property
+    def n_features(self) -> int:
+        return int(self.starts[-1])
 
-_Parts = tuple[Whitening, Modes, FloatArray, FloatArray, FloatArray, FloatArray]
+    @property
+    def removed_mean(self) -> FloatArray | None:
+        """Means that centring took from the features."""
+        return self.centre[: self.n_features] if self.fit_intercept else None
+
+    def common_fields(self) -> dict[str, Any]:
+        """Fields that every spectrum of this design has."""
+        return {
+            "weight": self.weight,
+            "n_members": len(self.starts) - 1,
+            "fit_intercept": self.fit_intercept,
+            "centre": self.centre,
+            "alpha": self.alpha,
+        }
 
 
-def _from_gram(scatter: FloatArray, weight: float, design: _Design) -> _Parts:
-    whitening, whitened, cross = _whitened_gram(scatter, weight, design)
-    rho, modes = eigenmodes(whitened)
-    target = modes.transposed_times(cross)
-    first = int(np.searchsorted(rho, _gram_noise(whitening, np.max(rho, initial=0.0)), "right"))
-    first = max(first, len(rho) - design.max_rank)
-    rho = rho[first:]
-    kappa = target[first:] / np.sqrt(rho)[:, np.newaxis]
-    energy = np.maximum(np.diagonal(scatter)[int(design.starts[-1]) :] / weight, 0.0)
-    outside = np.maximum(energy - (kappa**2).sum(axis=0), 0.0)
-    return whitening, modes.without_first(first), rho, kappa, outside, energy
-
-
-def _whitened_gram(
-    scatter: FloatArray, weight: float, design: _Design
-) -> tuple[Whitening, FloatArray, FloatArray]:
-    """W, P = WᵀGW and Wᵀc from the scatter of [φ, y]."""
-    q = int(design.starts[-1])
+def _from_gram(moments: GramMoments, design: _Design) -> Spectrum:
+    q, weight = design.n_features, design.weight
+    scatter = moments.scatter if design.fit_intercept else moments.scatter_about(design.centre)
     whitening = whiten_gram(
-        scatter[:q, :q], weight, design.mean, design.starts, design.alpha, design.max_rank
+        scatter[:q, :q], weight, design.removed_mean, design.starts, design.alpha, design.max_rank
     )
+    cross = whitening.transposed_times(scatter[:q, q:]) / weight
+    total = np.maximum(np.diagonal(scatter)[q:] / weight, 0.0)
     whitened = whitening.congruence(scatter[:q, :q])
     whitened *= 1.0 / weight
-    return whitening, whitened, whitening.transposed_times(scatter[:q, q:]) / weight
+    # The largest arrays of a fit: the reduction needs only P, and is done in its place.
+    del scatter, moments
+    if len(whitened) < 2:
+        return _of_one_mode(whitened, cross, total, whitening, design)
+    # Every eigenvalue is at most M (Lemma 13), the trace is their sum.
+    largest = min(len(design.starts) - 1.0, float(np.trace(whitened)))
+    reduction = tridiagonalise(whitened)
+    return BandedSpectrum(
+        reduction=reduction,
+        target=reduction.transposed_times(cross),
+        noise=_gram_noise(whitening, largest),
+        max_rank=design.max_rank,
+        total=total,
+        whitening=whitening,
+        **design.common_fields(),
+    )
+
+
+def _of_one_mode(
+    whitened: FloatArray,
+    cross: FloatArray,
+    total: FloatArray,
+    whitening: Whitening,
+    design: _Design,
+) -> Spectrum:
+    """The spectrum where P is a single number, or nothing at all."""
+    rho = np.diagonal(whitened).copy()
+    kappa = cross / np.sqrt(rho)[:, np.newaxis]
+    return DenseSpectrum(
+        rho=rho,
+        kappa=kappa,
+        outside=np.maximum(total - (kappa**2).sum(axis=0), 0.0),
+        total=total,
+        whitening=whitening,
+        modes=DenseModes(np.eye(len(rho))),
+        **design.common_fields(),
+    )
 
 
 def _gram_noise(whitening: Whitening, largest: float) -> float:
@@ -180,11 +164,11 @@ def _gram_noise(whitening: Whitening, largest: float) -> float:
     return float(EPS * (10.0 * np.sqrt(rank) + whitening.condition**2) * largest)
 
 
-def _from_factor(factor: FloatArray, design: _Design, route: str) -> _Parts:
-    q = int(design.starts[-1])
+def _from_factor(factor: FloatArray, design: _Design, route: str) -> Spectrum:
+    q = design.n_features
     target = factor[:, q:]
     whitening, whitened = whiten_factor(
-        factor[:, :q], design.mean, design.starts, design.alpha, design.max_rank
+        factor[:, :q], design.removed_mean, design.starts, design.alpha, design.max_rank
     )
     if route == "gram" and whitened.shape[0] < whitened.shape[1]:
         rho, left, right = _small_side(whitened, whitening.condition)
@@ -193,9 +177,15 @@ def _from_factor(factor: FloatArray, design: _Design, route: str) -> _Parts:
     extra = max(len(rho) - design.max_rank, 0)
     rho, left, right = rho[extra:], left[:, extra:], right[:, extra:]
     kappa = left.T @ target
-    outside = ((target - left @ kappa) ** 2).sum(axis=0)
-    energy = (target**2).sum(axis=0)
-    return whitening, DenseModes(right), rho, kappa, outside, energy
+    return DenseSpectrum(
+        rho=rho,
+        kappa=kappa,
+        outside=((target - left @ kappa) ** 2).sum(axis=0),
+        total=(target**2).sum(axis=0),
+        whitening=whitening,
+        modes=DenseModes(right),
+        **design.common_fields(),
+    )
 
 
 def _singular_modes(whitened: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

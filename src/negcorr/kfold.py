@@ -15,10 +15,10 @@ import numpy as np
 
 from negcorr._threads import spread
 from negcorr._typing import FloatArray, IntArray
-from negcorr.banded import CoefficientPath
-from negcorr.factorise import factorise_fold
+from negcorr.factorise import factorise
 from negcorr.folds import Folds
 from negcorr.moments import Moments, total
+from negcorr.spectrum import Spectrum
 
 __all__ = ["KFold"]
 
@@ -32,7 +32,7 @@ class KFold:
 
     Attributes
     ----------
-    fits : tuple of CoefficientPath
+    fits : tuple of Spectrum
         Of the training rows of each split.
     held_out : tuple of Moments
         Of the test rows of each split.
@@ -40,7 +40,7 @@ class KFold:
         Position of each split in ``folds.splits``; splits without weight are left out.
     """
 
-    fits: tuple[CoefficientPath, ...]
+    fits: tuple[Spectrum, ...]
     held_out: tuple[Moments, ...]
     numbers: tuple[int, ...]
 
@@ -79,8 +79,8 @@ class KFold:
                 "no row of positive weight. Use fewer folds (cv), or criterion='sure' or 'gcv'."
             )
 
-        def fit(number: int) -> CoefficientPath:
-            return factorise_fold(
+        def fit(number: int) -> Spectrum:
+            return factorise(
                 total([cells[i] for i in folds.splits[number][0]]),
                 starts,
                 alpha=alpha,

@@ -7,7 +7,7 @@ Householder reflectors of that reduction and the eigenvectors of the tridiagonal
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -16,17 +16,12 @@ from scipy.linalg import eigh_tridiagonal, lapack
 from negcorr._typing import FloatArray
 
 __all__ = [
-    "SMALL",
     "DenseModes",
     "Modes",
     "Tridiagonal",
     "TridiagonalModes",
-    "eigenmodes",
     "tridiagonalise",
 ]
-
-#: Below this size a plain eigendecomposition is as fast.
-SMALL = 64
 
 
 class Modes(Protocol):
@@ -37,9 +32,6 @@ class Modes(Protocol):
 
     def transposed_times(self, v: FloatArray) -> FloatArray:
         """Uᵀ v for v of shape (R, k)."""
-
-    def without_first(self, first: int) -> Modes:
-        """U without its first columns."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +45,6 @@ class DenseModes:
 
     def transposed_times(self, v: FloatArray) -> FloatArray:
         return self.vectors.T @ v
-
-    def without_first(self, first: int) -> DenseModes:
-        return replace(self, vectors=self.vectors[:, first:]) if first else self
 
 
 @dataclass(frozen=True)
@@ -117,9 +106,6 @@ class TridiagonalModes:
     def transposed_times(self, v: FloatArray) -> FloatArray:
         return self.vectors.T @ self.reduction.transposed_times(v)
 
-    def without_first(self, first: int) -> TridiagonalModes:
-        return replace(self, vectors=self.vectors[:, first:]) if first else self
-
 
 def tridiagonalise(matrix: FloatArray) -> Tridiagonal:
     """Reduce a symmetric matrix of at least two rows; its contents may be overwritten.
@@ -141,34 +127,3 @@ def tridiagonalise(matrix: FloatArray) -> Tridiagonal:
     if info != 0:
         raise np.linalg.LinAlgError(f"LAPACK dsytrd failed with info={info}.")
     return Tridiagonal(np.asfortranarray(reduced[1:, :-1]), tau, diagonal, off_diagonal)
-
-
-def eigenmodes(matrix: FloatArray) -> tuple[FloatArray, Modes]:
-    """Eigenvalues in ascending order and eigenvectors of a symmetric matrix.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (R, R)
-        Symmetric; its contents may be overwritten.
-
-    Returns
-    -------
-    values : ndarray of shape (R,)
-    modes : Modes
-        Eigenvectors in the same order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from negcorr.modes import eigenmodes
-    >>> values, modes = eigenmodes(np.diag([3.0, 1.0]))
-    >>> values
-    array([1., 3.])
-    """
-    size = matrix.shape[0]
-    if size < SMALL:
-        values, vectors = np.linalg.eigh(matrix)
-        return values, DenseModes(vectors)
-    reduction = tridiagonalise(matrix)
-    values, vectors = reduction.eigenvectors()
-    return values, TridiagonalModes(reduction, vectors)

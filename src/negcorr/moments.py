@@ -63,12 +63,15 @@ class GramMoments:
 
     @classmethod
     def from_raw(cls, raw: FloatArray, shift: FloatArray, n_outputs: int, n_rows: int) -> Self:
-        """Moments from Σ w [z − shift, 1]ᵀ[z − shift, 1], the product a block scan builds."""
+        """Moments from Σ w [z − shift, 1]ᵀ[z − shift, 1], the product a block scan builds.
+
+        ``raw`` is used up: the scatter is made in its place.
+        """
         mass = float(raw[-1, -1])
         if mass <= 0:
             return cls(0.0, shift.copy(), np.zeros_like(raw[:-1, :-1]), n_outputs, 0)
         offset = raw[-1, :-1] / mass
-        scatter = raw[:-1, :-1].copy()
+        scatter = raw[:-1, :-1]
         _add_outer(scatter, -mass, offset)
         return cls(mass, shift + offset, scatter, n_outputs, n_rows)
 

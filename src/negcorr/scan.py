@@ -170,11 +170,12 @@ def _scan_gram(
     # Allocated once: fresh pages for every group would cost as much as the cosines.
     buffers = [np.empty((longest, size)) for _ in range(n_lanes)]
     products = [np.empty((size, size)) for _ in range(n_lanes)]
-    sums = [np.empty((size, size)) for _ in range(n_lanes)]
+    others = [np.empty((size, size)) for _ in range(n_lanes - 1)]
 
-    def scan_lane(plan: Plan, lane: int) -> int:
-        sums[lane].fill(0.0)
+    def scan_lane(plan: Plan, sums: list[FloatArray], lane: int) -> int:
         n_rows = 0
+        if not plan[lane]:
+            sums[lane].fill(0.0)
         for number, block in enumerate(plan[lane]):
             z = buffers[lane][: len(block)]
             n_rows += _fill_block(rows, basis, block, shift, z)
@@ -187,10 +188,11 @@ def _scan_gram(
     moments: list[Moments] = []
     with lanes(n_lanes) as run:
         for plan in plans:
-            n_rows = sum(run(partial(scan_lane, plan)))
-            for other in sums[1:]:
-                sums[0] += other
-            moments.append(GramMoments.from_raw(sums[0], shift, rows.y.shape[1], n_rows))
+            raw = np.empty((size, size))
+            n_rows = sum(run(partial(scan_lane, plan, [raw, *others])))
+            for other in others:
+                raw += other
+            moments.append(GramMoments.from_raw(raw, shift, rows.y.shape[1], n_rows))
     return moments
 
 

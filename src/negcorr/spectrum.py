@@ -25,15 +25,16 @@ from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.modes import Modes
 from negcorr.whitening import Whitening
 
-__all__ = ["Spectrum"]
+__all__ = ["DenseSpectrum", "Spectrum"]
 
 
-@dataclass(frozen=True)
 class Spectrum:
     """The data in the coordinates in which NCL is diagonal.
 
     Made by :func:`negcorr.factorise.factorise`. All methods take ``lam`` or ``gap``, scalar
     or array; results have that shape, followed by an axis of outputs where there is one.
+    :class:`DenseSpectrum` holds everything; :class:`negcorr.banded.BandedSpectrum` finds out
+    what it is asked for.
 
     Attributes
     ----------
@@ -76,7 +77,7 @@ class Spectrum:
     @property
     def n_outputs(self) -> int:
         """Number of targets."""
-        return int(self.kappa.shape[1])
+        return len(self.total)
 
     @property
     def n_features(self) -> int:
@@ -255,3 +256,20 @@ class Spectrum:
         found = 10.0**high
         found = np.where(wanted <= lowest, 1.0, found)
         return np.asarray(np.where(wanted >= highest, 0.0, found))
+
+
+@dataclass(frozen=True)
+class DenseSpectrum(Spectrum):
+    """A spectrum with all its modes at hand; see :class:`Spectrum` for the fields."""
+
+    rho: FloatArray
+    kappa: FloatArray
+    outside: FloatArray
+    total: FloatArray
+    weight: float
+    n_members: int
+    fit_intercept: bool
+    centre: FloatArray
+    alpha: float
+    whitening: Whitening
+    modes: Modes
