@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import literal_fit, make_problem, moments_of, random_problem
 
 from negcorr.factorise import factorise
-from negcorr.moments import FactorMoments, GramMoments, compress, total
+from negcorr.moments import FactorMoments, GramMoments, compress, merge_products, total
 
 FORMS = (GramMoments, FactorMoments)
 
@@ -97,9 +97,15 @@ def test_raw_products_with_any_shift_give_the_same_gram_moments():
     z = np.hstack([problem.features, problem.y])
     for shift in (np.zeros(z.shape[1]), z[0], np.full(z.shape[1], -3.0)):
         rows = np.column_stack([z - shift, np.ones(len(z))])
-        raw = rows.T @ (rows * problem.weight[:, None])
-        moments = GramMoments.from_raw(raw, shift, 1, int(np.count_nonzero(problem.weight)))
-        assert_same(moments, moments_of(problem, GramMoments), 1e-11)
+        n_rows = int(np.count_nonzero(problem.weight))
+        for n_lanes in (1, 2, 3):
+            parts = [
+                rows[k::3].T @ (rows[k::3] * problem.weight[k::3, np.newaxis]) for k in range(3)
+            ]
+            for lane in range(n_lanes):
+                merge_products(parts, n_lanes, lane)
+            moments = GramMoments.from_merged(parts, shift, 1, n_rows)
+            assert_same(moments, moments_of(problem, GramMoments), 1e-11)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -140,7 +146,9 @@ def test_two_parts_without_weight_have_none_together(form):
 
 
 def test_raw_products_without_weight_are_empty():
-    moments = GramMoments.from_raw(np.zeros((4, 4)), np.ones(3), 1, 0)
+    products = [np.zeros((4, 4))]
+    merge_products(products)
+    moments = GramMoments.from_merged(products, np.ones(3), 1, 0)
     assert moments.weight == 0
     assert_array_equal(moments.scatter, np.zeros((3, 3)))
 

@@ -11,12 +11,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["blas_threads", "lanes", "one_blas_thread", "spread"]
+__all__ = ["blas_threads", "lanes", "one_blas_thread", "our_own_threads", "spread"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -38,9 +39,33 @@ def _controller() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
+# What our_own_threads() found in this thread: the lanes that may replace BLAS threads.
+_lanes_allowed: ContextVar[int | None] = ContextVar("_lanes_allowed", default=None)
+
+
 def blas_threads() -> int:
-    """Number of threads that BLAS may use now (1 where no BLAS can be asked)."""
+    """Number of threads that BLAS may use now, or could before we took them over.
+
+    1 where no BLAS can be asked.
+    """
+    allowed = _lanes_allowed.get()
+    if allowed is not None:
+        return allowed
     return max((library["num_threads"] for library in _controller().info()), default=1)
+
+
+@contextmanager
+def our_own_threads() -> Iterator[None]:
+    """Replace the threads of BLAS by lanes of ours for as long as the block lasts.
+
+    Threads of BLAS go on spinning for a while after each call, on cores that lanes need.
+    """
+    token = _lanes_allowed.set(blas_threads())
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        _lanes_allowed.reset(token)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ over disjoint sets of rows, which is what folds, streams and clusters rest on.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
@@ -16,7 +17,10 @@ import numpy as np
 
 from negcorr._typing import FloatArray
 
-__all__ = ["FactorMoments", "GramMoments", "Moments", "compress", "total"]
+__all__ = ["FactorMoments", "GramMoments", "Moments", "compress", "merge_products", "total"]
+
+#: Rows of a scatter matrix that are worked on while they stay in cache.
+_STRIP = 64
 
 
 @dataclass(frozen=True)
@@ -62,18 +66,13 @@ class GramMoments:
         return cls(mass, mean, centred.T @ centred, n_outputs, int(np.count_nonzero(weight)))
 
     @classmethod
-    def from_raw(cls, raw: FloatArray, shift: FloatArray, n_outputs: int, n_rows: int) -> Self:
-        """Moments from Σ w [z − shift, 1]ᵀ[z − shift, 1], the product a block scan builds.
-
-        ``raw`` is used up: the scatter is made in its place.
-        """
-        mass = float(raw[-1, -1])
-        if mass <= 0:
-            return cls(0.0, shift.copy(), np.zeros_like(raw[:-1, :-1]), n_outputs, 0)
-        offset = raw[-1, :-1] / mass
-        scatter = raw[:-1, :-1]
-        _add_outer(scatter, -mass, offset)
-        return cls(mass, shift + offset, scatter, n_outputs, n_rows)
+    def from_merged(
+        cls, parts: Sequence[FloatArray], shift: FloatArray, n_outputs: int, n_rows: int
+    ) -> Self:
+        """Moments from the products of a block scan, after :func:`merge_products`."""
+        mass, offset = _mass_and_offset(parts)
+        scatter = parts[0][:-1, :-1]
+        return cls(mass, shift + offset, scatter, n_outputs, n_rows if mass > 0 else 0)
 
     @property
     def n_features(self) -> int:
@@ -217,24 +216,54 @@ def total(parts: list[Moments]) -> Moments:
     return _accumulated(grams) if len(grams) > 1 else (grams or [first])[0]
 
 
+def merge_products(parts: Sequence[FloatArray], n_lanes: int = 1, lane: int = 0) -> None:
+    """Add products Σ w [z − shift, 1]ᵀ[z − shift, 1] of parts of the rows, and centre them.
+
+    The result takes the place of the first part, but for its last row and column. Each of
+    ``n_lanes`` lanes has strips of its own, so that they can work side by side.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.moments import GramMoments, merge_products
+    >>> rows = np.array([[1.0, 2.0, 1.0], [3.0, 4.0, 1.0], [8.0, 0.0, 1.0]])
+    >>> products = [rows[:1].T @ rows[:1], rows[1:].T @ rows[1:]]
+    >>> merge_products(products)
+    >>> GramMoments.from_merged(products, np.zeros(2), n_outputs=1, n_rows=3).mean
+    array([4., 2.])
+    """
+    mass, offset = _mass_and_offset(parts)
+    for start in range(_STRIP * lane, len(offset), _STRIP * n_lanes):
+        strip = slice(start, min(start + _STRIP, len(offset)))
+        rows = parts[0][strip, :-1]
+        for part in parts[1:]:
+            rows += part[strip, :-1]
+        rows -= np.multiply.outer(mass * offset[strip], offset)
+
+
+def _mass_and_offset(parts: Sequence[FloatArray]) -> tuple[float, FloatArray]:
+    """Σw and the mean of z − shift, from the last rows of the products."""
+    last = sum(part[-1] for part in parts)
+    mass = float(last[-1])
+    return mass, last[:-1] / mass if mass > 0 else np.zeros(len(last) - 1)
+
+
 def _accumulated(parts: list[GramMoments]) -> GramMoments:
-    """Chan, Golub and LeVeque's update, all parts into one new scatter matrix."""
+    """Σ_k [S_k + w_k d_k d_kᵀ] with d_k the distance of a part's mean from the common one."""
     first = parts[0]
-    mass, mean, scatter = first.weight, first.mean, first.scatter.copy()
-    for part in parts[1:]:
-        difference = part.mean - mean
-        share = part.weight / (mass + part.weight)
-        scatter += part.scatter
-        _add_outer(scatter, mass * share, difference)
-        mass, mean = mass + part.weight, mean + difference * share
+    weights = np.array([part.weight for part in parts])
+    mass = float(weights.sum())
+    means = np.stack([part.mean for part in parts])
+    mean = first.mean + weights @ (means - first.mean) / mass
+    distances = means - mean
+    weighted = weights[:, np.newaxis] * distances
+    scatter = np.empty((len(mean), len(mean)))
+    for start in range(0, len(mean), _STRIP):
+        strip = slice(start, start + _STRIP)
+        np.matmul(weighted[:, strip].T, distances, out=scatter[strip])
+        for part in parts:
+            scatter[strip] += part.scatter[strip]
     return GramMoments(mass, mean, scatter, first.n_outputs, sum(part.n_rows for part in parts))
-
-
-def _add_outer(matrix: FloatArray, factor: float, vector: FloatArray) -> None:
-    """Matrix += factor·vector vectorᵀ, in strips that stay in cache."""
-    for start in range(0, len(vector), 64):
-        strip = slice(start, start + 64)
-        matrix[strip] += np.multiply.outer(factor * vector[strip], vector)
 
 
 def _stacked(parts: list[FactorMoments]) -> FactorMoments:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from negcorr._threads import our_own_threads
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr.bases._base import check_weight, validate_table
 from negcorr.fitted import FittedPathMixin
@@ -184,15 +185,17 @@ class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstima
                 f"groups were given, but cv={self.cv!r} splits by content and would ignore them; "
                 "give a splitter that uses groups, such as GroupKFold."
             )
-        folds = folds_for(self.cv, rows, groups, settings)
-        order = _canonical_order(rows)
-        position = np.empty_like(order)
-        position[order] = np.arange(len(order))
-        rows, folds = rows.take(order), folds.renumbered(position)
-        self.basis_ = basis.fit(rows.X, sample_weight=rows.weight)
-        self._calibration = calibration_rows(rows, folds)
-        self._residuals: Residuals | None = None
-        return self._adopt(build_path(rows, self.basis_, folds, settings, single_output))
+        # Reductions on one BLAS thread: on a busy machine, more of them can stall for seconds.
+        with our_own_threads():
+            folds = folds_for(self.cv, rows, groups, settings)
+            order = _canonical_order(rows)
+            position = np.empty_like(order)
+            position[order] = np.arange(len(order))
+            rows, folds = rows.take(order), folds.renumbered(position)
+            self.basis_ = basis.fit(rows.X, sample_weight=rows.weight)
+            self._calibration = calibration_rows(rows, folds)
+            self._residuals: Residuals | None = None
+            return self._adopt(build_path(rows, self.basis_, folds, settings, single_output))
 
     def predict(self, X: Table, return_std: bool = False) -> AnyArray | tuple[AnyArray, AnyArray]:
         """Ensemble prediction F(x), with its predictive standard deviation if asked.

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from negcorr._threads import blas_threads, lanes
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr.bases import Basis
-from negcorr.moments import FactorMoments, GramMoments, Moments, compress
+from negcorr.moments import FactorMoments, GramMoments, Moments, compress, merge_products
 
 __all__ = ["Rows", "scan_features", "scan_moments"]
 
@@ -188,11 +188,10 @@ def _scan_gram(
     moments: list[Moments] = []
     with lanes(n_lanes) as run:
         for plan in plans:
-            raw = np.empty((size, size))
-            n_rows = sum(run(partial(scan_lane, plan, [raw, *others])))
-            for other in others:
-                raw += other
-            moments.append(GramMoments.from_raw(raw, shift, rows.y.shape[1], n_rows))
+            sums = [np.empty((size, size)), *others]
+            n_rows = sum(run(partial(scan_lane, plan, sums)))
+            run(partial(merge_products, sums, n_lanes))
+            moments.append(GramMoments.from_merged(sums, shift, rows.y.shape[1], n_rows))
     return moments
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import check_array, check_consistent_length
 
-from negcorr._threads import one_blas_thread
+from negcorr._threads import our_own_threads
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr.bases import Basis
 from negcorr.bases._base import check_weight
@@ -133,7 +133,9 @@ def ncl_path(
         solver=solver,
     )
     folds = folds_for(cv, rows, groups, settings)
-    return build_path(rows, GivenFeatures(starts), folds, settings, target.ndim == 1)
+    # Reductions on one BLAS thread: on a busy machine, more of them can stall for seconds.
+    with our_own_threads():
+        return build_path(rows, GivenFeatures(starts), folds, settings, target.ndim == 1)
 
 
 class GivenFeatures(Basis):
@@ -203,15 +205,13 @@ def build_path(
                 wanted_form,
             )
         last = number == len(routes) - 1
-        # One BLAS thread: on a busy machine, more of them can stall for seconds.
-        with one_blas_thread():
-            spectrum = factorise(
-                total([cells[i] for i in folds.whole]),
-                basis.block_starts_,
-                alpha=float(settings.alpha),
-                fit_intercept=bool(settings.fit_intercept),
-                route=route,
-            )
+        spectrum = factorise(
+            total([cells[i] for i in folds.whole]),
+            basis.block_starts_,
+            alpha=float(settings.alpha),
+            fit_intercept=bool(settings.fit_intercept),
+            route=route,
+        )
         path = _bare_path(rows, basis, folds, settings, single_output, cells, spectrum, route)
         if not last and path.smallest_trusted_gap > 1.0:
             continue
