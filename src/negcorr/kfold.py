@@ -17,7 +17,7 @@ from negcorr._threads import spread
 from negcorr._typing import FloatArray, IntArray
 from negcorr.factorise import factorise
 from negcorr.folds import Folds
-from negcorr.moments import Moments, total
+from negcorr.moments import GramMoments, Moments, total
 from negcorr.spectrum import Spectrum
 
 __all__ = ["KFold"]
@@ -89,7 +89,11 @@ class KFold:
             )
 
         held_out = [total([cells[i] for i in folds.splits[number][1]]) for number in numbers]
-        return cls(tuple(spread(fit, numbers)), tuple(held_out), tuple(numbers))
+        # SciPy's reduction of a Gram matrix holds the interpreter's lock: lanes would only
+        # take memory there.
+        one_by_one = isinstance(cells[0], GramMoments)
+        fits = [fit(number) for number in numbers] if one_by_one else spread(fit, numbers)
+        return cls(tuple(fits), tuple(held_out), tuple(numbers))
 
     def error(self, gaps: FloatArray) -> FloatArray:
         """Mean squared error on held-out rows, shape (gaps, outputs)."""

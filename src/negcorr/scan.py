@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,10 @@ from negcorr.moments import FactorMoments, GramMoments, Moments, compress, merge
 __all__ = ["Rows", "scan_features", "scan_moments"]
 
 #: Bytes of features that one thread holds at a time.
-BLOCK_BYTES = 16 * 2**20
+BLOCK_BYTES = 32 * 2**20
+
+#: Bytes of products of features that are held before lanes wait for each other.
+PRODUCT_BYTES = 64 * 2**20
 
 #: Features are shifted before products when a mean exceeds this many standard deviations;
 #: below it, centring afterwards costs at most two digits of sixteen.
@@ -84,9 +88,8 @@ def scan_moments(
     """
     shift = _provisional_centre(rows, basis)
     n_lanes = blas_threads() if basis.thread_safe else 1
-    plans = [_lane_blocks(group, len(shift) + 1, n_lanes) for group in groups]
     scan = _scan_gram if form == "gram" else _scan_factor
-    return scan(rows, basis, plans, shift, n_lanes)
+    return scan(rows, basis, groups, shift, n_lanes)
 
 
 def scan_features(
@@ -108,10 +111,10 @@ def scan_features(
     """
     n_columns = int(basis.block_starts_[-1])
     n_lanes = blas_threads() if basis.thread_safe else 1
-    plan = _lane_blocks(np.arange(n_rows), n_columns, n_lanes)
+    plan = _lane_blocks([np.arange(n_rows)], n_columns, n_lanes)
 
     def work(lane: int) -> None:
-        for block in plan[lane]:
+        for block in plan[lane][0]:
             rows = slice(int(block[0]), int(block[-1]) + 1)
             features = np.empty((len(block), n_columns))
             basis.fill(_safe_indexing(X, block) if hasattr(X, "columns") else X[rows], features)
@@ -132,16 +135,27 @@ def _provisional_centre(rows: Rows, basis: Basis) -> FloatArray:
     return np.concatenate([mean, np.average(rows.y, axis=0, weights=rows.weight)])
 
 
-Plan = list[list[IntArray]]
+Plan = list[list[list[IntArray]]]
 
 
-def _lane_blocks(group: IntArray, n_columns: int, n_lanes: int) -> Plan:
-    """The group's rows in blocks of nearly equal size, a list of them for every lane."""
+def _lane_blocks(groups: list[IntArray], n_columns: int, n_lanes: int) -> Plan:
+    """For every lane and group, the blocks of rows that the lane scans.
+
+    Lanes get equal numbers of rows, whole groups as far as that goes: a group that is not
+    shared needs no merging. Blocks are of nearly equal size.
+    """
     per_block = max(BLOCK_BYTES // (8 * n_columns), 64)
+    ends = np.cumsum([len(group) for group in groups])
+    borders = np.linspace(0, ends[-1], n_lanes + 1).astype(int)
     plan = []
-    for part in np.array_split(group, n_lanes):
-        n_blocks = max(1, round(len(part) / per_block))
-        plan.append([block for block in np.array_split(part, n_blocks) if len(block)])
+    for low, high in itertools.pairwise(borders):
+        of_lane = []
+        for group, end in zip(groups, ends, strict=True):
+            start = end - len(group)
+            part = group[max(low - start, 0) : max(high - start, 0)]
+            n_blocks = max(1, round(len(part) / per_block))
+            of_lane.append([block for block in np.array_split(part, n_blocks) if len(block)])
+        plan.append(of_lane)
     return plan
 
 
@@ -163,60 +177,73 @@ def _fill_block(
 
 
 def _scan_gram(
-    rows: Rows, basis: Basis, plans: list[Plan], shift: FloatArray, n_lanes: int
+    rows: Rows, basis: Basis, groups: list[IntArray], shift: FloatArray, n_lanes: int
 ) -> list[Moments]:
     size = len(shift) + 1
-    longest = max((len(b) for plan in plans for blocks in plan for b in blocks), default=0)
-    # Allocated once: fresh pages for every group would cost as much as the cosines.
-    buffers = [np.empty((longest, size)) for _ in range(n_lanes)]
-    products = [np.empty((size, size)) for _ in range(n_lanes)]
-    others = [np.empty((size, size)) for _ in range(n_lanes - 1)]
-
-    def scan_lane(plan: Plan, sums: list[FloatArray], lane: int) -> int:
-        n_rows = 0
-        if not plan[lane]:
-            sums[lane].fill(0.0)
-        for number, block in enumerate(plan[lane]):
-            z = buffers[lane][: len(block)]
-            n_rows += _fill_block(rows, basis, block, shift, z)
-            # Aᵀ A of one array is a symmetric rank-k update in BLAS: half the work.
-            np.matmul(z.T, z, out=products[lane] if number else sums[lane])
-            if number:
-                sums[lane] += products[lane]
-        return n_rows
-
+    # Lanes wait for each other only after a batch of groups, whose products stay in memory.
+    at_once = max(1, PRODUCT_BYTES // (8 * size**2) - (n_lanes - 1))
     moments: list[Moments] = []
     with lanes(n_lanes) as run:
-        for plan in plans:
-            sums = [np.empty((size, size)), *others]
-            n_rows = sum(run(partial(scan_lane, plan, sums)))
-            run(partial(merge_products, sums, n_lanes))
-            moments.append(GramMoments.from_merged(sums, shift, rows.y.shape[1], n_rows))
+        for first in range(0, len(groups), at_once):
+            plan = _lane_blocks(groups[first : first + at_once], size, n_lanes)
+            by_lane = run(partial(_products, rows, basis, plan, shift))
+            for of_group in zip(*by_lane, strict=True):
+                parts = [(product, n) for product, n in of_group if product is not None]
+                products = [product for product, _ in parts] or [np.zeros((size, size))]
+                run(partial(merge_products, products, n_lanes))
+                n_rows = sum(n for _, n in parts)
+                moments.append(GramMoments.from_merged(products, shift, rows.y.shape[1], n_rows))
     return moments
+
+
+def _products(
+    rows: Rows, basis: Basis, plan: Plan, shift: FloatArray, lane: int
+) -> list[tuple[FloatArray | None, int]]:
+    """Σ w [z − shift, 1]ᵀ[z − shift, 1] of each group's rows in a lane, and their number."""
+    groups = plan[lane]
+    longest = max((len(block) for blocks in groups for block in blocks), default=0)
+    # Allocated once: fresh pages for every block would cost as much as the cosines.
+    buffer = np.empty((longest, len(shift) + 1))
+    results = []
+    for blocks in groups:
+        total: FloatArray | None = None
+        n_rows = 0
+        for block in blocks:
+            z = buffer[: len(block)]
+            n_rows += _fill_block(rows, basis, block, shift, z)
+            # Aᵀ A of one array is a symmetric rank-k update in BLAS: half the work.
+            product = z.T @ z
+            total = product if total is None else np.add(total, product, out=total)
+        results.append((total, n_rows))
+    return results
 
 
 def _scan_factor(
-    rows: Rows, basis: Basis, plans: list[Plan], shift: FloatArray, n_lanes: int
+    rows: Rows, basis: Basis, groups: list[IntArray], shift: FloatArray, n_lanes: int
 ) -> list[Moments]:
-    size = len(shift) + 1
-
-    def scan_lane(plan: Plan, lane: int) -> tuple[FloatArray, int]:
-        factor, n_rows = np.empty((0, size)), 0
-        for block in plan[lane]:
-            stacked = np.empty((len(factor) + len(block), size))
-            stacked[: len(factor)] = factor
-            n_rows += _fill_block(rows, basis, block, shift, stacked[len(factor) :])
-            factor = compress(stacked)
-        return factor, n_rows
-
-    moments: list[Moments] = []
+    plan = _lane_blocks(groups, len(shift) + 1, n_lanes)
     with lanes(n_lanes) as run:
-        for plan in plans:
-            results = run(partial(scan_lane, plan))
-            stacked = np.vstack([factor for factor, _ in results])
-            # The scan keeps the constant last; the factor wants it first.
-            factor = compress(np.roll(stacked, 1, axis=1))
-            weight = float(factor[:, 0] @ factor[:, 0])
-            n_rows = sum(n for _, n in results)
-            moments.append(FactorMoments(weight, shift, factor, rows.y.shape[1], n_rows))
+        by_lane = run(lambda lane: [_factor(rows, basis, b, shift) for b in plan[lane]])
+    moments: list[Moments] = []
+    for of_group in zip(*by_lane, strict=True):
+        stacked = np.vstack([factor for factor, _ in of_group])
+        # The scan keeps the constant last; the factor wants it first.
+        factor = compress(np.roll(stacked, 1, axis=1))
+        weight = float(factor[:, 0] @ factor[:, 0])
+        n_rows = sum(n for _, n in of_group)
+        moments.append(FactorMoments(weight, shift, factor, rows.y.shape[1], n_rows))
     return moments
+
+
+def _factor(
+    rows: Rows, basis: Basis, blocks: list[IntArray], shift: FloatArray
+) -> tuple[FloatArray, int]:
+    """R with RᵀR the product of a group's blocks, and their number of rows."""
+    size = len(shift) + 1
+    factor, n_rows = np.empty((0, size)), 0
+    for block in blocks:
+        stacked = np.empty((len(factor) + len(block), size))
+        stacked[: len(factor)] = factor
+        n_rows += _fill_block(rows, basis, block, shift, stacked[len(factor) :])
+        factor = compress(stacked)
+    return factor, n_rows
