@@ -1,8 +1,6 @@
 """Sphinx configuration; ``make docs`` builds with warnings as errors and without a network."""
 
 import os
-import re
-import textwrap
 
 # One thread in the gallery: the pictures and timings then do not depend on the machine.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -65,17 +63,3 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-
-
-def tidy_docstring(app, what, name, obj, options, lines):
-    """Join lines continued by a backslash, and quote names like ``n_features_in_`` in shapes."""
-    text = "\n".join(lines)
-    if "\\\n" in text:
-        first, _, rest = text.replace("\\\n", "").partition("\n")
-        text = f"{first}\n{textwrap.dedent(rest)}"
-    lines[:] = re.sub(r"\((\w+_),\)", r"(``\1``,)", text).split("\n")
-
-
-def setup(app):
-    # Before numpydoc, which parses the sections.
-    app.connect("autodoc-process-docstring", tidy_docstring, priority=100)

@@ -20,6 +20,7 @@ ORDER = [
     "exceptions",
     "_typing",
     "_threads",
+    "_svd",
     "gaps",
     "diversity",
     "rowhash",

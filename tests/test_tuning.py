@@ -302,7 +302,7 @@ REFUSALS = [
     ({"sample_weight": -np.ones(60)}, ValueError, r"Negative values .*sample_weight"),
     ({"sample_weight": np.full(60, np.nan)}, ValueError, r"sample_weight contains NaN"),
     ({"sample_weight": np.ones(3)}, ValueError, r"sample_weight.*\(3,\)"),
-    ({"sample_weight": np.zeros(60)}, ValueError, r"[Ss]ample.weight.*non-zero"),
+    ({"sample_weight": np.zeros(60)}, ValueError, r"[Ss]ample.weight.*zero"),
 ]
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from negcorr._svd import thin_svd
 from negcorr._typing import FloatArray, IntArray
 from negcorr.banded import BandedSpectrum
 from negcorr.modes import DenseModes, tridiagonalise
@@ -190,7 +191,7 @@ def _from_factor(factor: FloatArray, design: _Design, route: str) -> Spectrum:
 
 def _singular_modes(whitened: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """ρ ascending with left and right singular vectors of the whitened factor."""
-    left, values, right = np.linalg.svd(whitened, full_matrices=False)
+    left, values, right = thin_svd(whitened)
     noise = EPS * 10.0 * np.sqrt(max(max(whitened.shape), 1))
     rank = int(np.count_nonzero(values > noise * np.max(values, initial=0.0)))
     order = np.arange(rank)[::-1]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from negcorr._svd import thin_svd
 from negcorr._typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Whitening", "whiten_factor", "whiten_gram"]
@@ -158,7 +159,7 @@ def whiten_factor(
         if alpha > 0:
             stacked = np.vstack([columns, np.sqrt(alpha) * np.eye(columns.shape[1])])
         scale = np.linalg.norm(stacked, axis=0)
-        left, values, right = np.linalg.svd(stacked / scale, full_matrices=False)
+        left, values, right = thin_svd(stacked / scale)
         noise = EPS * (10.0 * np.sqrt(stacked.shape[0]) + stacked.shape[1])
         kept = values > noise * np.max(values, initial=0.0)
         if alpha == 0:
