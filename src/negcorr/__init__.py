@@ -9,8 +9,9 @@ from negcorr.diversity import (
 )
 from negcorr.folds import ContentKFold
 from negcorr.noise import difference_noise_variance
-from negcorr.path import NCLPath, TikhonovEquivalent
+from negcorr.path import NCLPath
 from negcorr.regressor import NCLRegressor
+from negcorr.tikhonov import TikhonovEquivalent
 from negcorr.tuning import ncl_path
 
 __version__ = "0.1.0"

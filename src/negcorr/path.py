@@ -18,34 +18,16 @@ from negcorr.loo import LeaveOneOut
 from negcorr.moments import Moments
 from negcorr.noise import residual_noise_variance
 from negcorr.spectrum import Spectrum
+from negcorr.tikhonov import TikhonovEquivalent, tikhonov_equivalent
 from negcorr.whitening import EPS
 
-__all__ = ["CRITERIA", "NCLPath", "TikhonovEquivalent"]
+__all__ = ["CRITERIA", "NCLPath"]
 
 #: Names of the criteria that can choose λ.
 CRITERIA = ("kfold", "sure", "gcv", "loo", "aic", "aicc", "bic", "cp")
 
 #: Relative error, by its bound, that the fast route may have in the modes that the gap moves.
 TRUSTED_ERROR = 1e-8
-
-
-@dataclass(frozen=True)
-class TikhonovEquivalent:
-    """The ridge regression that an NCL ensemble is (Theorem 7, with γ corrected).
-
-    Attributes
-    ----------
-    gamma : float
-        (1 − λ)/(Mλ), the penalty of the paper's Tikhonov loss; infinite at λ = 0.
-    scale : float
-        λ: the ridge fit G is λ times the ensemble F_λ.
-    ridge_alpha : float
-        The same penalty for scikit-learn's ``Ridge`` on the whitened features: n·M(1 − λ)/λ.
-    """
-
-    gamma: float
-    scale: float
-    ridge_alpha: float
 
 
 @dataclass(frozen=True)
@@ -264,13 +246,7 @@ class NCLPath:
                 raise ValueError("outputs have different lam; give lam or gap.")
             gap = float(self.chosen_gap[0])
         g = float(resolve_gap(lam, gap))
-        if self.spectrum.alpha > 0:
-            raise ValueError(
-                f"Theorem 7 is about ensembles without a ridge; alpha={self.spectrum.alpha!r}."
-            )
-        scale, m = 1.0 - g, self.spectrum.n_members
-        gamma = g / (m * scale) if scale > 0 else np.inf
-        return TikhonovEquivalent(gamma, scale, self.spectrum.weight * m**2 * gamma)
+        return tikhonov_equivalent(self.spectrum, g)
 
     def criterion_curve(self, name: str, gaps: FloatArray) -> FloatArray:
         """A criterion by name at an array of gaps, shape (gaps..., outputs)."""

@@ -25,7 +25,8 @@ from negcorr.intervals import (
 from negcorr.named_basis import make_basis
 from negcorr.rowhash import content_hash
 from negcorr.scan import Rows, scan_features
-from negcorr.tuning import PathSettings, build_path, folds_for, given_gap
+from negcorr.settings import PathSettings, given_gap
+from negcorr.tuning import build_path, folds_for
 
 __all__ = ["NCLRegressor"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -18,60 +17,23 @@ from negcorr.bases._base import check_weight
 from negcorr.exceptions import PrecisionWarning, SearchBoundaryWarning
 from negcorr.factorise import factorise
 from negcorr.folds import Folds, make_folds
-from negcorr.gaps import gap_per_output, resolve_gap
+from negcorr.gaps import gap_per_output
 from negcorr.loo import LeaveOneOut
 from negcorr.moments import Moments, total
 from negcorr.noise import difference_noise_variance, paper_noise_variance
-from negcorr.path import CRITERIA, NCLPath
+from negcorr.path import NCLPath
 from negcorr.scan import Rows, scan_moments
 from negcorr.search import search_lattice
+from negcorr.settings import PathSettings, given_gap
 from negcorr.spectrum import Spectrum
 
-__all__ = ["PathSettings", "build_path", "folds_for", "ncl_path"]
+__all__ = ["build_path", "folds_for", "ncl_path"]
 
 #: Where features depend on each other across members, the error of leave-one-out grows as
 #: eps/gap; below this gap there is nothing left to choose by.
 SMALLEST_LOO_GAP = 1e-10
 
 Route = tuple[Literal["gram", "factor"], Literal["gram", "qr"]]
-
-
-@dataclass(frozen=True)
-class PathSettings:
-    """What a path is made with; see :class:`negcorr.NCLRegressor` for the meaning.
-
-    Attributes
-    ----------
-    gap : ndarray or None
-        A given gap, or None to choose one by ``criterion``.
-    criterion : str
-    noise_variance : float, array, "paper", "difference" or None
-    alpha : float
-    fit_intercept : bool
-    solver : {"auto", "gram", "qr"}
-    """
-
-    gap: FloatArray | None = None
-    criterion: str = "kfold"
-    noise_variance: Any = None
-    alpha: float = 0.0
-    fit_intercept: bool = True
-    solver: str = "auto"
-
-    def __post_init__(self) -> None:
-        if self.criterion not in CRITERIA:
-            raise ValueError(
-                f"criterion={self.criterion!r} is unknown; allowed are {list(CRITERIA)}."
-            )
-        if self.solver not in ("auto", "gram", "qr"):
-            raise ValueError(
-                f"solver={self.solver!r} is unknown; allowed are 'auto', 'gram' and 'qr'."
-            )
-        number = isinstance(self.alpha, (int, float, np.number)) and self.alpha is not True
-        if not number or not np.isfinite(self.alpha) or self.alpha < 0:
-            raise ValueError(f"alpha={self.alpha!r} must be a finite number of at least 0.")
-        if not isinstance(self.fit_intercept, (bool, np.bool_)):
-            raise TypeError(f"fit_intercept={self.fit_intercept!r} must be True or False.")
 
 
 def ncl_path(
@@ -150,15 +112,6 @@ class GivenFeatures(Basis):
 
     def fill(self, X: Table, out: FloatArray) -> None:
         out[...] = X
-
-
-def given_gap(lam: npt.ArrayLike | Literal["auto"], gap: npt.ArrayLike | None) -> FloatArray | None:
-    """The gap that a user fixed by ``lam`` or ``gap``, or None for "auto"."""
-    if isinstance(lam, str):
-        if lam != "auto":
-            raise ValueError(f"lam={lam!r} is unknown; give a number in [0, 1] or 'auto'.")
-        return None if gap is None else resolve_gap(gap=gap)
-    return resolve_gap(lam=lam, gap=gap)
 
 
 def folds_for(cv: Any, rows: Rows, groups: Any, settings: PathSettings) -> Folds:
