@@ -297,18 +297,24 @@ def test_split_of_rows_that_do_not_exist_is_an_error_that_names_cv(rows):
         (1, ValueError),
         (0, ValueError),
         (-2, ValueError),
-        (None, TypeError),
         (True, TypeError),
         (2.5, TypeError),
         ("5", TypeError),
         (object(), ValueError),
     ],
-    ids=["one", "none", "negative", "None", "bool", "float", "str", "object"],
+    ids=["one", "none", "negative", "bool", "float", "str", "object"],
 )
 def test_bad_cv_is_named_with_its_value(cv, error):
     with pytest.raises(error, match="cv") as caught:
         make_folds(cv, *data())
     assert repr(cv) in str(caught.value)
+
+
+def test_none_means_five_folds_by_content():
+    by_default, by_number = (make_folds(cv, *data()) for cv in (None, 5))
+    assert by_default.splits == by_number.splits
+    for a, b in zip(by_default.cells, by_number.cells, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_no_folds_hold_all_rows_in_one_set():

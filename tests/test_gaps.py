@@ -7,9 +7,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from negcorr.gaps import LATTICE_PER_DECADE, lattice, resolve_gap
 
 
-@pytest.mark.parametrize(("lam", "gap"), [(0.0, 1.0), (1.0, 0.0), (0.75, 0.25), (1, 0), (True, 0)])
+@pytest.mark.parametrize(("lam", "gap"), [(0.0, 1.0), (1.0, 0.0), (0.75, 0.25), (1, 0)])
 def test_lam_becomes_its_complement(lam, gap):
     assert float(resolve_gap(lam=lam)) == gap
+
+
+def test_truth_values_are_no_numbers_here():
+    with pytest.raises(TypeError, match="lam=True must be a number"):
+        resolve_gap(lam=True)
 
 
 @pytest.mark.parametrize("gap", [0.0, 1e-300, 1e-20, 0.3, 1.0])

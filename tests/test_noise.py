@@ -81,9 +81,8 @@ def test_members_that_interpolate_leave_nothing_at_any_lam(gap):
 def test_an_ensemble_that_interpolates_at_lam_1_leaves_nothing_there(n):
     problem = random_problem(np.random.default_rng(n), n, [4] * 6)
     path = ncl_path(problem.features, problem.y[:, 0], problem.starts, lam=1.0)
-    with pytest.warns(NoiseVarianceWarning):
-        assert np.isnan(path.residual_noise_variance())
-    assert path.at(0.5).residual_noise_variance() > 0
+    assert np.isnan(path.residual_noise_variance())
+    assert path.at(gap=0.5).residual_noise_variance() > 0
 
 
 def test_weights_that_add_up_to_too_little_are_said_so():

@@ -154,20 +154,20 @@ def test_theorem_7_is_refused_with_a_ridge_of_its_own():
 def test_another_choice_shares_everything_else():
     _, path = path_of("multi-output", one_output=False)
     folds = path.cross_validation
-    other = path.at(1e-3)
+    other = path.at(gap=1e-3)
     assert_array_equal(other.gap, [1e-3] * 3)
     assert_array_equal(path.gap, [0.5] * 3)
     assert other.spectrum is path.spectrum
     assert other.cross_validation is folds
-    assert_array_equal(path.at([0.1, 0.2, 0.3]).gap, [0.1, 0.2, 0.3])
+    assert_array_equal(path.at(gap=[0.1, 0.2, 0.3]).gap, [0.1, 0.2, 0.3])
 
 
 def test_another_choice_forgets_what_chose_the_first():
     problem = make_problem("tall")
     path = ncl_path(problem.features, problem.y[:, 0], problem.starts, criterion="sure")
     assert path.criterion == "sure"
-    assert path.at(0.1).criterion is None
-    assert not path.at(0.1).at_small_end.any()
+    assert path.at(gap=0.1).criterion is None
+    assert not path.at(gap=0.1).at_small_end.any()
 
 
 @pytest.mark.parametrize("gap", [[0.1, 0.2], [[0.1]]])
@@ -261,10 +261,25 @@ def test_every_curve_refuses_a_bad_lam(name, bad):
 
 def test_a_noise_variance_that_cannot_be_estimated_makes_sure_nan():
     problem = make_problem("interpolating blocks")
-    with pytest.warns(NoiseVarianceWarning, match="lam=0"):
-        path = ncl_path(problem.features, problem.y[:, 0], problem.starts, lam=0.5, cv=2)
+    path = ncl_path(problem.features, problem.y[:, 0], problem.starts, lam=0.5, cv=2)
     assert np.isnan(path.noise_variance).all()
-    assert np.isnan(path.sure(0.5))
+    with pytest.warns(NoiseVarianceWarning, match="noise_variance as a number"):
+        assert np.isnan(path.sure(0.5))
+    assert "sure" not in path.curves([0.5, 0.1])
+
+
+def test_curves_of_several_outputs_have_a_flat_column_for_each():
+    _, path = path_of("multi-output", one_output=False)
+    table = path.curves([0.5, 0.1])
+    assert {"gap", "lam", "dof", "train_error_0", "kfold_2", "sure_1"} <= set(table)
+    assert all(column.shape == (2,) for column in table.values())
+
+
+def test_what_is_shown_of_a_path_fits_a_line():
+    for one_output in (True, False):
+        _, path = path_of("multi-output", one_output=one_output)
+        assert len(repr(path)) < 300
+        assert "dof=" in repr(path)
 
 
 def test_the_qr_route_is_trusted_at_every_gap_and_the_gram_route_is_not():

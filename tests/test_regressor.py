@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.model_selection import (
@@ -29,6 +30,7 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardSca
 from negcorr import ContentKFold, NCLPath, NCLRegressor
 from negcorr.bases import FourierFeatures
 from negcorr.exceptions import (
+    FrequencyWarning,
     IdenticalMembersWarning,
     NoiseVarianceWarning,
     PrecisionWarning,
@@ -380,11 +382,14 @@ class TestInput:
 
     def test_weights_that_add_up_to_too_little(self, diabetes):
         X, y = diabetes
-        with pytest.warns(NoiseVarianceWarning, match="sample_weight"):
+        with (
+            pytest.warns(FrequencyWarning, match="0.442 for 442 rows"),
+            pytest.warns(NoiseVarianceWarning, match="nothing is left"),
+        ):
             model = NCLRegressor(**SMALL).fit(X, y, sample_weight=np.full(len(y), 1e-3))
         assert np.isnan(model.noise_variance_)
         with (
-            pytest.warns(NoiseVarianceWarning),
+            pytest.warns(FrequencyWarning),
             pytest.raises(ValueError, match="needs a noise variance"),
         ):
             NCLRegressor(**SMALL, criterion="sure").fit(X, y, sample_weight=np.full(len(y), 1e-3))
@@ -409,6 +414,7 @@ class TestBadInput:
             ({"alpha": -1.0}, "alpha=-1.0 must be"),
             ({"alpha": float("inf")}, "alpha=inf must be"),
             ({"noise_variance": -1.0, "criterion": "sure"}, "noise_variance=-1.0 must be"),
+            ({"basis": []}, "basis is an empty list"),
             ({"noise_variance": "guess"}, "noise_variance='guess' must be"),
             ({"cv": 1}, "cv=1 must be at least 2"),
             ({"n_estimators": 0}, "n_estimators=0 must be at least 1"),
@@ -424,6 +430,8 @@ class TestBadInput:
         [
             ({"basis": 3}, "basis=3 must be one of"),
             ({"basis": RBFSampler}, "must be one of"),
+            ({"basis": ["fourier", "trees"]}, r"basis\[0\]='fourier' is not a transformer"),
+            ({"lam": True}, "lam=True must be a number"),
             ({"gamma": None}, "gamma=None must be"),
             ({"n_estimators": 2.5}, "n_estimators=2.5 must be an integer"),
             ({"standardize": "yes"}, "standardize='yes' must be"),
@@ -476,6 +484,16 @@ class TestBadInput:
             model.fit(X, y, sample_weight=np.zeros(len(y)))
         with pytest.raises(ValueError, match="sample_weight"):
             model.fit(X, y, sample_weight=np.ones(3))
+
+    def test_targets_whose_squares_overflow(self, diabetes):
+        X, y = diabetes
+        with pytest.raises(ValueError, match="squares overflow"):
+            NCLRegressor(**SMALL).fit(X, 1e200 * y)
+
+    def test_transformers_that_ask_for_y_are_told_why_they_get_none(self, diabetes):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            NCLRegressor(basis=[SelectKBest(k=3)]).fit(*diabetes)
+        assert "a basis never sees y" in "".join(caught.value.__notes__)
 
     def test_groups_need_a_splitter(self, diabetes):
         X, y = diabetes

@@ -1,11 +1,12 @@
 """Threads of our own: as many as the caller's limit, each with one BLAS thread."""
 
 import threading
+import time
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from negcorr._threads import blas_threads, lanes, one_blas_thread, spread
+from negcorr._threads import blas_threads, lanes, one_blas_thread, pause_point, spread
 
 
 def blas_limits():
@@ -119,3 +120,23 @@ def test_work_is_spread_over_as_many_threads_as_the_limit_allows():
     results = spread(work, [0, 1, 2, 3])
     assert len({thread for thread, _ in results}) == 2
     assert {limit for _, limit in results} == {1}
+
+
+def test_lanes_end_at_a_pause_point_when_the_block_is_left_by_an_exception():
+    finished = []
+
+    def work(lane):
+        if lane == 0:
+            raise RuntimeError("this lane fails")
+        for _ in range(1000):
+            pause_point()
+            time.sleep(0.01)
+        finished.append(lane)
+
+    with pytest.raises(RuntimeError, match="this lane fails"), lanes(2) as run:
+        run(work)
+    assert finished == []
+
+
+def test_a_pause_point_outside_lanes_does_nothing():
+    pause_point()

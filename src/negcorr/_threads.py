@@ -17,7 +17,14 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["blas_threads", "lanes", "one_blas_thread", "our_own_threads", "spread"]
+__all__ = [
+    "blas_threads",
+    "lanes",
+    "one_blas_thread",
+    "our_own_threads",
+    "pause_point",
+    "spread",
+]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -88,23 +95,59 @@ def one_blas_thread() -> Iterator[None]:
                 _limit.limiter.restore_original_limits()
 
 
+class _StoppedError(Exception):
+    """Ends a lane after the caller was interrupted or another lane failed."""
+
+
+_lane = threading.local()
+
+
+def pause_point() -> None:
+    """End this lane here if its caller does not wait for it any more.
+
+    Work of several seconds calls it now and then, so that Ctrl-C does not have to wait.
+    """
+    stop = getattr(_lane, "stop", None)
+    if stop is not None and stop.is_set():
+        raise _StoppedError
+
+
 @contextmanager
 def lanes(n_lanes: int) -> Iterator[Callable[[Callable[[int], Result]], list[Result]]]:
     """A function that runs ``work(0), …, work(n_lanes - 1)`` side by side and lists results.
 
     BLAS has one thread while there is more than one lane; the threads live as long as the
-    block, so that work in many small steps does not pay for starting them.
+    block, so that work in many small steps does not pay for starting them. When the block is
+    left by an exception, Ctrl-C among them, lanes end at their next :func:`pause_point`.
     """
     if n_lanes == 1:
         yield lambda work: [work(0)]
         return
+    stop = threading.Event()
+
+    def run(work: Callable[[int], Result]) -> list[Result]:
+        def in_lane(lane: int) -> Result:
+            _lane.stop = stop
+            return work(lane)
+
+        return list(pool.map(in_lane, range(n_lanes)))
+
     with one_blas_thread(), ThreadPoolExecutor(n_lanes) as pool:
-        yield lambda work: list(pool.map(work, range(n_lanes)))
+        try:
+            yield run
+        except BaseException:
+            stop.set()
+            raise
 
 
 def spread(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """``[work(item) for item in items]``, dealt out to as many lanes as BLAS may use threads."""
     n_lanes = max(1, min(blas_threads(), len(items)))
     with lanes(n_lanes) as run:
-        dealt = run(lambda lane: [work(item) for item in items[lane::n_lanes]])
+        dealt = run(lambda lane: [_work_on(work, item) for item in items[lane::n_lanes]])
     return [dealt[i % n_lanes][i // n_lanes] for i in range(len(items))]
+
+
+def _work_on(work: Callable[[Item], Result], item: Item) -> Result:
+    pause_point()
+    return work(item)

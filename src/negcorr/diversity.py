@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AmbiguityDecomposition:
     """Equation 1 of the paper: ensemble error = member error − diversity.
 
@@ -47,6 +47,13 @@ class AmbiguityDecomposition:
     ensemble_error_per_sample: FloatArray
     member_error_per_sample: FloatArray
     diversity_per_sample: FloatArray
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(ensemble_error={self.ensemble_error!r}, "
+            f"member_error={self.member_error!r}, diversity={self.diversity!r}, "
+            f"n_samples={len(self.diversity_per_sample)})"
+        )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "CalibrationWarning",
+    "FrequencyWarning",
     "IdenticalMembersWarning",
     "NegcorrWarning",
     "NoiseVarianceWarning",
@@ -30,6 +31,10 @@ class NoiseVarianceWarning(NegcorrWarning):
 
 class CalibrationWarning(NegcorrWarning):
     """Too few out-of-fold residuals for the coverage asked of an interval."""
+
+
+class FrequencyWarning(NegcorrWarning):
+    """Sample weights add up to far less than the number of rows."""
 
 
 class PrecisionWarning(NegcorrWarning):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr.bases import Basis
 from negcorr.diversity import AmbiguityDecomposition, ambiguity_decomposition
-from negcorr.exceptions import PrecisionWarning
+from negcorr.exceptions import NoiseVarianceWarning, PrecisionWarning
 from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.intervals import CalibrationRows, Residuals, out_of_fold_residuals
 from negcorr.path import NCLPath
@@ -117,9 +117,9 @@ class FittedPathMixin:
         """
         check_is_fitted(self)
         path = self._path("with_lam")
+        if (lam is not None) + (gap is not None) + (dof is not None) != 1:
+            raise ValueError("Give exactly one of lam, gap and dof.")
         if dof is not None:
-            if lam is not None or gap is not None:
-                raise ValueError("Give exactly one of lam, gap and dof.")
             gap = path.spectrum.gap_for_dof(dof)
             gap = float(gap) if gap.ndim == 0 else gap
         gaps = gap_per_output(resolve_gap(lam, gap), path.spectrum.n_outputs)
@@ -133,7 +133,7 @@ class FittedPathMixin:
         moved = copy.copy(self)
         moved.lam, moved.gap = ("auto", gap) if lam is None else (lam, None)
         moved._residuals = None
-        return moved._adopt(path.at(gaps))
+        return moved._adopt(path.at(gap=gaps))
 
     def compact(self) -> Self:
         """A fitted copy without the factorisation, small enough to ship.
@@ -164,6 +164,8 @@ class FittedPathMixin:
         """
         check_is_fitted(self)
         name = self.basis if isinstance(self.basis, str) else type(self.basis_).__name__
+        if isinstance(self.basis, (list, tuple)):
+            name = f"list of {len(self.basis)} transformers"
         return summarise(self._path("summary"), name)
 
     def _adopt(self, path: NCLPath) -> Self:
@@ -171,6 +173,14 @@ class FittedPathMixin:
         self.path_ = path
         self.lam_, self.gap_, self.dof_ = path.lam, path.gap, path.dof()
         self.noise_variance_ = path.residual_noise_variance()
+        if np.isnan(self.noise_variance_).any():
+            warnings.warn(
+                "noise_variance_ is NaN: the ensemble has as many degrees of freedom as the "
+                f"samples ({path.spectrum.weight:.6g} by weight), so nothing is left to estimate "
+                "the noise from.",
+                NoiseVarianceWarning,
+                stacklevel=3,
+            )
         self.coef_ = path.coef()
         self._centre = path.spectrum.centre
         intercept = path.spectrum.intercept(np.atleast_2d(self.coef_))

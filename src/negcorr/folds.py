@@ -107,8 +107,8 @@ def make_folds(cv: Any, X: Table, y: FloatArray, groups: Any = None) -> Folds:
 
     Parameters
     ----------
-    cv : int, splitter or iterable of (train, test)
-        A splitter sees the rows in their given order.
+    cv : int, splitter, iterable of (train, test) or None
+        None means 5 folds by content. A splitter sees the rows in their given order.
     X : table of shape (n, d)
     y : ndarray of shape (n, outputs)
     groups : array-like of shape (n,), optional
@@ -168,11 +168,13 @@ def _each_row_once(parts: list[IntArray], n_rows: int) -> bool:
 
 
 def _splits(cv: Any, X: Table, y: FloatArray, groups: Any) -> Any:
+    if cv is None:
+        cv = 5
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         if cv < 2:
             raise ValueError(f"cv={cv!r} must be at least 2, or a splitter.")
         return ContentKFold(int(cv)).split(X, y)
-    if cv is None or isinstance(cv, (bool, str, float)):
+    if isinstance(cv, (bool, str, float)):
         raise TypeError(f"cv={cv!r} must be an int, a splitter or an iterable of splits.")
     target = y[:, 0] if y.shape[1] == 1 else y
     return check_cv(cv).split(X, target, groups)

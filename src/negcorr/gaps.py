@@ -49,6 +49,8 @@ def resolve_gap(lam: npt.ArrayLike | None = None, gap: npt.ArrayLike | None = No
         raise ValueError(f"Give exactly one of lam and gap (gap = 1 - lam), got {given}.")
     name = "lam" if gap is None else "gap"
     value = lam if gap is None else gap
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}={value!r} must be a number in [0, 1], not a truth value.")
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:

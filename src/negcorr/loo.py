@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from negcorr._threads import spread
+from negcorr._threads import pause_point, spread
 from negcorr._typing import FloatArray, IntArray
 from negcorr.factorise import factorise
 from negcorr.modes import DenseModes
@@ -158,6 +158,7 @@ class LeaveOneOut:
         tau = self._shares()[index][:, np.newaxis, np.newaxis]
         y, mean_y = self.y[index][:, np.newaxis, :], spectrum.centre[spectrum.n_features :]
         for k, gap in enumerate(gaps):
+            pause_point()
             inverse = 1.0 / (rho + gap * (m - rho))
             scaled = by_block * inverse
             K_one = scaled @ joint

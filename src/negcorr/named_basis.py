@@ -46,6 +46,7 @@ def make_basis(estimator: Any) -> Basis:
         seeded: Basis = _seeded(clone(basis), estimator.random_state)
         return seeded
     if isinstance(basis, (list, tuple)):
+        _check_members(basis)
         rng = check_random_state(estimator.random_state)
         return BlockFeatures([_seeded_member(member, rng) for member in basis])
     if isinstance(basis, type) or not (hasattr(basis, "fit") and hasattr(basis, "transform")):
@@ -56,6 +57,18 @@ def make_basis(estimator: Any) -> Basis:
     return ClonedFeatures(
         basis, n_estimators=estimator.n_estimators, random_state=estimator.random_state
     )
+
+
+def _check_members(members: Any) -> None:
+    if len(members) == 0:
+        raise ValueError("basis is an empty list; give one transformer for each member.")
+    for i, member in enumerate(members):
+        transformer = member[1] if isinstance(member, tuple) and len(member) == 2 else member
+        if isinstance(transformer, type) or not hasattr(transformer, "transform"):
+            raise TypeError(
+                f"basis[{i}]={member!r} is not a transformer or a (name, transformer) pair; a list "
+                "holds one for each member. Names such as 'fourier' are given alone."
+            )
 
 
 def _named(estimator: Any, name: str) -> Basis:

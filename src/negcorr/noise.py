@@ -22,14 +22,15 @@ __all__ = ["difference_noise_variance", "paper_noise_variance", "residual_noise_
 NOTHING_LEFT = 1e-10
 
 
-def paper_noise_variance(spectrum: Spectrum) -> FloatArray:
+def paper_noise_variance(spectrum: Spectrum, *, quiet: bool = False) -> FloatArray:
     r"""The paper's estimate, from the ensemble of independently trained members.
 
     Returns
     -------
     ndarray of shape (outputs,)
         :math:`\sum_n (F_0(x_n) - y_n)^2 / (n - \mathrm{df}(F_0))`. NaN with a
-        :class:`~negcorr.exceptions.NoiseVarianceWarning` where the denominator is not positive.
+        :class:`~negcorr.exceptions.NoiseVarianceWarning`, unless ``quiet``, where the
+        denominator is not positive.
 
     Notes
     -----
@@ -37,10 +38,13 @@ def paper_noise_variance(spectrum: Spectrum) -> FloatArray:
     estimate is too large, which makes SURE careful.
     """
     denominator = spectrum.weight - float(spectrum.dof(gap=1.0))
-    return _estimate(spectrum, spectrum.train_error(gap=1.0), np.asarray(denominator), "lam=0")
+    error = spectrum.train_error(gap=1.0)
+    return _estimate(spectrum, error, np.asarray(denominator), "lam=0", quiet)
 
 
-def residual_noise_variance(spectrum: Spectrum, gap: npt.ArrayLike) -> FloatArray:
+def residual_noise_variance(
+    spectrum: Spectrum, gap: npt.ArrayLike, *, quiet: bool = False
+) -> FloatArray:
     """Residual sum of squares over n − 2 tr S + tr S² at one gap, or one per output.
 
     Unbiased where the ensemble has no bias; the estimate that is reported to people.
@@ -48,12 +52,12 @@ def residual_noise_variance(spectrum: Spectrum, gap: npt.ArrayLike) -> FloatArra
     Returns
     -------
     ndarray of shape (outputs,)
-        NaN with a :class:`~negcorr.exceptions.NoiseVarianceWarning` where the denominator is
-        not positive.
+        NaN with a :class:`~negcorr.exceptions.NoiseVarianceWarning`, unless ``quiet``, where
+        the denominator is not positive.
     """
     gaps = gap_per_output(resolve_gap(gap=gap), spectrum.n_outputs)
     error = np.diagonal(spectrum.train_error(gap=gaps))
-    return _estimate(spectrum, error, spectrum.residual_dof(gap=gaps), "the chosen lam")
+    return _estimate(spectrum, error, spectrum.residual_dof(gap=gaps), "the chosen lam", quiet)
 
 
 def difference_noise_variance(
@@ -99,11 +103,11 @@ def difference_noise_variance(
 
 
 def _estimate(
-    spectrum: Spectrum, error: FloatArray, denominator: FloatArray, where: str
+    spectrum: Spectrum, error: FloatArray, denominator: FloatArray, where: str, quiet: bool
 ) -> FloatArray:
     """Residual sum of squares over its degrees of freedom, NaN where none are left."""
     left = np.broadcast_to(denominator > NOTHING_LEFT * spectrum.weight, error.shape)
-    if not left.all():
+    if not left.all() and not quiet:
         warnings.warn(
             f"no residual degrees of freedom at {where} ({float(np.min(denominator)):.3g} of "
             f"{spectrum.weight:.6g}): the noise variance is NaN. The ensemble is as flexible as "

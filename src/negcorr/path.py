@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from negcorr import criteria
 from negcorr._typing import AnyArray, BoolArray, FloatArray, IntArray
+from negcorr.exceptions import NoiseVarianceWarning
 from negcorr.folds import Folds
 from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.kfold import KFold
@@ -30,7 +32,7 @@ CRITERIA = ("kfold", "sure", "gcv", "loo", "aic", "aicc", "bic", "cp")
 TRUSTED_ERROR = 1e-8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NCLPath:
     """Curves over λ from one factorisation.
 
@@ -51,7 +53,8 @@ class NCLPath:
     values : ndarray of shape (k,) or (k, outputs)
         The criterion there.
     noise_variance : ndarray of shape (outputs,)
-        σ² that SURE and C_p use.
+        σ² that SURE and C_p use: given, or the paper's estimate at λ = 0. Another number than
+        the residual estimate at the chosen λ, which the regressor reports.
     solver : {"gram", "qr"}
         The route taken.
     """
@@ -69,6 +72,13 @@ class NCLPath:
     folds: Folds
     cells: tuple[Moments, ...]
     leave_one_out: LeaveOneOut | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(lam={self.lam!r}, dof={self.dof()!r}, "
+            f"criterion={self.criterion!r}, solver={self.solver!r}, "
+            f"n_members={self.spectrum.n_members}, n_features={self.spectrum.n_features})"
+        )
 
     @property
     def gap(self) -> float | FloatArray:
@@ -123,9 +133,9 @@ class NCLPath:
             route=self.solver,
         )
 
-    def at(self, gap: npt.ArrayLike) -> NCLPath:
-        """The same path with another choice of gap, one or one per output."""
-        chosen = gap_per_output(resolve_gap(gap=gap), len(self.chosen_gap)).copy()
+    def at(self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None) -> NCLPath:
+        """The same path with another choice, one or one per output."""
+        chosen = gap_per_output(resolve_gap(lam, gap), len(self.chosen_gap)).copy()
         return self.changed(
             chosen_gap=chosen, criterion=None, at_small_end=np.zeros(len(chosen), dtype=bool)
         )
@@ -231,8 +241,8 @@ class NCLPath:
         return coef[0] if self.single_output else coef
 
     def residual_noise_variance(self) -> float | FloatArray:
-        """σ² from the residuals at the chosen λ."""
-        return self._squeeze(residual_noise_variance(self.spectrum, self.chosen_gap))
+        """σ² from the residuals at the chosen λ, NaN where nothing is left to estimate it from."""
+        return self._squeeze(residual_noise_variance(self.spectrum, self.chosen_gap, quiet=True))
 
     def tikhonov_equivalent(
         self, lam: float | None = None, *, gap: float | None = None
@@ -248,10 +258,11 @@ class NCLPath:
         g = float(resolve_gap(lam, gap))
         return tikhonov_equivalent(self.spectrum, g)
 
-    def criterion_curve(self, name: str, gaps: FloatArray) -> FloatArray:
+    def criterion_curve(self, name: str, gaps: npt.ArrayLike) -> FloatArray:
         """A criterion by name at an array of gaps, shape (gaps..., outputs)."""
         if name not in CRITERIA:
             raise ValueError(f"criterion={name!r} is unknown; allowed are {list(CRITERIA)}.")
+        gaps = resolve_gap(gap=gaps)
         flat = gaps.ravel()
         if name == "kfold":
             value = self.cross_validation.error(flat)
@@ -276,7 +287,9 @@ class NCLPath:
         -------
         dict
             ``gap``, ``lam``, ``dof``, ``train_error``, ``member_error``, ``diversity``,
-            ``sure``, ``gcv``, and ``kfold`` where there are folds.
+            ``sure`` where σ² is known, ``gcv``, and ``kfold`` where there are folds. With
+            several outputs all but the first three have a column for each, ``train_error_0``
+            and so on.
         """
         if gaps is None:
             g = self.gaps
@@ -284,18 +297,34 @@ class NCLPath:
                 decades = -np.log10(self.spectrum.smallest_useful_gap)
                 g = np.power(10.0, -np.arange(0.0, decades + 0.2, 0.2))
         else:
-            g = np.atleast_1d(resolve_gap(gap=gaps))
-        names = ["dof", "train_error", "member_error", "diversity", "sure", "gcv"]
+            g = resolve_gap(gap=gaps).ravel()
+            if len(g) == 0:
+                raise ValueError("gaps is empty; give at least one.")
+        names = ["dof", "train_error", "member_error", "diversity", "gcv"]
+        if not np.isnan(self.noise_variance).any():
+            names.insert(4, "sure")
         if self.folds.splits:
             names.append("kfold")
         table = {"gap": g, "lam": 1.0 - g}
-        table.update({name: getattr(self, name)(gap=g) for name in names})
+        for name in names:
+            values = getattr(self, name)(gap=g)
+            if values.ndim == 1:
+                table[name] = values
+            else:
+                table.update({f"{name}_{j}": column for j, column in enumerate(values.T)})
         return table
 
     def _closed_form(self, name: str, gaps: FloatArray) -> FloatArray:
         error = self.spectrum.train_error(gap=gaps)
         dof = self.spectrum.dof(gap=gaps)[..., np.newaxis]
         n = self.spectrum.weight
+        if name in ("sure", "cp") and np.isnan(self.noise_variance).any():
+            warnings.warn(
+                f"{name} is NaN: at lam=0 nothing is left to estimate the noise variance from. "
+                "Give noise_variance as a number.",
+                NoiseVarianceWarning,
+                stacklevel=5,
+            )
         if name == "sure":
             return criteria.sure(error, dof, n, self.noise_variance)
         if name == "cp":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.utils.validation import (
 from negcorr._threads import our_own_threads
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr.bases._base import check_weight, validate_table
+from negcorr.exceptions import FrequencyWarning
 from negcorr.fitted import FittedPathMixin
 from negcorr.intervals import (
     Residuals,
@@ -29,6 +31,12 @@ from negcorr.settings import PathSettings, given_gap
 from negcorr.tuning import build_path, folds_for
 
 __all__ = ["NCLRegressor"]
+
+#: Sums of squares of larger targets are not finite.
+LARGEST_TARGET = 1e150
+
+#: Weights that add up to less than this share of the rows are hardly frequencies.
+FREQUENCY_SHARE = 0.1
 
 
 class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -52,7 +60,8 @@ class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstima
         ``(name, transformer)`` pairs gives one per member; a :class:`~negcorr.bases.Basis` is
         used as it is. Features never see y.
     gamma : float or "kwok-tsang", default="kwok-tsang"
-        Inverse bandwidth of the Fourier and Nyström bases named by a string.
+        Inverse bandwidth of the Fourier and Nyström bases named by a string; larger is rougher.
+        The heuristic is one over the mean squared distance between two rows.
     standardize : bool, default=True
         Centre and scale X (weighted) for bases named by a string. Transformers given by the
         user get X untouched.
@@ -62,8 +71,8 @@ class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstima
         1 − λ, for values of λ that a float cannot tell from 1. Excludes ``lam``.
     criterion : {"kfold", "sure", "gcv", "loo", "aic", "aicc", "bic", "cp"}, default="kfold"
         What chooses λ. Exact K-fold estimates the error at new inputs. SURE, the paper's choice,
-        estimates it at the training inputs and is cheaper. Leave-one-out is exact too, for
-        small n.
+        estimates it at the training inputs and is cheaper. Leave-one-out is exact too, at a
+        cost that grows with n·M²·Q for each λ: for hundreds of rows.
     cv : int, splitter or iterable, default=5
         Folds. An int means folds by content: a hash of each row decides, so equal rows stay
         together and the order of rows does not matter. Intervals use these folds as well.
@@ -163,7 +172,8 @@ class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstima
         y : array-like of shape (n,) or (n, outputs)
             Targets; each output gets its own λ.
         sample_weight : array-like of shape (n,), optional
-            Frequencies: integer weights mean the same as repeated rows.
+            Frequencies: integer weights mean the same as repeated rows, and their sum takes
+            the place of n. Scale relative weights to a mean of 1.
         groups : array-like of shape (n,), optional
             Handed to the splitter ``cv``.
 
@@ -208,7 +218,7 @@ class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstima
         return_std : bool, default=False
             Also return the standard deviation of a new observation: noise and the variance of
             the fit, as in scikit-learn's BayesianRidge. Bias is not in it; for honest coverage
-            use :meth:`predict_interval`.
+            use :meth:`predict_interval`. It costs O(Q²) for each row, the mean O(Q).
 
         Returns
         -------
@@ -282,7 +292,10 @@ class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstima
             y = check_array(y, dtype=None, ensure_2d=False, input_name="y", ensure_min_samples=2)
             check_consistent_length(X, y)
         target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+        if np.abs(target).max() > LARGEST_TARGET:
+            raise ValueError(f"y has values above {LARGEST_TARGET:g}, whose squares overflow.")
         weight = check_weight(sample_weight, target)
+        _warn_if_not_frequencies(weight)
         return Rows(X, target.reshape(len(target), -1), weight), target.ndim == 1
 
     def _validated_inputs(self, X: Table) -> Table:
@@ -306,6 +319,20 @@ class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstima
             tags.input_tags.sparse = inner.sparse
             tags.input_tags.allow_nan = inner.allow_nan
         return tags
+
+
+def _warn_if_not_frequencies(weight: FloatArray | None) -> None:
+    if weight is None:
+        return
+    used = int(np.count_nonzero(weight))
+    if weight.sum() < FREQUENCY_SHARE * used:
+        warnings.warn(
+            f"sample_weight adds up to {weight.sum():.3g} for {used} rows. Weights are read as "
+            "frequencies, so degrees of freedom, noise variance and intervals count that many "
+            "samples. For relative weights use sample_weight / sample_weight.mean().",
+            FrequencyWarning,
+            stacklevel=4,
+        )
 
 
 def _canonical_order(rows: Rows) -> npt.NDArray[np.intp]:

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from negcorr._threads import blas_threads, lanes
+from negcorr._threads import blas_threads, lanes, pause_point
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr.bases import Basis
 from negcorr.moments import FactorMoments, GramMoments, Moments, compress, merge_products
@@ -163,6 +163,7 @@ def _fill_block(
     rows: Rows, basis: Basis, block: IntArray, shift: FloatArray, out: FloatArray
 ) -> int:
     """Write √w·[φ − shift, y − shift, 1] of a block; return its rows of positive weight."""
+    pause_point()
     part = rows.take(block)
     q, p = out.shape[1] - 1 - rows.y.shape[1], rows.y.shape[1]
     basis.fill(part.X, out[:, :q])

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from html import escape
 
 import numpy as np
 
+from negcorr._typing import BoolArray
 from negcorr.path import NCLPath
 
 __all__ = ["Summary", "summarise"]
+
+_COLUMN_TITLES = {
+    "gap = 1 - lam": "gap",
+    "degrees of freedom": "dof",
+    "sigma (residual)": "sigma",
+    "training error": "training",
+    "average member error": "members",
+    "variance of y": "var(y)",
+}
+
+#: Criteria that are mean squared errors on rows that were held out.
+HELD_OUT = ("kfold", "loo")
+
+#: A held-out error above this multiple of the variance of y is worth a word.
+WORSE_THAN_CONSTANT = 1.2
 
 #: Members whose average error exceeds the variance of y predict worse than a constant.
 USELESS_ALONE = 1.0
@@ -39,16 +56,28 @@ class Summary:
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
-        names = [name for name, _ in self.facts] + [name for name, _ in self.rows]
-        left = max(len(name) for name in names) + 2
-        cells = [len(v) for _, values in self.rows for v in values]
-        wide = max(cells + [len(h) for h in self.header]) + 2
+        left = max(len(name) for name, _ in self.facts) + 2
         body = [name.ljust(left) + value for name, value in self.facts]
-        line = "-" * max(left + wide * max(len(self.rows[0][1]), 1), *(len(b) for b in body))
-        table = [name.ljust(left) + "".join(v.rjust(wide) for v in vs) for name, vs in self.rows]
-        if self.header:
-            table.insert(0, " " * left + "".join(h.rjust(wide) for h in self.header))
-        return "\n".join([self.title, line, *body, line, *table, line, *self.notes])
+        table = self._by_output() if self.header else self._by_quantity()
+        line = "-" * max(len(text) for text in [*body, *table])
+        notes = [textwrap.fill(note, max(len(line), 72)) for note in self.notes]
+        return "\n".join([self.title, line, *body, line, *table, line, *notes])
+
+    def _by_quantity(self) -> list[str]:
+        """One quantity a line, for a single output."""
+        left = max(len(name) for name, _ in self.rows) + 2
+        wide = max(len(values[0]) for _, values in self.rows)
+        return [name.ljust(left) + values[0].rjust(wide) for name, values in self.rows]
+
+    def _by_output(self) -> list[str]:
+        """One output a line, a column for every quantity."""
+        names = max(len(name) for name in self.header) + 2
+        lines = [" " * names, *(name.ljust(names) for name in self.header)]
+        for name, values in self.rows:
+            column = [_COLUMN_TITLES.get(name, name), *values]
+            wide = max(len(cell) for cell in column) + 2
+            lines = [text + cell.rjust(wide) for text, cell in zip(lines, column, strict=True)]
+        return lines
 
     def __repr__(self) -> str:
         return str(self)
@@ -104,8 +133,11 @@ def summarise(path: NCLPath, basis_name: str) -> Summary:
         ("sigma (residual)", np.sqrt(path.residual_noise_variance())),
     ]
     if path.criterion is not None:
-        curve = path.criterion_curve(path.criterion, path.chosen_gap)
-        quantities.append((f"{path.criterion} at lam", np.diagonal(curve)))
+        value = np.diagonal(path.criterion_curve(path.criterion, path.chosen_gap))
+        quantities.append((f"{path.criterion} at lam", value))
+        if path.criterion in HELD_OUT:
+            explained = 1.0 - value / np.where(spectrum.total > 0, spectrum.total, np.nan)
+            quantities.append((f"R2 by {path.criterion}", explained))
     quantities += [
         ("training error", path.train_error()),
         ("average member error", path.member_error()),
@@ -128,14 +160,24 @@ def _number(value: float) -> str:
 
 def _notes(path: NCLPath) -> tuple[str, ...]:
     notes = []
-    ratio = np.atleast_1d(path.member_error()) / np.where(
-        path.spectrum.total > 0, path.spectrum.total, np.inf
-    )
+    variance = np.where(path.spectrum.total > 0, path.spectrum.total, np.inf)
+    ratio = np.atleast_1d(path.member_error()) / variance
     if (ratio > USELESS_ALONE).any():
         notes.append(
-            f"Members are useless alone: their average error is {ratio.max():.3g} times the "
-            "variance of y. Only the average predicts; the spread of members is no uncertainty."
+            f"Members are useless alone{_which(path, ratio > USELESS_ALONE)}: their average error "
+            f"is up to {ratio.max():.3g} times the variance of y. Near lam = 1 that is normal: "
+            "only the average predicts. The spread of members is no uncertainty; for that, use "
+            "predict_interval."
         )
+    if path.criterion in HELD_OUT:
+        held_out = np.diagonal(path.criterion_curve(path.criterion, path.chosen_gap)) / variance
+        poor = held_out > WORSE_THAN_CONSTANT
+        if poor.any():
+            notes.append(
+                f"The {path.criterion} error{_which(path, poor)} is {held_out.max():.3g} times the "
+                "variance of y: worse than predicting the mean. Features that few rows determine "
+                "(splines, one-hot) need a small ridge: try alpha=1e-3."
+            )
     if path.at_small_end.any():
         notes.append("The best gap is the smallest of the search: the criterion asks for lam = 1.")
     if path.criterion in ("sure", "cp"):
@@ -144,3 +186,7 @@ def _notes(path: NCLPath) -> tuple[str, ...]:
             "errors on new data are larger by sigma^2, and more outside the training cloud."
         )
     return tuple(notes)
+
+
+def _which(path: NCLPath, outputs: BoolArray) -> str:
+    return "" if path.single_output else f" (outputs {np.flatnonzero(outputs).tolist()})"

@@ -213,7 +213,7 @@ def _bare_path(
 def _choose(path: NCLPath, rows: Rows, basis: Basis, settings: PathSettings) -> NCLPath:
     """The path at the given gap, or at the one that the criterion likes best."""
     if settings.gap is not None:
-        return path.at(settings.gap)
+        return path.at(gap=settings.gap)
     name = settings.criterion
     if name in ("sure", "cp") and not np.isfinite(path.noise_variance).all():
         raise ValueError(
@@ -255,7 +255,7 @@ def _leave_one_out(rows: Rows, basis: Basis, spectrum: Spectrum) -> LeaveOneOut:
 def _noise_variance(given: Any, rows: Rows, spectrum: Spectrum) -> FloatArray:
     shape = (spectrum.n_outputs,)
     if given is None or (isinstance(given, str) and given == "paper"):
-        return paper_noise_variance(spectrum)
+        return paper_noise_variance(spectrum, quiet=True)
     if isinstance(given, str) and given == "difference":
         if sp.issparse(rows.X) or hasattr(rows.X, "columns"):
             raise ValueError(

@@ -253,9 +253,16 @@ def _check_transformer(name: str, transformer: Any) -> None:
 
 
 def _fitted(transformer: Any, X: Table, sample_weight: Any) -> Any:
+    weights = {}
     if sample_weight is not None and has_fit_parameter(transformer, "sample_weight"):
-        return transformer.fit(X, sample_weight=sample_weight)
-    return transformer.fit(X)
+        weights["sample_weight"] = sample_weight
+    try:
+        return transformer.fit(X, **weights)
+    except (TypeError, ValueError) as error:
+        error.add_note(
+            f"{transformer!r} was fitted as part of a basis, on X alone: a basis never sees y."
+        )
+        raise
 
 
 def _dense(block: Any, name: str) -> AnyArray:
