@@ -160,8 +160,8 @@ def test_no_more_rows_are_kept_than_allowed(monkeypatch):
     kept = calibration_rows(
         data, make_folds(KFold(5, shuffle=True, random_state=0), data.X, data.y)
     )
-    np.testing.assert_array_equal(kept.rows.X, data.X[:12])
-    np.testing.assert_array_equal(kept.rows.weight, np.arange(12.0))
+    np.testing.assert_array_equal(kept.rows.X, data.X[1:13])
+    np.testing.assert_array_equal(kept.rows.weight, np.arange(1.0, 13.0))
     assert len(kept.split) == 12
 
 

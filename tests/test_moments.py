@@ -10,7 +10,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import literal_fit, make_problem, moments_of, random_problem
 
 from negcorr.factorise import factorise
-from negcorr.moments import FactorMoments, GramMoments, compress, merge_products, total
+from negcorr.moments import (
+    FactorMoments,
+    GramMoments,
+    compress,
+    merge_products,
+    sum_of_squares,
+    total,
+)
 
 FORMS = (GramMoments, FactorMoments)
 
@@ -102,9 +109,10 @@ def test_raw_products_with_any_shift_give_the_same_gram_moments():
             parts = [
                 rows[k::3].T @ (rows[k::3] * problem.weight[k::3, np.newaxis]) for k in range(3)
             ]
+            squares = sum_of_squares(parts)
             for lane in range(n_lanes):
                 merge_products(parts, n_lanes, lane)
-            moments = GramMoments.from_merged(parts, shift, 1, n_rows)
+            moments = GramMoments.from_merged(parts, shift, 1, n_rows, squares)
             assert_same(moments, moments_of(problem, GramMoments), 1e-11)
 
 
@@ -147,8 +155,9 @@ def test_two_parts_without_weight_have_none_together(form):
 
 def test_raw_products_without_weight_are_empty():
     products = [np.zeros((4, 4))]
+    squares = sum_of_squares(products)
     merge_products(products)
-    moments = GramMoments.from_merged(products, np.ones(3), 1, 0)
+    moments = GramMoments.from_merged(products, np.ones(3), 1, 0, squares)
     assert moments.weight == 0
     assert_array_equal(moments.scatter, np.zeros((3, 3)))
 

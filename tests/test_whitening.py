@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from reference import KINDS, gram_and_diagonal, make_problem, moments_of
 
-from negcorr.moments import FactorMoments
+from negcorr.moments import EPS, FactorMoments
 from negcorr.whitening import whiten_factor, whiten_gram
 
 
@@ -17,12 +17,12 @@ def both(problem, alpha=0.0):
     q = problem.features.shape[1]
     moments = moments_of(problem, FactorMoments)
     factor = moments.factor_about(moments.mean)[:, :q] / np.sqrt(moments.weight)
-    mean = moments.mean[:q]
+    rounding = moments.rounding[:q]
     most = moments.n_rows - 1
-    by_factor, whitened = whiten_factor(factor, mean, problem.starts, alpha, most)
+    by_factor, whitened = whiten_factor(factor, rounding, problem.starts, alpha, most)
     assert_allclose(whitened, by_factor.rows(factor), atol=1e-9)
     scatter = G * moments.weight
-    return whiten_gram(scatter, moments.weight, mean, problem.starts, alpha, most), by_factor
+    return whiten_gram(scatter, moments.weight, rounding, problem.starts, alpha, most), by_factor
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
@@ -68,10 +68,11 @@ def test_a_column_whose_spread_is_rounding_of_its_mean_counts_as_constant(value)
     wobble = value * (1.0 + np.finfo(float).eps * rng.integers(-1, 2, size=30))
     features = np.column_stack([wobble, rng.normal(size=30)])
     mean = features.mean(axis=0)
+    rounding = 32.0 * EPS * np.abs(mean)
     centred = (features - mean) / np.sqrt(30)
     starts = np.array([0, 2])
-    by_gram = whiten_gram(centred.T @ centred, 1.0, mean, starts, 0.0, 99)
-    by_factor, _ = whiten_factor(centred, mean, starts, 0.0, 99)
+    by_gram = whiten_gram(centred.T @ centred, 1.0, rounding, starts, 0.0, 99)
+    by_factor, _ = whiten_factor(centred, rounding, starts, 0.0, 99)
     assert by_gram.ranks.tolist() == by_factor.ranks.tolist() == [1]
 
 
@@ -79,8 +80,10 @@ def test_without_centring_a_constant_column_is_information():
     features = np.column_stack([np.ones(20), np.random.default_rng(0).normal(size=20)])
     starts = np.array([0, 2])
     scaled = features / np.sqrt(20)
-    assert whiten_gram(scaled.T @ scaled, 1.0, None, starts, 0.0, 99).ranks.tolist() == [2]
-    assert whiten_factor(scaled, None, starts, 0.0, 99)[0].ranks.tolist() == [2]
+    assert whiten_gram(
+        scaled.T @ scaled, 1.0, np.zeros(starts[-1]), starts, 0.0, 99
+    ).ranks.tolist() == [2]
+    assert whiten_factor(scaled, np.zeros(starts[-1]), starts, 0.0, 99)[0].ranks.tolist() == [2]
 
 
 @pytest.mark.parametrize("max_rank", [0, 1, 2, 3])
@@ -88,8 +91,8 @@ def test_no_block_has_more_rank_than_there_are_rows(max_rank):
     """Rounding can make nearly dependent columns look like more than the rows allow."""
     features = np.random.default_rng(0).normal(size=(30, 3)) / np.sqrt(30)
     starts = np.array([0, 3])
-    by_gram = whiten_gram(features.T @ features, 1.0, None, starts, 0.0, max_rank)
-    by_factor, whitened = whiten_factor(features, None, starts, 0.0, max_rank)
+    by_gram = whiten_gram(features.T @ features, 1.0, np.zeros(starts[-1]), starts, 0.0, max_rank)
+    by_factor, whitened = whiten_factor(features, np.zeros(starts[-1]), starts, 0.0, max_rank)
     assert by_gram.ranks.tolist() == by_factor.ranks.tolist() == [max_rank]
     assert whitened.shape == (30, max_rank)
     # What is left are the directions of most information.
@@ -116,7 +119,7 @@ def test_the_factor_stays_orthonormal_however_ill_conditioned_a_block_is():
     rng = np.random.default_rng(0)
     columns = rng.normal(size=(40, 3))
     columns = np.column_stack([columns, columns.sum(axis=1) + 1e-11 * rng.normal(size=40)])
-    whitening, whitened = whiten_factor(columns, None, np.array([0, 4]), 0.0, 99)
+    whitening, whitened = whiten_factor(columns, np.zeros(4), np.array([0, 4]), 0.0, 99)
     assert whitening.ranks.tolist() == [4]
     assert whitening.condition > 1e10
     assert_allclose(whitened.T @ whitened, np.eye(4), atol=1e-14)
@@ -129,10 +132,10 @@ def test_condition_is_that_of_the_worst_block_with_unit_columns():
     starts = np.array([0, 3, 6])
     units = features / np.linalg.norm(features, axis=0)
     worst = max(np.linalg.cond(units[:, a:b]) for a, b in itertools.pairwise(starts))
-    assert whiten_factor(features, None, starts, 0.0, 99)[0].condition == pytest.approx(
-        worst, rel=1e-6
-    )
-    by_gram = whiten_gram(features.T @ features, 1.0, None, starts, 0.0, 99)
+    assert whiten_factor(features, np.zeros(starts[-1]), starts, 0.0, 99)[
+        0
+    ].condition == pytest.approx(worst, rel=1e-6)
+    by_gram = whiten_gram(features.T @ features, 1.0, np.zeros(starts[-1]), starts, 0.0, 99)
     assert by_gram.condition == pytest.approx(worst, rel=1e-4)
 
 

@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
 
+import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
 __all__ = [
@@ -31,11 +32,12 @@ Result = TypeVar("Result")
 
 
 class _Limit:
-    """How many callers hold BLAS at one thread, and what restores it."""
+    """How many callers hold BLAS at one thread, what restores it, and what was before."""
 
     lock = threading.Lock()
     callers = 0
     limiter: Any = None
+    before = 1
 
 
 _limit = _Limit()
@@ -58,7 +60,25 @@ def blas_threads() -> int:
     allowed = _lanes_allowed.get()
     if allowed is not None:
         return allowed
+    with _limit.lock:
+        if _limit.callers:
+            return _limit.before
+    return _threads_now()
+
+
+def _threads_now() -> int:
     return max((library["num_threads"] for library in _controller().info()), default=1)
+
+
+def _take_control() -> None:
+    """Let this thread set the limits of BLAS, whichever thread set them last.
+
+    Newer releases of threadpoolctl let one thread only do so and ignore the others in
+    silence; but of callers that overlap in time the last to leave need not be the first.
+    """
+    release = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
 
 
 @contextmanager
@@ -84,6 +104,8 @@ def one_blas_thread() -> Iterator[None]:
     """
     with _limit.lock:
         if _limit.callers == 0:
+            _limit.before = _threads_now()
+            _take_control()
             _limit.limiter = _controller().limit(limits=1)
         _limit.callers += 1
     try:
@@ -92,7 +114,9 @@ def one_blas_thread() -> Iterator[None]:
         with _limit.lock:
             _limit.callers -= 1
             if _limit.callers == 0:
+                _take_control()
                 _limit.limiter.restore_original_limits()
+                _take_control()
 
 
 class _StoppedError(Exception):

@@ -15,6 +15,10 @@ from negcorr._typing import FloatArray
 __all__ = ["aic", "aicc", "bic", "gcv", "mallows_cp", "sure"]
 
 
+#: Shares of n below this are rounding of dof = n.
+NOTHING_LEFT = 1e-10
+
+
 def sure(
     train_error: npt.ArrayLike,
     dof: npt.ArrayLike,
@@ -57,7 +61,7 @@ def gcv(
     left = 1.0 - inflation * np.asarray(dof, dtype=np.float64) / n_samples
     error, left = np.broadcast_arrays(error, left)
     score = np.full(error.shape, np.inf)
-    np.divide(error, left**2, out=score, where=left > 0)
+    np.divide(error, left**2, out=score, where=left > NOTHING_LEFT)
     return score
 
 

@@ -11,9 +11,9 @@ from negcorr._svd import thin_svd
 from negcorr._typing import FloatArray, IntArray
 from negcorr.banded import BandedSpectrum
 from negcorr.modes import DenseModes, tridiagonalise
-from negcorr.moments import GramMoments, Moments
+from negcorr.moments import EPS, GramMoments, Moments
 from negcorr.spectrum import DenseSpectrum, Spectrum
-from negcorr.whitening import EPS, Whitening, whiten_factor, whiten_gram
+from negcorr.whitening import Whitening, whiten_factor, whiten_gram
 
 __all__ = ["factorise"]
 
@@ -66,6 +66,7 @@ def factorise(
         alpha=alpha,
         fit_intercept=fit_intercept,
         max_rank=max(moments.n_rows - fit_intercept, 0),
+        rounding=moments.rounding[: int(starts[-1])],
     )
     if isinstance(moments, GramMoments):
         return _from_gram(moments, design)
@@ -77,7 +78,8 @@ class _Design:
     """What both routes need to know besides the moments.
 
     ``max_rank`` is the number of rows less the constant: rounding can make features that
-    are nearly dependent look like more, and no rank may exceed it.
+    are nearly dependent look like more, and no rank may exceed it. ``rounding`` is the spread
+    below which a feature is what centring left over.
     """
 
     weight: float
@@ -86,15 +88,11 @@ class _Design:
     alpha: float
     fit_intercept: bool
     max_rank: int
+    rounding: FloatArray
 
     @property
     def n_features(self) -> int:
         return int(self.starts[-1])
-
-    @property
-    def removed_mean(self) -> FloatArray | None:
-        """Means that centring took from the features."""
-        return self.centre[: self.n_features] if self.fit_intercept else None
 
     def common_fields(self) -> dict[str, Any]:
         """Fields that every spectrum of this design has."""
@@ -111,7 +109,7 @@ def _from_gram(moments: GramMoments, design: _Design) -> Spectrum:
     q, weight = design.n_features, design.weight
     scatter = moments.scatter if design.fit_intercept else moments.scatter_about(design.centre)
     whitening = whiten_gram(
-        scatter[:q, :q], weight, design.removed_mean, design.starts, design.alpha, design.max_rank
+        scatter[:q, :q], weight, design.rounding, design.starts, design.alpha, design.max_rank
     )
     cross = whitening.transposed_times(scatter[:q, q:]) / weight
     total = np.maximum(np.diagonal(scatter)[q:] / weight, 0.0)
@@ -169,7 +167,7 @@ def _from_factor(factor: FloatArray, design: _Design, route: str) -> Spectrum:
     q = design.n_features
     target = factor[:, q:]
     whitening, whitened = whiten_factor(
-        factor[:, :q], design.removed_mean, design.starts, design.alpha, design.max_rank
+        factor[:, :q], design.rounding, design.starts, design.alpha, design.max_rank
     )
     if route == "gram" and whitened.shape[0] < whitened.shape[1]:
         rho, left, right = _small_side(whitened, whitening.condition)

@@ -19,7 +19,7 @@ from negcorr._typing import FloatArray, IntArray, Table
 from negcorr.bases._base import check_positive_int
 from negcorr.rowhash import content_hash
 
-__all__ = ["ContentKFold", "Folds", "make_folds"]
+__all__ = ["ContentKFold", "Folds", "UnsplittableError", "make_folds"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,13 @@ class Folds:
     splits: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
     whole: tuple[int, ...]
 
+    def usable_splits(self, weight: FloatArray | None) -> int:
+        """Number of splits with weight on both sides."""
+        if weight is None:
+            return len(self.splits)
+        heavy = [weight[cell].sum() > 0 for cell in self.cells]
+        return sum(any(heavy[i] for i in a) and any(heavy[i] for i in b) for a, b in self.splits)
+
     @classmethod
     def none(cls, n_rows: int) -> Folds:
         """All rows in one set, no splits."""
@@ -49,6 +56,10 @@ class Folds:
         """The same sets after row i has moved to ``position[i]``, each in ascending order."""
         cells = tuple(np.sort(position[cell]) for cell in self.cells)
         return Folds(cells, self.splits, self.whole)
+
+
+class UnsplittableError(ValueError):
+    """The rows are equal, or too few, so that folds by content are one fold."""
 
 
 class ContentKFold:
@@ -93,7 +104,7 @@ class ContentKFold:
         fold = content_hash(X, y, self.seed) % np.uint64(self.n_splits)
         used = np.unique(fold)
         if len(used) < 2:
-            raise ValueError(
+            raise UnsplittableError(
                 f"all {len(fold)} rows fall into one fold of {self.n_splits}: they are equal, or "
                 "too few to split. Use a criterion without folds, such as 'sure' or 'gcv', give "
                 "lam as a number, or bring more distinct rows."

@@ -99,7 +99,8 @@ def calibration_rows(rows: Rows, folds: Folds) -> CalibrationRows | None:
     for number, (_, test) in reversed(list(enumerate(folds.splits))):
         for cell in test:
             split[folds.cells[cell]] = number
-    chosen = np.flatnonzero(split >= 0)[:MAX_CALIBRATION_ROWS]
+    counts = split >= 0 if rows.weight is None else (split >= 0) & (rows.weight > 0)
+    chosen = np.flatnonzero(counts)[:MAX_CALIBRATION_ROWS]
     return CalibrationRows(rows.take(chosen), split[chosen])
 
 

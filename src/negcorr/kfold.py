@@ -97,6 +97,8 @@ class KFold:
 
     def error(self, gaps: FloatArray) -> FloatArray:
         """Mean squared error on held-out rows, shape (gaps, outputs)."""
+        if len(gaps) == 0:
+            return np.empty((0, self.fits[0].n_outputs))
 
         def squared_error(split: int) -> FloatArray:
             fit, moments = self.fits[split], self.held_out[split]

@@ -17,7 +17,18 @@ import numpy as np
 
 from negcorr._typing import FloatArray
 
-__all__ = ["FactorMoments", "GramMoments", "Moments", "compress", "merge_products", "total"]
+__all__ = [
+    "EPS",
+    "FactorMoments",
+    "GramMoments",
+    "Moments",
+    "compress",
+    "merge_products",
+    "sum_of_squares",
+    "total",
+]
+
+EPS = float(np.finfo(np.float64).eps)
 
 #: Rows of a scatter matrix that are worked on while they stay in cache.
 _STRIP = 64
@@ -39,6 +50,8 @@ class GramMoments:
         Number of targets, the last columns of z.
     n_rows : int
         Number of rows with positive weight: a bound on the rank.
+    squares : ndarray of shape (Q + outputs,)
+        Σ w (z − shift)² of the products that the scatter was centred from.
 
     Examples
     --------
@@ -56,6 +69,13 @@ class GramMoments:
     scatter: FloatArray
     n_outputs: int
     n_rows: int
+    squares: FloatArray
+
+    @property
+    def rounding(self) -> FloatArray:
+        """Standard deviation of a column below which it is what centring left over."""
+        lost = np.sqrt(1024.0 * EPS * self.squares / self.weight)
+        return np.asarray(np.maximum(lost, 32.0 * EPS * np.abs(self.mean)))
 
     @classmethod
     def from_rows(cls, z: FloatArray, weight: FloatArray, n_outputs: int) -> Self:
@@ -63,16 +83,26 @@ class GramMoments:
         mass = float(weight.sum())
         mean = weight @ z / mass if mass > 0 else np.zeros(z.shape[1])
         centred = np.sqrt(weight)[:, np.newaxis] * (z - mean)
-        return cls(mass, mean, centred.T @ centred, n_outputs, int(np.count_nonzero(weight)))
+        scatter = centred.T @ centred
+        n_rows = int(np.count_nonzero(weight))
+        return cls(mass, mean, scatter, n_outputs, n_rows, np.diagonal(scatter).copy())
 
     @classmethod
     def from_merged(
-        cls, parts: Sequence[FloatArray], shift: FloatArray, n_outputs: int, n_rows: int
+        cls,
+        parts: Sequence[FloatArray],
+        shift: FloatArray,
+        n_outputs: int,
+        n_rows: int,
+        squares: FloatArray,
     ) -> Self:
-        """Moments from the products of a block scan, after :func:`merge_products`."""
+        """Moments from the products of a block scan, after :func:`merge_products`.
+
+        ``squares`` is what :func:`sum_of_squares` gave before.
+        """
         mass, offset = _mass_and_offset(parts)
         scatter = parts[0][:-1, :-1]
-        return cls(mass, shift + offset, scatter, n_outputs, n_rows if mass > 0 else 0)
+        return cls(mass, shift + offset, scatter, n_outputs, n_rows if mass > 0 else 0, squares)
 
     @property
     def n_features(self) -> int:
@@ -178,6 +208,13 @@ class FactorMoments:
         """Moments of both sets of rows together."""
         return total([self, other])
 
+    @property
+    def rounding(self) -> FloatArray:
+        """Standard deviation of a column below which it is what centring left over."""
+        rms = np.linalg.norm(self.factor[:, 1:], axis=0) / np.sqrt(self.weight)
+        noise = EPS * (10.0 * np.sqrt(len(self.factor)) + 32.0)
+        return np.asarray(np.maximum(noise * rms, 32.0 * EPS * np.abs(self.mean)))
+
     def factor_about(self, centre: FloatArray) -> FloatArray:
         """C with CᵀC = Σ w (z − centre)(z − centre)ᵀ, of shape (k, Q + outputs)."""
         return self.factor[:, 1:] + np.outer(self.factor[:, 0], self.shift - centre)
@@ -216,6 +253,11 @@ def total(parts: list[Moments]) -> Moments:
     return _accumulated(grams) if len(grams) > 1 else (grams or [first])[0]
 
 
+def sum_of_squares(parts: Sequence[FloatArray]) -> FloatArray:
+    """Σ w (z − shift)² from the diagonals of products of parts of the rows."""
+    return np.asarray(np.sum([np.diagonal(part)[:-1] for part in parts], axis=0))
+
+
 def merge_products(parts: Sequence[FloatArray], n_lanes: int = 1, lane: int = 0) -> None:
     """Add products Σ w [z − shift, 1]ᵀ[z − shift, 1] of parts of the rows, and centre them.
 
@@ -225,11 +267,12 @@ def merge_products(parts: Sequence[FloatArray], n_lanes: int = 1, lane: int = 0)
     Examples
     --------
     >>> import numpy as np
-    >>> from negcorr.moments import GramMoments, merge_products
+    >>> from negcorr.moments import GramMoments, merge_products, sum_of_squares
     >>> rows = np.array([[1.0, 2.0, 1.0], [3.0, 4.0, 1.0], [8.0, 0.0, 1.0]])
     >>> products = [rows[:1].T @ rows[:1], rows[1:].T @ rows[1:]]
+    >>> squares = sum_of_squares(products)
     >>> merge_products(products)
-    >>> GramMoments.from_merged(products, np.zeros(2), n_outputs=1, n_rows=3).mean
+    >>> GramMoments.from_merged(products, np.zeros(2), 1, 3, squares).mean
     array([4., 2.])
     """
     mass, offset = _mass_and_offset(parts)
@@ -263,7 +306,9 @@ def _accumulated(parts: list[GramMoments]) -> GramMoments:
         np.matmul(weighted[:, strip].T, distances, out=scatter[strip])
         for part in parts:
             scatter[strip] += part.scatter[strip]
-    return GramMoments(mass, mean, scatter, first.n_outputs, sum(part.n_rows for part in parts))
+    n_rows = sum(part.n_rows for part in parts)
+    squares = np.sum([part.squares for part in parts], axis=0)
+    return GramMoments(mass, mean, scatter, first.n_outputs, n_rows, squares)
 
 
 def _stacked(parts: list[FactorMoments]) -> FactorMoments:

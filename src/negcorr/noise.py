@@ -10,9 +10,10 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_consistent_length
 
 from negcorr._typing import FloatArray, Table
-from negcorr.bases._base import standardizer
+from negcorr.bases._base import check_weight, standardizer
 from negcorr.exceptions import NoiseVarianceWarning
 from negcorr.gaps import gap_per_output, resolve_gap
+from negcorr.rowhash import content_hash
 from negcorr.spectrum import Spectrum
 
 __all__ = ["difference_noise_variance", "paper_noise_variance", "residual_noise_variance"]
@@ -72,12 +73,12 @@ def difference_noise_variance(
     y : array-like of shape (n,) or (n, outputs)
         Targets.
     sample_weight : array-like of shape (n,), optional
-        Weights of the differences.
+        Frequencies of the rows.
 
     Returns
     -------
     float or ndarray of shape (outputs,)
-        Half the mean squared difference between each target and that of the nearest other
+        Half the mean squared difference between each target and that of the nearest distinct
         row. What the true function changes over that distance is counted as noise, so it
         errs on the large side, the more so in many dimensions.
 
@@ -93,13 +94,27 @@ def difference_noise_variance(
     rows = check_array(X, dtype=np.float64, ensure_min_samples=2)
     target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
     check_consistent_length(rows, target)
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    rows, target, weight = _distinct(rows, target, check_weight(sample_weight, rows))
     centre, scale = standardizer(rows, weight, True)
     scaled = (rows - centre) / scale
     neighbours = NearestNeighbors(n_neighbors=1).fit(scaled).kneighbors(return_distance=False)
     halves = 0.5 * (target - target[neighbours[:, 0]]) ** 2
     variance = np.average(halves, axis=0, weights=weight)
     return float(variance) if target.ndim == 1 else np.asarray(variance)
+
+
+def _distinct(
+    rows: FloatArray, target: FloatArray, weight: FloatArray | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Equal rows once, with their weights added: a copy is no neighbour."""
+    mass = np.ones(len(rows)) if weight is None else weight
+    used = np.flatnonzero(mass > 0)
+    keys = content_hash(rows[used], target[used])
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    if len(first) < 2:
+        raise ValueError("X and y have fewer than two distinct rows of positive weight.")
+    added = np.bincount(group, mass[used]).astype(np.float64)
+    return rows[used][first], target[used][first], added
 
 
 def _estimate(

@@ -12,16 +12,15 @@ import numpy.typing as npt
 
 from negcorr import criteria
 from negcorr._typing import AnyArray, BoolArray, FloatArray, IntArray
-from negcorr.exceptions import NoiseVarianceWarning
+from negcorr.exceptions import NoiseVarianceWarning, PrecisionWarning
 from negcorr.folds import Folds
 from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.kfold import KFold
 from negcorr.loo import LeaveOneOut
-from negcorr.moments import Moments
+from negcorr.moments import EPS, Moments
 from negcorr.noise import residual_noise_variance
 from negcorr.spectrum import Spectrum
 from negcorr.tikhonov import TikhonovEquivalent, tikhonov_equivalent
-from negcorr.whitening import EPS
 
 __all__ = ["CRITERIA", "NCLPath"]
 
@@ -96,12 +95,21 @@ class NCLPath:
         return self.all_values[:, 0] if self.single_output else self.all_values
 
     @property
+    def _condition(self) -> float:
+        """Worst condition of a block, in the folds too once they have been factorised."""
+        worst = self.spectrum.whitening.condition
+        if "cross_validation" in self.__dict__:
+            fits = self.cross_validation.fits
+            worst = max(worst, *(fit.whitening.condition for fit in fits))
+        return worst
+
+    @property
     def smallest_trusted_gap(self) -> float:
         """Gap down to which this factorisation resolves the modes to about 1e-8."""
         if self.solver == "qr" or len(self.spectrum.rho) == 0:
             return 0.0
         # A mode has denominator ρ + gap·(M − ρ) and an absolute error of eps·M·condition².
-        needed = EPS * self.spectrum.whitening.condition**2 / TRUSTED_ERROR
+        needed = EPS * self._condition**2 / TRUSTED_ERROR
         return max(0.0, needed - float(self.spectrum.rho[0]) / self.spectrum.n_members)
 
     @property
@@ -111,7 +119,7 @@ class NCLPath:
             return True
         # A residual that is rounding of y'y needs the route that never subtracts.
         left = self.spectrum.train_error(gap=self.chosen_gap).diagonal()
-        vanishing = left < EPS * self.spectrum.whitening.condition**2 * self.spectrum.total * 1e3
+        vanishing = left < EPS * self._condition**2 * self.spectrum.total * 1e3
         fine = self.chosen_gap >= self.smallest_trusted_gap
         return bool(fine.all() and not (vanishing & (self.spectrum.total > 0)).any())
 
@@ -157,7 +165,7 @@ class NCLPath:
         """Degrees of freedom (Theorem 5)."""
         if lam is None and gap is None:
             return self._squeeze(self.spectrum.dof(gap=self.chosen_gap))
-        return _scalar(self.spectrum.dof(lam, gap=gap))
+        return _scalar(self.spectrum.dof(gap=self._gap(lam, gap)))
 
     def train_error(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
@@ -236,8 +244,7 @@ class NCLPath:
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
         """Ensemble coefficients β, (Q,) or (outputs, Q), at one λ or one per output."""
-        chosen = self.chosen_gap if lam is None and gap is None else resolve_gap(lam, gap)
-        coef = self.spectrum.coef(gap=chosen)
+        coef = self.spectrum.coef(gap=self._gap(lam, gap))
         return coef[0] if self.single_output else coef
 
     def residual_noise_variance(self) -> float | FloatArray:
@@ -255,7 +262,10 @@ class NCLPath:
             if len(np.unique(self.chosen_gap)) > 1:
                 raise ValueError("outputs have different lam; give lam or gap.")
             gap = float(self.chosen_gap[0])
-        g = float(resolve_gap(lam, gap))
+        gaps = resolve_gap(lam, gap)
+        if gaps.ndim > 0:
+            raise ValueError(f"lam or gap must be a single number here, got shape {gaps.shape}.")
+        g = float(gaps)
         return tikhonov_equivalent(self.spectrum, g)
 
     def criterion_curve(self, name: str, gaps: npt.ArrayLike) -> FloatArray:
@@ -305,9 +315,13 @@ class NCLPath:
             names.insert(4, "sure")
         if self.folds.splits:
             names.append("kfold")
+        self._warn_if_unresolved(g, stacklevel=3)
         table = {"gap": g, "lam": 1.0 - g}
         for name in names:
-            values = getattr(self, name)(gap=g)
+            with warnings.catch_warnings():
+                # Said once above, for all columns.
+                warnings.simplefilter("ignore", PrecisionWarning)
+                values = getattr(self, name)(gap=g)
             if values.ndim == 1:
                 table[name] = values
             else:
@@ -343,7 +357,20 @@ class NCLPath:
         return self._answer(self.criterion_curve(name, self._gap(lam, gap)), lam, gap)
 
     def _gap(self, lam: npt.ArrayLike | None, gap: npt.ArrayLike | None) -> FloatArray:
-        return self.chosen_gap if lam is None and gap is None else resolve_gap(lam, gap)
+        if lam is None and gap is None:
+            return self.chosen_gap
+        gaps = resolve_gap(lam, gap)
+        self._warn_if_unresolved(gaps, stacklevel=4)
+        return gaps
+
+    def _warn_if_unresolved(self, gaps: FloatArray, stacklevel: int) -> None:
+        if (gaps < self.smallest_trusted_gap).any():
+            warnings.warn(
+                f"gap={float(gaps.min()):.1e} is below what this factorisation resolves "
+                f"({self.smallest_trusted_gap:.1e}); refit with solver='qr' for such gaps.",
+                PrecisionWarning,
+                stacklevel=stacklevel,
+            )
 
     def _answer(
         self, value: FloatArray, lam: npt.ArrayLike | None, gap: npt.ArrayLike | None

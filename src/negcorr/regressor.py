@@ -112,8 +112,9 @@ class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstima
 
     Notes
     -----
-    At most 4096 training rows, chosen by content, stay in the model so that intervals can
-    follow λ; :meth:`compact` drops them together with the factorisation.
+    Training rows stay in the model: at most 4096, chosen by content, so that intervals can
+    follow λ, and with few rows or ``criterion="loo"`` the features of all of them.
+    :meth:`compact` drops them together with the factorisation.
 
     References
     ----------
@@ -191,11 +192,6 @@ class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstima
         )
         basis = make_basis(self)
         rows, single_output = self._validated_rows(X, y, sample_weight)
-        if groups is not None and isinstance(self.cv, (int, np.integer)):
-            raise ValueError(
-                f"groups were given, but cv={self.cv!r} splits by content and would ignore them; "
-                "give a splitter that uses groups, such as GroupKFold."
-            )
         # Reductions on one BLAS thread: on a busy machine, more of them can stall for seconds.
         with our_own_threads():
             folds = folds_for(self.cv, rows, groups, settings)
@@ -203,10 +199,13 @@ class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstima
             position = np.empty_like(order)
             position[order] = np.arange(len(order))
             rows, folds = rows.take(order), folds.renumbered(position)
-            self.basis_ = basis.fit(rows.X, sample_weight=rows.weight)
-            self._calibration = calibration_rows(rows, folds)
-            self._residuals: Residuals | None = None
-            return self._adopt(build_path(rows, self.basis_, folds, settings, single_output))
+            basis = basis.fit(rows.X, sample_weight=rows.weight)
+            path = build_path(rows, basis, folds, settings, single_output)
+        # Nothing is set before all is done: a failed refit leaves the fitted model as it was.
+        self.basis_ = basis
+        self._calibration = calibration_rows(rows, folds)
+        self._residuals: Residuals | None = None
+        return self._adopt(path)
 
     def predict(self, X: Table, return_std: bool = False) -> AnyArray | tuple[AnyArray, AnyArray]:
         """Ensemble prediction F(x), with its predictive standard deviation if asked.
@@ -294,6 +293,11 @@ class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstima
         target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         if np.abs(target).max() > LARGEST_TARGET:
             raise ValueError(f"y has values above {LARGEST_TARGET:g}, whose squares overflow.")
+        spread = np.ptp(target, axis=0)
+        if ((spread > 0) & (spread < 1.0 / LARGEST_TARGET)).any():
+            raise ValueError(
+                f"y varies by less than {1.0 / LARGEST_TARGET:g}, whose squares vanish; rescale y."
+            )
         weight = check_weight(sample_weight, target)
         _warn_if_not_frequencies(weight)
         return Rows(X, target.reshape(len(target), -1), weight), target.ndim == 1
@@ -314,8 +318,12 @@ class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstima
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        if not isinstance(self.basis, str):
-            inner = get_tags(make_basis(self)).input_tags
+        if hasattr(self.basis, "transform") or isinstance(self.basis, (list, tuple)):
+            try:
+                inner = get_tags(make_basis(self)).input_tags
+            except (TypeError, ValueError):
+                # A basis that cannot be made is for fit to explain; showing it must not fail.
+                return tags
             tags.input_tags.sparse = inner.sparse
             tags.input_tags.allow_nan = inner.allow_nan
         return tags

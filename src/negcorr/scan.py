@@ -14,7 +14,14 @@ from sklearn.utils import _safe_indexing
 from negcorr._threads import blas_threads, lanes, pause_point
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr.bases import Basis
-from negcorr.moments import FactorMoments, GramMoments, Moments, compress, merge_products
+from negcorr.moments import (
+    FactorMoments,
+    GramMoments,
+    Moments,
+    compress,
+    merge_products,
+    sum_of_squares,
+)
 
 __all__ = ["Rows", "scan_features", "scan_moments"]
 
@@ -125,13 +132,16 @@ def scan_features(
 
 
 def _provisional_centre(rows: Rows, basis: Basis) -> FloatArray:
-    """A centre near the means: zero for well-spread features, the mean of y always."""
+    """A centre near the means: zero for well-spread columns, the mean of y always.
+
+    Each column for itself: to shift one that needs no shift would leave rounding where the
+    column is zero.
+    """
     used = np.arange(len(rows.y)) if rows.weight is None else np.flatnonzero(rows.weight > 0)
     sample = rows.take(used[:_ROWS_FOR_SHIFT])
     features = sample.features(basis)
     mean, spread = features.mean(axis=0), features.std(axis=0)
-    if not np.any(np.abs(mean) > SHIFT_RATIO * spread):
-        mean = np.zeros_like(mean)
+    mean = np.where(np.abs(mean) > SHIFT_RATIO * spread, mean, 0.0)
     return np.concatenate([mean, np.average(rows.y, axis=0, weights=rows.weight)])
 
 
@@ -191,9 +201,12 @@ def _scan_gram(
             for of_group in zip(*by_lane, strict=True):
                 parts = [(product, n) for product, n in of_group if product is not None]
                 products = [product for product, _ in parts] or [np.zeros((size, size))]
+                squares = sum_of_squares(products)
                 run(partial(merge_products, products, n_lanes))
                 n_rows = sum(n for _, n in parts)
-                moments.append(GramMoments.from_merged(products, shift, rows.y.shape[1], n_rows))
+                moments.append(
+                    GramMoments.from_merged(products, shift, rows.y.shape[1], n_rows, squares)
+                )
     return moments
 
 

@@ -16,10 +16,10 @@ from negcorr.bases import Basis
 from negcorr.bases._base import check_weight
 from negcorr.exceptions import PrecisionWarning, SearchBoundaryWarning
 from negcorr.factorise import factorise
-from negcorr.folds import Folds, make_folds
+from negcorr.folds import Folds, UnsplittableError, make_folds
 from negcorr.gaps import gap_per_output
 from negcorr.loo import LeaveOneOut
-from negcorr.moments import Moments, total
+from negcorr.moments import FactorMoments, Moments, total
 from negcorr.noise import difference_noise_variance, paper_noise_variance
 from negcorr.path import NCLPath
 from negcorr.scan import Rows, scan_moments
@@ -32,6 +32,12 @@ __all__ = ["build_path", "folds_for", "ncl_path"]
 #: Where features depend on each other across members, the error of leave-one-out grows as
 #: eps/gap; below this gap there is nothing left to choose by.
 SMALLEST_LOO_GAP = 1e-10
+
+#: Most memory that the moments of all folds may take.
+MOST_FOLD_BYTES = 4 * 2**30
+
+#: Rows in which directions are looked for that the Gram matrix may have lost.
+SAMPLE_ROWS = 128
 
 Route = tuple[Literal["gram", "factor"], Literal["gram", "qr"]]
 
@@ -116,13 +122,21 @@ class GivenFeatures(Basis):
 
 def folds_for(cv: Any, rows: Rows, groups: Any, settings: PathSettings) -> Folds:
     """Folds for K-fold and intervals; none where rows cannot be split and nobody asked."""
+    if groups is not None and (cv is None or isinstance(cv, (int, np.integer))):
+        raise ValueError(
+            f"groups were given, but cv={cv!r} splits by content and would ignore them; "
+            "give a splitter that uses groups, such as GroupKFold."
+        )
     asked = settings.gap is None and settings.criterion == "kfold"
-    if asked or not isinstance(cv, (int, np.integer)) or isinstance(cv, bool) or cv < 2:
-        return make_folds(cv, rows.X, rows.y, groups)
     try:
-        return make_folds(cv, rows.X, rows.y, groups)
-    except ValueError:
+        folds = make_folds(cv, rows.X, rows.y, groups)
+    except UnsplittableError:
+        if asked:
+            raise
         return Folds.none(len(rows.y))
+    if not asked and folds.usable_splits(rows.weight) < min(2, len(folds.splits)):
+        return Folds.none(len(rows.y))
+    return folds
 
 
 def build_path(
@@ -148,6 +162,7 @@ def build_path(
     """
     if settings.gap is not None:
         gap_per_output(settings.gap, rows.y.shape[1])
+    _check_memory(folds, int(basis.block_starts_[-1]) + rows.y.shape[1], len(rows.y))
     cells: tuple[Moments, ...] = ()
     form = None
     routes = _routes(settings.solver, len(rows.y), int(basis.block_starts_[-1]))
@@ -166,13 +181,43 @@ def build_path(
             route=route,
         )
         path = _bare_path(rows, basis, folds, settings, single_output, cells, spectrum, route)
-        if not last and path.smallest_trusted_gap > 1.0:
+        if not last and (path.smallest_trusted_gap > 1.0 or _lost_directions(rows, basis, path)):
             continue
         path = _choose(path, rows, basis, settings)
         if last or path.resolves_choice:
             break
     _warn_about_choice(path)
     return path
+
+
+def _check_memory(folds: Folds, size: int, n_rows: int) -> None:
+    """Refuse folds whose moments would not fit: one matrix of size² for each."""
+    needed = 8 * sum(min(size, len(cell)) * size for cell in folds.cells)
+    if n_rows > 2 * size:
+        needed = 8 * len(folds.cells) * size**2
+    if needed > MOST_FOLD_BYTES:
+        raise ValueError(
+            f"cv makes {len(folds.cells)} sets of rows, whose moments would take "
+            f"{needed / 2**30:.1f} GiB; use fewer folds, or criterion='loo'."
+        )
+
+
+def _lost_directions(rows: Rows, basis: Basis, path: NCLPath) -> bool:
+    """Whether the Gram matrix has lost directions that a sample of the rows still shows.
+
+    Condition numbers are measured in what is kept, so they cannot tell. Asked only where a
+    block was cut; a sample never has more rank than the whole.
+    """
+    ranks, widths = path.spectrum.block_ranks, np.diff(path.starts)
+    if path.solver == "qr" or (ranks == widths).all():
+        return False
+    used = np.arange(len(rows.y)) if rows.weight is None else np.flatnonzero(rows.weight > 0)
+    sample = rows.take(used[: min(max(SAMPLE_ROWS, 4 * int(widths.max())), len(used))])
+    moments = FactorMoments.from_rows(
+        np.hstack([sample.features(basis), sample.y]), np.ones(len(sample.y)), sample.y.shape[1]
+    )
+    accurate = factorise(moments, path.starts, fit_intercept=path.spectrum.fit_intercept)
+    return bool((accurate.block_ranks > ranks).any())
 
 
 def _routes(solver: str, n_rows: int, n_features: int) -> list[Route]:
@@ -221,7 +266,7 @@ def _choose(path: NCLPath, rows: Rows, basis: Basis, settings: PathSettings) -> 
             "degrees of freedom. Give noise_variance as a number, or use criterion='kfold'."
         )
     if name == "cp" and (path.noise_variance == 0).any():
-        raise ValueError("criterion='cp' divides by the noise variance; noise_variance=0 given.")
+        raise ValueError("criterion='cp' divides by the noise variance, and noise_variance=0.")
     smallest = path.spectrum.smallest_useful_gap
     if name == "loo":
         if len(path.spectrum.rho) < path.spectrum.block_ranks.sum():
@@ -256,6 +301,8 @@ def _noise_variance(given: Any, rows: Rows, spectrum: Spectrum) -> FloatArray:
     shape = (spectrum.n_outputs,)
     if given is None or (isinstance(given, str) and given == "paper"):
         return paper_noise_variance(spectrum, quiet=True)
+    if isinstance(given, (bool, np.bool_)):
+        raise TypeError(f"noise_variance={given!r} must be a number, not a truth value.")
     if isinstance(given, str) and given == "difference":
         if sp.issparse(rows.X) or hasattr(rows.X, "columns"):
             raise ValueError(

@@ -1,7 +1,7 @@
 """Whitening inside the blocks: W_mᵀ (D_m + αI) W_m = I, with rank-deficient blocks cut.
 
 Columns are first scaled to unit norm, so that neither the accuracy nor the rank depends on
-the units of a feature. A column whose spread is rounding noise of its mean counts as zero.
+the units of a feature. A column whose spread is what centring left over counts as zero.
 """
 
 from __future__ import annotations
@@ -12,16 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from negcorr._svd import thin_svd
-from negcorr._typing import BoolArray, FloatArray, IntArray
+from negcorr._typing import FloatArray, IntArray
+from negcorr.moments import EPS
 
 __all__ = ["Whitening", "whiten_factor", "whiten_gram"]
 
-EPS = float(np.finfo(np.float64).eps)
-
 _MEMBERS_AT_ONCE = 16
-
-#: A standard deviation below this multiple of |mean| is rounding, not information.
-CONSTANT_RTOL = 32.0 * EPS
 
 
 @dataclass(frozen=True)
@@ -93,7 +89,7 @@ class Whitening:
 def whiten_gram(
     scatter: FloatArray,
     weight: float,
-    mean: FloatArray | None,
+    rounding: FloatArray,
     starts: IntArray,
     alpha: float,
     max_rank: int,
@@ -106,8 +102,8 @@ def whiten_gram(
         ΦᵀΦ.
     weight : float
         n.
-    mean : ndarray of shape (Q,) or None
-        Means that were removed, to recognise constant columns; None without an intercept.
+    rounding : ndarray of shape (Q,)
+        Spread below which a column counts as zero.
     starts : ndarray of shape (M + 1,)
         Where each block begins.
     alpha : float
@@ -115,7 +111,7 @@ def whiten_gram(
     max_rank : int
         Most that a block's rank can be, from the number of rows.
     """
-    live = _not_constant(np.sqrt(np.maximum(np.diagonal(scatter), 0.0) / weight), mean)
+    live = np.sqrt(np.maximum(np.diagonal(scatter), 0.0) / weight) > rounding
     blocks, worst = [], 1.0
     for a, b in itertools.pairwise(starts):
         keep = live[a:b]
@@ -123,7 +119,8 @@ def whiten_gram(
         scale = np.sqrt(np.diagonal(block))
         values, vectors = np.linalg.eigh(block / np.outer(scale, scale))
         # Products carry an error of a few eps in every entry, hence in every eigenvalue.
-        kept = values > 64.0 * EPS * max(len(values), 1) * np.max(values, initial=0.0)
+        noise = max(64.0 * EPS * max(len(values), 1), _left_over(rounding[a:b][keep], scale) ** 2)
+        kept = values > noise * np.max(values, initial=0.0)
         if alpha == 0:
             kept[: max(len(kept) - max_rank, 0)] = False
         W = np.zeros((b - a, int(kept.sum())))
@@ -136,7 +133,7 @@ def whiten_gram(
 
 def whiten_factor(
     factor: FloatArray,
-    mean: FloatArray | None,
+    rounding: FloatArray,
     starts: IntArray,
     alpha: float,
     max_rank: int,
@@ -150,7 +147,7 @@ def whiten_factor(
         C·W, taken from the singular vectors themselves where α = 0, which keeps it
         orthonormal within blocks however ill-conditioned they are.
     """
-    live = _not_constant(np.linalg.norm(factor, axis=0), mean)
+    live = np.linalg.norm(factor, axis=0) > rounding
     blocks, pieces, worst = [], [], 1.0
     for a, b in itertools.pairwise(starts):
         keep = live[a:b]
@@ -161,6 +158,7 @@ def whiten_factor(
         scale = np.linalg.norm(stacked, axis=0)
         left, values, right = thin_svd(stacked / scale)
         noise = EPS * (10.0 * np.sqrt(stacked.shape[0]) + stacked.shape[1])
+        noise = max(noise, _left_over(rounding[a:b][keep], scale))
         kept = values > noise * np.max(values, initial=0.0)
         if alpha == 0:
             kept[max_rank:] = False
@@ -173,10 +171,9 @@ def whiten_factor(
     return _assemble(blocks, starts, worst), np.concatenate(pieces, axis=1)
 
 
-def _not_constant(spread: FloatArray, mean: FloatArray | None) -> BoolArray:
-    if mean is None:
-        return np.asarray(spread > 0.0)
-    return np.asarray(spread > CONSTANT_RTOL * np.abs(mean))
+def _left_over(rounding: FloatArray, scale: FloatArray) -> float:
+    """What centring left in a block's columns, relative to their size."""
+    return float(np.max(rounding / scale, initial=0.0))
 
 
 def _assemble(blocks: list[FloatArray], starts: IntArray, worst: float) -> Whitening:
