@@ -196,8 +196,17 @@ def test_fewer_than_two_folds_with_weight_is_an_error_that_names_the_way_out():
     weight = np.zeros(40)
     weight[:10] = 1.0
     problem = replace(problem, weight=weight)
-    path = path_of(problem, cv=RowKFold(4), solver="qr")
     with pytest.raises(ValueError, match=r"only 0 of 4 folds can be used.*criterion='sure'"):
+        ncl_path(
+            problem.features,
+            problem.y,
+            problem.starts,
+            sample_weight=problem.weight,
+            cv=RowKFold(4),
+            solver="qr",
+        )
+    path = path_of(problem, cv=RowKFold(4), solver="qr")
+    with pytest.raises(ValueError, match="no folds"):
         path.kfold(gap=0.1)
 
 
