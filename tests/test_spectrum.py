@@ -205,3 +205,28 @@ def test_gaps_of_1e_minus_20_are_not_lam_1():
     assert_allclose(dof[[0, -1]], [2.0, 3.0], atol=0.02)
     error = spectrum.train_error(gap=[1e-16, 1e-18, 1e-20, 0.0])[:, 0]
     assert (np.diff(error) < 0).all()
+
+
+@pytest.mark.parametrize("kind", ["tall", "weighted", "multi-output", "unequal blocks"])
+def test_member_coefficients_predict_as_the_members_do(kind):
+    problem = make_problem(kind)
+    spectrum = spectrum_of(problem)
+
+    def members(gap):
+        coef = spectrum.member_coef(gap=gap)
+        intercepts = spectrum.member_intercepts(coef)
+        return np.stack(
+            [
+                problem.features[:, b] @ coef[:, b].T + intercept
+                for b, intercept in zip(problem.blocks, intercepts, strict=True)
+            ]
+        )
+
+    assert_allclose(members(1.0), separate_member_fits(problem), rtol=1e-8, atol=1e-9)
+    for gap in (0.5, 1e-3):
+        assert_allclose(
+            members(gap).mean(axis=0),
+            fitted_by(spectrum, problem.features, gap),
+            rtol=1e-8,
+            atol=1e-9,
+        )

@@ -247,6 +247,13 @@ class NCLPath:
         coef = self.spectrum.coef(gap=self._gap(lam, gap))
         return coef[0] if self.single_output else coef
 
+    def member_coef(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """Weights of all members, (Q,) or (outputs, Q); those of member m stand in its block."""
+        coef = self.spectrum.member_coef(gap=self._gap(lam, gap))
+        return coef[0] if self.single_output else coef
+
     def residual_noise_variance(self) -> float | FloatArray:
         """σ² from the residuals at the chosen λ, NaN where nothing is left to estimate it from."""
         return self._squeeze(residual_noise_variance(self.spectrum, self.chosen_gap, quiet=True))

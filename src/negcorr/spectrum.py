@@ -176,6 +176,19 @@ class Spectrum:
         x = self.modes.times(self.kappa * s / np.sqrt(self.rho)[:, np.newaxis])
         return np.ascontiguousarray(self.whitening.times(x).T)
 
+    def member_coef(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """Weights w of all members, M times β, shape (outputs, Q): w_m stands in block m."""
+        return self.n_members * self.coef(lam, gap=gap)
+
+    def member_intercepts(self, member_coef: FloatArray) -> FloatArray:
+        """Intercepts ȳ − φ̄_mᵀw_m of the members, shape (M, outputs)."""
+        q = self.n_features
+        products = member_coef * self.centre[:q]
+        by_member = np.add.reduceat(products, self.whitening.starts[:-1], axis=1)
+        return np.asarray(self.centre[q:] - by_member.T)
+
     def coef_path(self, gaps: FloatArray) -> FloatArray:
         """β for every gap of a grid and every output, shape (outputs, Q, gaps)."""
         scaled = self.shrinkage(gap=gaps).T / np.sqrt(self.rho)[:, np.newaxis]
