@@ -140,3 +140,8 @@ def test_lanes_end_at_a_pause_point_when_the_block_is_left_by_an_exception():
 
 def test_a_pause_point_outside_lanes_does_nothing():
     pause_point()
+
+
+def test_lanes_do_not_open_lanes_of_their_own():
+    with lanes(2) as run:
+        assert run(lambda lane: blas_threads()) == [1, 1]

@@ -55,8 +55,11 @@ _lanes_allowed: ContextVar[int | None] = ContextVar("_lanes_allowed", default=No
 def blas_threads() -> int:
     """Number of threads that BLAS may use now, or could before we took them over.
 
-    1 where no BLAS can be asked.
+    1 inside a lane, and where no BLAS can be asked.
     """
+    if getattr(_lane, "stop", None) is not None:
+        # Inside a lane: its neighbours have the other cores.
+        return 1
     allowed = _lanes_allowed.get()
     if allowed is not None:
         return allowed
