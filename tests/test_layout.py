@@ -21,6 +21,7 @@ ORDER = [
     "_typing",
     "_threads",
     "_svd",
+    "_validation",
     "gaps",
     "diversity",
     "rowhash",

@@ -69,6 +69,14 @@ def test_a_direction_that_the_gram_matrix_loses_is_found_by_auto():
     assert path.kfold() < 0.02
 
 
+def test_a_direction_that_the_gram_matrix_loses_is_named_where_gram_was_asked_for():
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 3000))
+    features = np.column_stack([x, x + 1e-8 * z, rng.normal(size=(3000, 4))])
+    with pytest.warns(PrecisionWarning, match="lost directions"):
+        ncl_path(features, z, [0, 2, 4, 6], solver="gram", gap=0.5)
+
+
 def test_curves_below_what_the_gram_route_resolves_say_so():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2500, 2))

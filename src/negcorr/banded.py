@@ -19,7 +19,6 @@ from negcorr._typing import FloatArray
 from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.modes import Tridiagonal, TridiagonalModes
 from negcorr.spectrum import Spectrum
-from negcorr.whitening import Whitening
 
 __all__ = ["BandedSpectrum"]
 
@@ -27,7 +26,7 @@ __all__ = ["BandedSpectrum"]
 CLEAR_OF_NOISE = 1e3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BandedSpectrum(Spectrum):
     """The training rows in tridiagonal form.
 
@@ -49,33 +48,26 @@ class BandedSpectrum(Spectrum):
     target: FloatArray
     noise: float
     max_rank: int
-    total: FloatArray
-    weight: float
-    n_members: int
-    fit_intercept: bool
-    centre: FloatArray
-    alpha: float
-    whitening: Whitening
 
-    @cached_property
-    def rho(self) -> FloatArray:  # type: ignore[override]  # a field of the parent, found late
+    @cached_property  # type: ignore[misc]  # a field of the parent, found late
+    def rho(self) -> FloatArray:
         """Positive eigenvalues of P, ascending."""
         values = eigvalsh_tridiagonal(self.reduction.diagonal, self.reduction.off_diagonal)
         return np.asarray(values[self._first_kept(values) :])
 
-    @cached_property
-    def modes(self) -> TridiagonalModes:  # type: ignore[override]
+    @cached_property  # type: ignore[misc]
+    def modes(self) -> TridiagonalModes:
         """U, one column for each of ``rho``."""
         values, vectors = self.reduction.eigenvectors()
         return TridiagonalModes(self.reduction, vectors[:, len(values) - len(self.rho) :])
 
-    @cached_property
-    def kappa(self) -> FloatArray:  # type: ignore[override]
+    @cached_property  # type: ignore[misc]
+    def kappa(self) -> FloatArray:
         """Components of y/√n along the modes."""
         return np.asarray((self.modes.vectors.T @ self.target) / np.sqrt(self.rho)[:, np.newaxis])
 
-    @cached_property
-    def outside(self) -> FloatArray:  # type: ignore[override]
+    @cached_property  # type: ignore[misc]
+    def outside(self) -> FloatArray:
         """Mean square of y outside all modes."""
         return np.asarray(np.maximum(self.total - (self.kappa**2).sum(axis=0), 0.0))
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr.bases import Basis
 from negcorr.diversity import AmbiguityDecomposition, ambiguity_decomposition
-from negcorr.exceptions import NoiseVarianceWarning, PrecisionWarning
+from negcorr.exceptions import NoiseVarianceWarning
 from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.intervals import CalibrationRows, Residuals, out_of_fold_residuals
 from negcorr.path import NCLPath
@@ -123,13 +123,7 @@ class FittedPathMixin:
             gap = path.spectrum.gap_for_dof(dof)
             gap = float(gap) if gap.ndim == 0 else gap
         gaps = gap_per_output(resolve_gap(lam, gap), path.spectrum.n_outputs)
-        if (gaps < path.smallest_trusted_gap).any():
-            warnings.warn(
-                f"gap={float(gaps.min()):.1e} is below what this factorisation resolves "
-                f"({path.smallest_trusted_gap:.1e}); refit with solver='qr' for such gaps.",
-                PrecisionWarning,
-                stacklevel=2,
-            )
+        path.warn_if_unresolved(gaps, stacklevel=3)
         moved = copy.copy(self)
         moved.lam, moved.gap = ("auto", gap) if lam is None else (lam, None)
         moved._residuals = None

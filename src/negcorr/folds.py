@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from negcorr._typing import FloatArray, IntArray, Table
-from negcorr.bases._base import check_positive_int
+from negcorr._validation import check_positive_int
 from negcorr.rowhash import content_hash
 
 __all__ = ["ContentKFold", "Folds", "UnsplittableError", "make_folds"]

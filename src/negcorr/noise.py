@@ -10,7 +10,8 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_consistent_length
 
 from negcorr._typing import FloatArray, Table
-from negcorr.bases._base import check_weight, standardizer
+from negcorr._validation import check_weight
+from negcorr.bases._base import standardizer
 from negcorr.exceptions import NoiseVarianceWarning
 from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.rowhash import content_hash

@@ -317,20 +317,21 @@ class NCLPath:
             g = resolve_gap(gap=gaps).ravel()
             if len(g) == 0:
                 raise ValueError("gaps is empty; give at least one.")
-        names = ["dof", "train_error", "member_error", "diversity", "gcv"]
+        names = ["train_error", "member_error", "diversity"]
         if not np.isnan(self.noise_variance).any():
-            names.insert(4, "sure")
+            names.append("sure")
+        names.append("gcv")
         if self.folds.splits:
             names.append("kfold")
-        self._warn_if_unresolved(g, stacklevel=3)
-        table = {"gap": g, "lam": 1.0 - g}
+        self.warn_if_unresolved(g, stacklevel=3)
+        table = {"gap": g, "lam": 1.0 - g, "dof": self.spectrum.dof(gap=g)}
         for name in names:
-            with warnings.catch_warnings():
-                # Said once above, for all columns.
-                warnings.simplefilter("ignore", PrecisionWarning)
-                values = getattr(self, name)(gap=g)
-            if values.ndim == 1:
-                table[name] = values
+            if name in CRITERIA:
+                values = self.criterion_curve(name, g)
+            else:
+                values = getattr(self.spectrum, name)(gap=g)
+            if self.single_output:
+                table[name] = values[:, 0]
             else:
                 table.update({f"{name}_{j}": column for j, column in enumerate(values.T)})
         return table
@@ -367,10 +368,11 @@ class NCLPath:
         if lam is None and gap is None:
             return self.chosen_gap
         gaps = resolve_gap(lam, gap)
-        self._warn_if_unresolved(gaps, stacklevel=4)
+        self.warn_if_unresolved(gaps, stacklevel=4)
         return gaps
 
-    def _warn_if_unresolved(self, gaps: FloatArray, stacklevel: int) -> None:
+    def warn_if_unresolved(self, gaps: FloatArray, stacklevel: int) -> None:
+        """Raise a PrecisionWarning where a gap is below ``smallest_trusted_gap``."""
         if (gaps < self.smallest_trusted_gap).any():
             warnings.warn(
                 f"gap={float(gaps.min()):.1e} is below what this factorisation resolves "

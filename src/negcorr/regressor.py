@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 
 from negcorr._threads import our_own_threads
 from negcorr._typing import AnyArray, FloatArray, Table
-from negcorr.bases._base import check_weight, validate_table
+from negcorr._validation import check_weight, validate_table
 from negcorr.exceptions import FrequencyWarning
 from negcorr.fitted import FittedPathMixin
 from negcorr.intervals import (

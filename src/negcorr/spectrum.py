@@ -15,7 +15,7 @@ each λ. 1 − s is computed as ga/(1 + ga), never as a difference, so a gap of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from negcorr.whitening import Whitening
 __all__ = ["DenseSpectrum", "Spectrum"]
 
 
+@dataclass(frozen=True, repr=False)
 class Spectrum:
     """The data in the coordinates in which NCL is diagonal.
 
@@ -62,9 +63,6 @@ class Spectrum:
         U, one column for each of ``rho``.
     """
 
-    rho: FloatArray
-    kappa: FloatArray
-    outside: FloatArray
     total: FloatArray
     weight: float
     n_members: int
@@ -72,7 +70,11 @@ class Spectrum:
     centre: FloatArray
     alpha: float
     whitening: Whitening
-    modes: Modes
+    # Held by one kind of spectrum, found late by the other.
+    rho: FloatArray = field(init=False)
+    kappa: FloatArray = field(init=False)
+    outside: FloatArray = field(init=False)
+    modes: Modes = field(init=False)
 
     @property
     def n_outputs(self) -> int:
@@ -271,18 +273,11 @@ class Spectrum:
         return np.asarray(np.where(wanted >= highest, 0.0, found))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DenseSpectrum(Spectrum):
     """A spectrum with all its modes at hand; see :class:`Spectrum` for the fields."""
 
     rho: FloatArray
     kappa: FloatArray
     outside: FloatArray
-    total: FloatArray
-    weight: float
-    n_members: int
-    fit_intercept: bool
-    centre: FloatArray
-    alpha: float
-    whitening: Whitening
     modes: Modes

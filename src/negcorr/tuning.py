@@ -12,8 +12,8 @@ from sklearn.utils import check_array, check_consistent_length
 
 from negcorr._threads import our_own_threads
 from negcorr._typing import FloatArray, IntArray, Table
+from negcorr._validation import check_weight
 from negcorr.bases import Basis
-from negcorr.bases._base import check_weight
 from negcorr.exceptions import PrecisionWarning, SearchBoundaryWarning
 from negcorr.factorise import factorise
 from negcorr.folds import Folds, UnsplittableError, make_folds
@@ -186,7 +186,9 @@ def build_path(
         path = _choose(path, rows, basis, settings)
         if last or path.resolves_choice:
             break
-    _warn_about_choice(path)
+    # "auto" has asked already, and moved on where directions were lost.
+    lost = settings.solver == "gram" and _lost_directions(rows, basis, path)
+    _warn_about_choice(path, lost)
     return path
 
 
@@ -322,7 +324,7 @@ def _noise_variance(given: Any, rows: Rows, spectrum: Spectrum) -> FloatArray:
     return value.copy()
 
 
-def _warn_about_choice(path: NCLPath) -> None:
+def _warn_about_choice(path: NCLPath, lost_directions: bool) -> None:
     # The caller of fit or ncl_path: this function, build_path and that method are ours.
     level = 4
     if path.at_small_end.any():
@@ -343,6 +345,13 @@ def _warn_about_choice(path: NCLPath) -> None:
         warnings.warn(
             f"the Gram route does not resolve gap={path.chosen_gap.min():.1e} for features with "
             f"condition {path.spectrum.whitening.condition:.1e}; use solver='auto' or 'qr'.",
+            PrecisionWarning,
+            stacklevel=level,
+        )
+    elif lost_directions:
+        warnings.warn(
+            "the Gram route has lost directions of features that are nearly dependent; use "
+            "solver='auto' or 'qr'.",
             PrecisionWarning,
             stacklevel=level,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -10,21 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from negcorr._typing import AnyArray, FloatArray, IntArray, Table
+from negcorr._validation import check_positive_int, check_weight
 from negcorr.rowhash import content_hash
 
-__all__ = [
-    "Basis",
-    "RandomBasis",
-    "check_positive_int",
-    "check_weight",
-    "distinct_rows",
-    "standardizer",
-    "validate_table",
-]
+__all__ = ["Basis", "RandomBasis", "distinct_rows", "standardizer"]
 
 
 class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -144,44 +136,6 @@ def distinct_rows(X: Table, sample_weight: FloatArray | None) -> IntArray:
         used = np.flatnonzero(sample_weight > 0)
     _, first = np.unique(content_hash(X[used]), return_index=True)
     return np.asarray(used[first])
-
-
-def validate_table(estimator: Any, X: Table, *, reset: bool) -> Table:
-    """X as transformers given by a user get it: data frames untouched, the rest as arrays.
-
-    Values are left to the transformers, whose tags do not say whether NaN is welcome (an
-    imputing pipeline's say no); sparse matrices that the tags exclude are refused here.
-    """
-    if hasattr(X, "columns"):
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-        return X
-    tags = get_tags(estimator).input_tags
-    return validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse="csr" if tags.sparse else False,
-        dtype=None,
-        ensure_all_finite=False,
-    )
-
-
-def check_weight(sample_weight: Any, X: Table) -> FloatArray | None:
-    """Frequencies of the rows as float64, or None for one each."""
-    if sample_weight is None:
-        return None
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not weight.sum() > 0:
-        raise ValueError("sample_weight is zero for every row; at least one must count.")
-    return np.asarray(weight)
-
-
-def check_positive_int(name: str, value: Any) -> None:
-    """Raise unless ``value`` is an integer of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name}={value!r} must be an integer, got {type(value).__name__}.")
-    if value < 1:
-        raise ValueError(f"{name}={value!r} must be at least 1.")
 
 
 def standardizer(

@@ -18,7 +18,8 @@ from sklearn.utils.validation import (
 )
 
 from negcorr._typing import AnyArray, FloatArray, Table
-from negcorr.bases._base import Basis, check_positive_int, check_weight, validate_table
+from negcorr._validation import check_positive_int, check_weight, validate_table
+from negcorr.bases._base import Basis
 from negcorr.exceptions import IdenticalMembersWarning
 
 __all__ = ["BlockFeatures", "ClonedFeatures"]
