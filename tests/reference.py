@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import mpmath
 import numpy as np
+from sklearn.base import clone
 
 from negcorr.factorise import factorise
 from negcorr.moments import FactorMoments, GramMoments
@@ -414,3 +415,30 @@ def spectrum_of(problem, route="factor moments, qr", **settings):
 def fitted_by(spectrum, features, gap):
     coef = spectrum.coef(gap=gap)
     return features @ coef.T + spectrum.intercept(coef)
+
+
+# ---------------------------------------------------------------------------------------
+# Fits that are linear in y
+# ---------------------------------------------------------------------------------------
+
+
+def refitted(estimator, X, y, sample_weight=None):
+    """A fitted clone; weights are handed over only where there are some."""
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    return clone(estimator).fit(X, y, **weights)
+
+
+def jacobian_trace(estimator, X, y, sample_weight=None):
+    """Σ ∂F(x_i)/∂y_i by a refit for each row, its targets larger by 1, (outputs,).
+
+    For a fit that is linear in y no step is too long, so only rounding is left.
+    """
+    y = np.asarray(y, dtype=float)
+    before = refitted(estimator, X, y, sample_weight).predict(X).reshape(len(y), -1)
+    total = np.zeros(before.shape[1])
+    for i in range(len(y)):
+        moved = y.copy()
+        moved[i] += 1.0
+        after = refitted(estimator, X, moved, sample_weight).predict(X).reshape(len(y), -1)
+        total += after[i] - before[i]
+    return total

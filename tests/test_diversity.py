@@ -133,6 +133,70 @@ def test_outputs_are_decomposed_apart(case):
             assert close(getattr(together, name)[j], getattr(alone, name))
 
 
+def member_weights(draw, n_members, elements):
+    """Weights of the members, at least one of them not zero."""
+    weight = draw(hnp.arrays(np.float64, n_members, elements=elements))
+    weight[draw(st.integers(0, n_members - 1))] += 1.0
+    return weight
+
+
+@repeatable
+@given(ensembles(), st.data())
+def test_identity_holds_with_weights_of_members_and_of_samples(case, data):
+    share = member_weights(data.draw, len(case[0]), st.floats(0.0, 1e3))
+    weight = np.arange(1.0, len(case[1]) + 1.0)
+    terms = ambiguity_decomposition(*case, weight, member_weight=share)
+    assert terms.diversity_per_sample.shape == case[1].shape
+    assert (terms.diversity_per_sample >= 0.0).all()
+    assert close(
+        terms.ensemble_error_per_sample,
+        terms.member_error_per_sample - terms.diversity_per_sample,
+    )
+    assert close(terms.ensemble_error, terms.member_error - terms.diversity)
+
+
+@repeatable
+@given(ensembles(), st.data())
+def test_weighted_terms_are_the_plain_loops_over_members(case, data):
+    members, target = case
+    share = member_weights(data.draw, len(members), st.floats(0.0, 1e3))
+    terms = ambiguity_decomposition(members, target, member_weight=share)
+    parts = share / sum(share)
+    average = sum(w * f for w, f in zip(parts, members, strict=True))
+    assert close(terms.ensemble_error_per_sample, (average - target) ** 2)
+    for name, centre in (("member_error", target), ("diversity", average)):
+        expected = sum(w * (f - centre) ** 2 for w, f in zip(parts, members, strict=True))
+        assert close(getattr(terms, f"{name}_per_sample"), expected)
+
+
+@repeatable
+@given(ensembles(), st.sampled_from([1e-308, 0.3, 1.0, 1e308]))
+def test_equal_weights_of_members_are_no_weights(case, value):
+    plain = ambiguity_decomposition(*case)
+    weighted = ambiguity_decomposition(*case, member_weight=np.full(len(case[0]), value))
+    for name in TERMS:
+        assert close(getattr(weighted, name), getattr(plain, name))
+
+
+@repeatable
+@given(ensembles(), st.data())
+def test_integer_weights_of_members_equal_repeated_members(case, data):
+    members, target = case
+    share = member_weights(data.draw, len(members), st.integers(0, 3).map(float))
+    repeated = np.repeat(members, share.astype(int), axis=0)
+    weighted = ambiguity_decomposition(members, target, member_weight=share)
+    plain = ambiguity_decomposition(repeated, target)
+    for name in TERMS:
+        assert close(getattr(weighted, name), getattr(plain, name))
+
+
+def test_weight_on_one_member_leaves_it_alone():
+    members, y = [[1.0, 4.0], [7.0, 7.0]], [0.0, 1.0]
+    terms = ambiguity_decomposition(members, y, member_weight=[2.0, 0.0])
+    assert terms.diversity == 0.0
+    assert terms.ensemble_error == terms.member_error == 5.0
+
+
 def test_one_member_has_no_diversity():
     terms = ambiguity_decomposition([[1.0, 4.0]], [0.0, 1.0])
     assert terms.diversity == 0.0
@@ -237,6 +301,25 @@ def test_bad_weights_are_named_with_what_is_allowed(weight, says):
             call()
         for words in says:
             assert caught.match(words)
+
+
+@pytest.mark.parametrize(
+    ("weight", "says"),
+    [
+        (np.ones(3), [r"member_weight", r"\(2,\)", r"\(3,\)"]),
+        (np.ones((2, 1)), [r"member_weight", r"\(2,\)", r"\(2, 1\)"]),
+        (1.0, [r"member_weight", r"\(2,\)", r"\(\)"]),
+        ([1.0, -0.5], [r"member_weight", r"non-negative", r"-0\.5 and 1\.0"]),
+        ([1.0, np.inf], [r"member_weight", r"finite", r"inf"]),
+        ([np.nan, 1.0], [r"member_weight", r"finite", r"nan"]),
+        ([0.0, 0.0], [r"member_weight", r"zero", r"0\.0 and 0\.0"]),
+    ],
+)
+def test_bad_weights_of_members_are_named_with_what_is_allowed(weight, says):
+    with pytest.raises(ValueError, match=says[0]) as caught:
+        ambiguity_decomposition(*GOOD, member_weight=weight)
+    for words in says:
+        assert caught.match(words)
 
 
 @pytest.mark.parametrize("lam", [np.nan, np.inf, -np.inf])

@@ -37,6 +37,7 @@ class AmbiguityDecomposition:
         The same for the average over members of (f_m(x) − y)².
     diversity : float or ndarray of shape (outputs,)
         The same for the variance over members, mean of (f_m(x) − F(x))².
+        Averages over members are weighted where the members are.
     ensemble_error_per_sample, member_error_per_sample, diversity_per_sample : ndarray
         The three terms for every sample, ``(n,)`` or ``(n, outputs)``.
     """
@@ -138,8 +139,10 @@ def ambiguity_decomposition(
     members: npt.ArrayLike,
     y: npt.ArrayLike,
     sample_weight: npt.ArrayLike | None = None,
+    *,
+    member_weight: npt.ArrayLike | None = None,
 ) -> AmbiguityDecomposition:
-    """Split the ensemble's squared error into member error minus diversity (equation 1).
+    r"""Split the ensemble's squared error into member error minus diversity (equation 1).
 
     Parameters
     ----------
@@ -149,11 +152,19 @@ def ambiguity_decomposition(
         Targets.
     sample_weight : array-like of shape (n,), optional
         Frequencies of the samples in the totals.
+    member_weight : array-like of shape (M,), optional
+        Shares w_m of the members in the ensemble: finite, non-negative, not all zero, and
+        divided by their sum. Without them the ensemble is the plain mean.
 
     Returns
     -------
     AmbiguityDecomposition
         The three terms, in total and per sample.
+
+    Notes
+    -----
+    For :math:`F = \sum_m w_m f_m` with :math:`\sum_m w_m = 1` (Krogh and Vedelsby, 1995),
+    :math:`(F-y)^2 = \sum_m w_m (f_m-y)^2 - \sum_m w_m (f_m-F)^2`.
 
     Examples
     --------
@@ -163,15 +174,21 @@ def ambiguity_decomposition(
     (0.5, 1.0, 0.5)
     >>> terms.diversity_per_sample
     array([1., 0.])
+
+    The second member counts three times as much as the first:
+
+    >>> ambiguity_decomposition([[1.0], [3.0]], [1.0], member_weight=[1, 3])
+    AmbiguityDecomposition(ensemble_error=2.25, member_error=3.0, diversity=0.75, n_samples=1)
     """
     predictions, target = _members_and_target(members, y, ("members", "y"), "(M, n)")
-    ensemble = predictions.mean(axis=0)
+    share = _weights("member_weight", member_weight, len(predictions))
+    ensemble = np.average(predictions, axis=0, weights=share)
     per_sample = (
         (ensemble - target) ** 2,
-        ((predictions - target) ** 2).mean(axis=0),
-        ((predictions - ensemble) ** 2).mean(axis=0),
+        np.average((predictions - target) ** 2, axis=0, weights=share),
+        np.average((predictions - ensemble) ** 2, axis=0, weights=share),
     )
-    weight = _weights(sample_weight, target.shape[0])
+    weight = _weights("sample_weight", sample_weight, len(target))
     ensemble_error, member_error, diversity = (
         _scalar(np.average(term, axis=0, weights=weight)) for term in per_sample
     )
@@ -254,15 +271,21 @@ def _check_lam(lam: Any) -> None:
         raise ValueError(f"lam={lam!r} must be a finite number.")
 
 
-def _weights(sample_weight: npt.ArrayLike | None, n_samples: int) -> FloatArray | None:
-    if sample_weight is None:
+def _weights(name: str, values: npt.ArrayLike | None, length: int) -> FloatArray | None:
+    """Validated weights that sum to 1; ``name`` is that of the caller's argument."""
+    if values is None:
         return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_samples,):
-        raise ValueError(f"sample_weight must have shape ({n_samples},), got {weight.shape}.")
-    if not np.isfinite(weight).all() or (weight < 0).any() or weight.sum() <= 0:
-        raise ValueError("sample_weight must be finite, non-negative and not all zero.")
-    return weight
+    weight = np.asarray(values, dtype=np.float64)
+    if weight.shape != (length,):
+        raise ValueError(f"{name} must have shape ({length},), got {weight.shape}.")
+    low, high = weight.min(), weight.max()
+    if not (np.isfinite([low, high]).all() and low >= 0 and high > 0):
+        raise ValueError(
+            f"{name} must be finite, non-negative and not all zero; "
+            f"its values lie between {low} and {high}."
+        )
+    weight = weight / high  # or the sum of huge weights overflows
+    return np.asarray(weight / weight.sum())
 
 
 def _scalar(value: FloatArray) -> float | FloatArray:

@@ -1,15 +1,21 @@
-"""Warnings of our own, so that a user can filter or raise exactly one of them."""
+"""Warnings and errors of our own, so that a user can filter or catch exactly one of them."""
 
 from __future__ import annotations
+
+from typing import Any
 
 __all__ = [
     "CalibrationWarning",
     "FrequencyWarning",
     "IdenticalMembersWarning",
     "NegcorrWarning",
+    "NoResponseWarning",
     "NoiseVarianceWarning",
     "PrecisionWarning",
+    "ProbeError",
+    "ProbeLimitWarning",
     "SearchBoundaryWarning",
+    "StepSizeWarning",
 ]
 
 
@@ -39,3 +45,32 @@ class FrequencyWarning(NegcorrWarning):
 
 class PrecisionWarning(NegcorrWarning):
     """A gap is smaller than the factorisation can resolve; the QR route can."""
+
+
+class StepSizeWarning(NegcorrWarning):
+    """Two step sizes give different degrees of freedom, as they do where a fit jumps."""
+
+
+class ProbeLimitWarning(NegcorrWarning):
+    """The limit on fits was reached before the wanted standard error."""
+
+
+class NoResponseWarning(NegcorrWarning):
+    """Fitted values did not move with the targets at all."""
+
+
+class ProbeError(RuntimeError):
+    """A fit on perturbed targets failed; what had been computed is kept.
+
+    Attributes
+    ----------
+    probe : int or None
+        Number of the probe that failed first, from 0; None for the fit on the targets as given.
+    partial : MonteCarloDof or None
+        The estimate from the probes that succeeded, None if there were none.
+    """
+
+    def __init__(self, message: str, probe: int | None = None, partial: Any = None) -> None:
+        super().__init__(message)
+        self.probe = probe
+        self.partial = partial

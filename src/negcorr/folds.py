@@ -72,6 +72,9 @@ class ContentKFold:
         dropped.
     seed : int, default=0
         Seed of the hash.
+    inputs_only : bool, default=False
+        Hash x alone. Folds then stay the same when y is perturbed or replaced, which is what
+        a measurement of the response to y needs.
 
     Examples
     --------
@@ -82,16 +85,18 @@ class ContentKFold:
     [4, 3, 3]
     """
 
-    def __init__(self, n_splits: int = 5, seed: int = 0) -> None:
+    def __init__(self, n_splits: int = 5, seed: int = 0, inputs_only: bool = False) -> None:
         check_positive_int("n_splits", n_splits)
         if n_splits < 2:
             raise ValueError(f"n_splits={n_splits!r} must be at least 2.")
         _check_seed(seed)
         self.n_splits = n_splits
         self.seed = seed
+        self.inputs_only = inputs_only
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(n_splits={self.n_splits}, seed={self.seed})"
+        inputs_only = ", inputs_only=True" if self.inputs_only else ""
+        return f"{type(self).__name__}(n_splits={self.n_splits}, seed={self.seed}{inputs_only})"
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Number of folds asked for."""
@@ -101,7 +106,8 @@ class ContentKFold:
         self, X: Table, y: Any = None, groups: Any = None
     ) -> Iterator[tuple[IntArray, IntArray]]:
         """Training and test indices of every fold that holds rows."""
-        fold = content_hash(X, y, self.seed) % np.uint64(self.n_splits)
+        keys = content_hash(X, None if self.inputs_only else y, self.seed)
+        fold = keys % np.uint64(self.n_splits)
         used = np.unique(fold)
         if len(used) < 2:
             raise UnsplittableError(

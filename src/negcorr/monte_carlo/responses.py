@@ -1,0 +1,165 @@
+"""Finite differences of the fitted values along directions of the targets, in parallel."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+
+from negcorr._typing import AnyArray, FloatArray
+from negcorr.monte_carlo.refits import Refit
+
+__all__ = ["Direction", "Failure", "Response", "ResponseMeter"]
+
+
+@dataclass(frozen=True)
+class Direction:
+    """Where targets are moved, and with which seed.
+
+    Attributes
+    ----------
+    vector : ndarray of shape (n, outputs)
+        Movement of the targets in units of the step; entries of about 1.
+    seed : int
+        Random numbers of all fits along it.
+    """
+
+    vector: FloatArray
+    seed: int
+
+
+@dataclass(frozen=True)
+class Response:
+    """Derivative of the fitted values along one direction.
+
+    Attributes
+    ----------
+    derivative : ndarray of shape (n, outputs)
+        J b, by a finite difference.
+    curvature : ndarray of shape (n, outputs) or None
+        Second difference over the step; 0 for a map linear along the direction. None with
+        the forward scheme.
+    rounding : ndarray of shape (outputs,)
+        How much rounding of the fitted values can add to bᵀ J b.
+    """
+
+    derivative: FloatArray
+    curvature: FloatArray | None
+    rounding: FloatArray
+
+    def along(self, vector: FloatArray) -> FloatArray:
+        """``vector``ᵀ J b for every output, shape (outputs,)."""
+        return np.asarray(np.einsum("nj,nj->j", vector, self.derivative))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A fit that raised: the error, and where."""
+
+    error: Exception
+    text: str
+
+
+@dataclass
+class ResponseMeter:
+    """Refits along directions, counts the fits, and keeps the fit on the targets as given.
+
+    Attributes
+    ----------
+    refit : Refit
+        y ↦ fitted values.
+    eps : ndarray of shape (outputs,)
+        Step.
+    scheme : {"central", "forward"}
+        Both neighbours, or one and the fit on the targets as given.
+    n_jobs : int or None
+        Fits at a time, as in joblib.
+    advance : callable
+        Called after every fit.
+    n_fits : int
+        How many there have been.
+    """
+
+    refit: Refit
+    eps: FloatArray
+    scheme: Literal["central", "forward"]
+    n_jobs: int | None
+    advance: Callable[[], None]
+    n_fits: int = 0
+    _given: dict[int, AnyArray] = field(default_factory=dict)
+
+    def fits_for(self, seeds: Sequence[int]) -> int:
+        """How many fits directions with these seeds take."""
+        if self.scheme == "central":
+            return 2 * len(seeds)
+        return len(seeds) + len(set(seeds) - set(self._given))
+
+    def responses(
+        self, directions: Sequence[Direction], factor: float = 1.0
+    ) -> list[Response | Failure]:
+        """Derivatives along every direction, with ``factor`` times the step."""
+        if self.scheme == "forward":
+            self.fit_as_given([direction.seed for direction in directions])
+        step = factor * self.eps
+        signs = (1.0, -1.0) if self.scheme == "central" else (1.0,)
+        outcomes = iter(
+            self._run([(d.vector * (s * step), d.seed) for d in directions for s in signs])
+        )
+        return [
+            self._response(direction, [next(outcomes) for _ in signs], step)
+            for direction in directions
+        ]
+
+    def fit_as_given(self, seeds: Sequence[int]) -> None:
+        """Fit to the targets as given, once for each seed."""
+        missing = [seed for seed in dict.fromkeys(seeds) if seed not in self._given]
+        still = np.zeros_like(self.refit.y)
+        for seed, fitted in zip(
+            missing, self._run([(still, seed) for seed in missing]), strict=True
+        ):
+            if isinstance(fitted, Failure):
+                raise fitted.error
+            self._given[seed] = fitted
+
+    def given(self, seed: int) -> AnyArray:
+        """Fitted values for the targets as given."""
+        self.fit_as_given([seed])
+        return self._given[seed]
+
+    def _response(
+        self, direction: Direction, fits: list[AnyArray | Failure], step: FloatArray
+    ) -> Response | Failure:
+        for fit in fits:
+            if isinstance(fit, Failure):
+                return fit
+        ahead = np.asarray(fits[0])
+        behind = np.asarray(fits[1] if len(fits) == 2 else self._given[direction.seed])
+        width = len(fits) * step
+        curvature = None
+        if len(fits) == 2 and direction.seed in self._given:
+            curvature = np.asarray((ahead + behind - 2.0 * self._given[direction.seed]) / step)
+        unit = np.finfo(ahead.dtype).eps if ahead.dtype.kind == "f" else np.finfo(float).eps
+        size = np.sqrt(np.sum((direction.vector * ahead) ** 2, axis=0))
+        difference = np.asarray(ahead, dtype=np.float64) - behind
+        return Response(difference / width, curvature, 2.0 * unit * size / width)
+
+    def _run(self, moves: list[tuple[FloatArray, int]]) -> list[AnyArray | Failure]:
+        jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        outcomes = []
+        for outcome in jobs(delayed(_attempt)(self.refit, move, seed) for move, seed in moves):
+            self.n_fits += 1
+            self.advance()
+            outcomes.append(outcome)
+        return outcomes
+
+
+def _attempt(refit: Refit, move: FloatArray, seed: int) -> Any:
+    """Fitted values, or what went wrong: one bad fit must not cost the others."""
+    try:
+        return refit(refit.y + move, seed)
+    except Exception as error:
+        return Failure(error, traceback.format_exc(limit=-1))

@@ -1,0 +1,88 @@
+"""What a Monte-Carlo run hands over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from negcorr._typing import FloatArray
+from negcorr.monte_carlo.step import StepCheck
+
+__all__ = ["MonteCarloDof", "mean_and_error"]
+
+
+@dataclass(frozen=True, repr=False)
+class MonteCarloDof:
+    """Degrees of freedom with a standard error.
+
+    Attributes
+    ----------
+    dof : float or ndarray of shape (outputs,)
+        Mean over probes.
+    std_error : float or ndarray of shape (outputs,)
+        Its standard error: the spread between probes over √probes, and what rounding of the
+        fitted values can add. NaN for one probe, which has no spread.
+    values : ndarray of shape (probes,) or (probes, outputs)
+        What each probe says; their mean is ``dof``.
+    eps : float or ndarray of shape (outputs,)
+        Step by which targets were moved, in their own units.
+    n_fits : int
+        Fits it took, those that check the step and linearity among them.
+    n_samples : int
+        Rows.
+    probe : str
+        Distribution of the entries of a probe.
+    scheme : str
+        Finite difference.
+    linear : bool or None
+        Whether the fit is linear in y, as tested or declared; None if nobody asked.
+    n_deflated : int
+        Directions whose part is exact, and in no probe.
+    step_check : StepCheck or None
+        The comparison with a second step, made for ``eps="auto"``.
+    """
+
+    dof: float | FloatArray
+    std_error: float | FloatArray
+    values: FloatArray
+    eps: float | FloatArray
+    n_fits: int
+    n_samples: int
+    probe: str
+    scheme: str
+    linear: bool | None = None
+    n_deflated: int = 0
+    step_check: StepCheck | None = None
+
+    def __repr__(self) -> str:
+        pairs = zip(np.atleast_1d(self.dof), np.atleast_1d(self.std_error), strict=True)
+        dof = ", ".join(f"{value:.4g} ± {error:.2g}" for value, error in pairs)
+        if np.ndim(self.dof):
+            dof = f"[{dof}]"
+        return (
+            f"{type(self).__name__}(dof={dof}, n_probes={len(self.values)}, "
+            f"n_fits={self.n_fits}, n_samples={self.n_samples})"
+        )
+
+
+def mean_and_error(
+    values: FloatArray, rounding: FloatArray, variances: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Mean over probes and its standard error, both of shape (outputs,).
+
+    Parameters
+    ----------
+    values, rounding : ndarray of shape (probes, outputs)
+        One value for each probe, and what rounding can add to it.
+    variances : ndarray of shape (probes, outputs), optional
+        Other estimates of the variance of a value; the larger counts.
+    """
+    n_probes = len(values)
+    mean = values.mean(axis=0)
+    if n_probes == 1:
+        return mean, np.full(mean.shape, np.nan)
+    variance = values.var(axis=0, ddof=1)
+    if variances is not None:
+        variance = np.maximum(variance, variances.mean(axis=0))
+    return mean, np.sqrt((variance + (rounding**2).mean(axis=0)) / n_probes)

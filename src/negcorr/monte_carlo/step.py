@@ -1,0 +1,159 @@
+"""The step of the finite differences: chosen from the noise, checked by a second one."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing, check_array
+
+from negcorr._typing import FloatArray, Table
+from negcorr.monte_carlo.refits import Refit
+from negcorr.noise import difference_noise_variance
+
+__all__ = ["StepCheck", "check_steps", "choose_step", "noise_scale"]
+
+#: Rows among which neighbours are looked for; a step needs no more precision.
+MOST_NEIGHBOUR_ROWS = 2000
+
+#: The second step as a share of the first.
+SECOND_STEP = 0.5
+
+#: A probe's two values differ by this share of the spread between probes: the fit jumps.
+ROUGH = 0.5
+
+
+@dataclass(frozen=True)
+class StepCheck:
+    """The same probes with a second step.
+
+    Attributes
+    ----------
+    eps : float or ndarray of shape (outputs,)
+        The second step.
+    dof : float or ndarray of shape (outputs,)
+        Mean over the probes that were repeated, with the second step.
+    difference : float or ndarray of shape (outputs,)
+        Mean of first minus second.
+    std_error : float or ndarray of shape (outputs,)
+        Standard error of that mean; NaN for one probe.
+    roughness : float or ndarray of shape (outputs,)
+        Root mean square of the differences over the spread between probes: near 0 for a
+        smooth fit, about 1 where each step meets jumps of its own.
+    agree : bool
+        Whether the two steps tell the same story.
+    n_probes : int
+        How many probes were repeated.
+    """
+
+    eps: float | FloatArray
+    dof: float | FloatArray
+    difference: float | FloatArray
+    std_error: float | FloatArray
+    roughness: float | FloatArray
+    agree: bool
+    n_probes: int
+
+    def squeezed(self) -> StepCheck:
+        """With scalars in place of arrays of one output."""
+        names = ("eps", "dof", "difference", "std_error", "roughness")
+        scalars: dict[str, Any] = {n: float(np.squeeze(getattr(self, n))) for n in names}
+        return replace(self, **scalars)
+
+
+def choose_step(eps: Any, refit: Refit) -> FloatArray:
+    r"""The step for every output, shape (outputs,).
+
+    ``"auto"`` is Deledalle's rule :math:`2\hat\sigma/n^{0.3}`, with σ from
+    :func:`noise_scale`.
+    """
+    outputs = refit.y.shape[1]
+    if isinstance(eps, str):
+        if eps != "auto":
+            raise ValueError(f"eps={eps!r} is unknown; allowed are 'auto' and positive numbers.")
+        return np.asarray(2.0 * noise_scale(refit) / len(refit.y) ** 0.3)
+    if isinstance(eps, bool) or not isinstance(eps, (numbers.Real, np.ndarray, list, tuple)):
+        raise TypeError(f"eps={eps!r} must be 'auto' or positive numbers.")
+    step = np.asarray(eps, dtype=np.float64)
+    if step.shape not in ((), (outputs,)):
+        raise ValueError(f"eps={eps!r} must be one number or one for each of {outputs} outputs.")
+    if not (np.isfinite(step) & (step > 0)).all():
+        raise ValueError(f"eps={eps!r} must be greater than 0 and finite.")
+    return np.broadcast_to(step, (outputs,)).astype(np.float64)
+
+
+def noise_scale(refit: Refit) -> FloatArray:
+    """A scale of the noise in every output, shape (outputs,), above 0.
+
+    From differences between nearest neighbours where X is a table of finite numbers; else, or
+    where that finds no noise, the standard deviation of y; for constant y its size, or 1.
+    """
+    spread = refit.y.std(axis=0)
+    size = np.abs(refit.y).max(axis=0)
+    fallback = np.where(spread > 1e-12 * size, spread, np.where(size > 0, 1e-3 * size, 1.0))
+    rows = _numbers(refit.X)
+    if rows is None:
+        return np.asarray(fallback)
+    used = np.arange(len(rows))
+    if refit.weight is not None:
+        used = np.flatnonzero(refit.weight > 0)
+    if len(used) > MOST_NEIGHBOUR_ROWS:
+        used = np.sort(np.random.default_rng(0).permutation(used)[:MOST_NEIGHBOUR_ROWS])
+    if len(np.unique(rows[used], axis=0)) < 2:
+        return np.asarray(fallback)
+    weight = None if refit.weight is None else refit.weight[used]
+    noise = np.sqrt(difference_noise_variance(rows[used], refit.y[used], weight))
+    return np.asarray(np.where(noise > 1e-9 * fallback, np.minimum(noise, fallback), fallback))
+
+
+def _numbers(X: Table) -> FloatArray | None:
+    """X as finite numbers, at most as many rows as are looked at; None if it is not."""
+    try:
+        # A few rows tell what kind of table it is, before all of it is converted.
+        check_array(_safe_indexing(X, slice(0, 2)), dtype=np.float64, ensure_min_samples=1)
+        return np.asarray(check_array(X, dtype=np.float64))
+    except (TypeError, ValueError):
+        return None
+
+
+def check_steps(
+    values: FloatArray, second: FloatArray, rounding: FloatArray, eps: FloatArray
+) -> StepCheck:
+    """Compare the values of the same probes with two steps.
+
+    Parameters
+    ----------
+    values : ndarray of shape (probes, outputs)
+        Values of all probes with the first step.
+    second : ndarray of shape (repeated, outputs)
+        Those of the first few with the second step.
+    rounding : ndarray of shape (outputs,)
+        What rounding can add to one value.
+    eps : ndarray of shape (outputs,)
+        The second step.
+    """
+    n_probes = len(second)
+    first = values[:n_probes]
+    difference = first - second
+    mean = difference.mean(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        std_error = difference.std(axis=0, ddof=1) / np.sqrt(n_probes) if n_probes > 1 else np.nan
+    std_error = np.broadcast_to(std_error, mean.shape)
+    scale = values.std(axis=0, ddof=1) if len(values) > 1 else np.abs(first).mean(axis=0)
+    # Rounding alone is no roughness, and a spread of 0 (an interpolating fit) no scale.
+    floor = 10.0 * rounding + 1e-9 * np.abs(first).mean(axis=0)
+    excess = np.sqrt((difference**2).mean(axis=0))
+    roughness = np.where(excess > floor, excess / np.maximum(scale, floor), 0.0)
+    biased = (np.abs(mean) > 3.0 * std_error) & (np.abs(mean) > scale / np.sqrt(n_probes))
+    agree = not bool(((roughness > ROUGH) | (biased & (roughness > 0))).any())
+    return StepCheck(
+        eps=eps,
+        dof=second.mean(axis=0),
+        difference=mean,
+        std_error=std_error,
+        roughness=roughness,
+        agree=agree,
+        n_probes=n_probes,
+    )

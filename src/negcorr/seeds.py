@@ -1,0 +1,99 @@
+"""Common random numbers: the same seeds for fits whose difference is measured.
+
+A forest grown twice with different seeds gives different fitted values for the same targets.
+Divided by a small step that difference would swamp the response to y, so all fits of a
+probe start from the same seeds.
+"""
+
+from __future__ import annotations
+
+import copy
+import numbers
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from negcorr.folds import ContentKFold
+from negcorr.regressor import NCLRegressor
+
+__all__ = ["free_seeds", "seeded"]
+
+LARGEST_SEED = 2**31 - 1
+
+
+def free_seeds(estimator: Any) -> list[str]:
+    """Names of the nested parameters whose ``random_state`` is unset.
+
+    A ``RandomState`` object counts as set: every clone starts from a copy of it. Splitters
+    given as parameters, such as ``KFold(shuffle=True)``, count by their own ``random_state``.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor
+    >>> from negcorr.seeds import free_seeds
+    >>> free_seeds(BaggingRegressor(ExtraTreesRegressor(random_state=0)))
+    ['random_state']
+    """
+    return [name for name, value in _parameters(estimator) if _is_free(name, value)]
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """A clone whose unset random states are set, and whose folds by content ignore y.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Left as it is.
+    seed : int
+        Every unset ``random_state``, at any depth, gets a number that follows from this one
+        and its own name.
+
+    Returns
+    -------
+    estimator
+        Integer seeds and ``RandomState`` objects stay. Integer ``cv`` of an
+        :class:`~negcorr.NCLRegressor` becomes a :class:`~negcorr.ContentKFold` of x alone:
+        its hash of (x, y) would deal all rows anew at the smallest change of y.
+    """
+    copied = clone(estimator)
+    parameters = _parameters(copied)
+    changes: dict[str, Any] = {}
+    names = [name for name, value in parameters if _is_free(name, value)]
+    values = np.random.default_rng(seed).integers(0, LARGEST_SEED, size=len(names))
+    fresh = dict(zip(names, (int(value) for value in values), strict=True))
+    for name, value in parameters:
+        if name in fresh and _is_seed(name):
+            changes[name] = fresh[name]
+        elif name in fresh:
+            changes[name] = copy.copy(value)
+            changes[name].random_state = fresh[name]
+        elif _deals_by_content(copied, name, value):
+            n_splits = value.n_splits if isinstance(value, ContentKFold) else int(value)
+            changes[name] = ContentKFold(n_splits, getattr(value, "seed", 0), inputs_only=True)
+    return copied.set_params(**changes)
+
+
+def _parameters(estimator: Any) -> list[tuple[str, Any]]:
+    return sorted(estimator.get_params(deep=True).items())
+
+
+def _is_seed(name: str) -> bool:
+    return name.rpartition("__")[2] == "random_state"
+
+
+def _is_free(name: str, value: Any) -> bool:
+    if _is_seed(name):
+        return value is None
+    # A splitter is no estimator, so get_params does not look inside.
+    inner = getattr(value, "random_state", 0)
+    return inner is None and not hasattr(value, "get_params")
+
+
+def _deals_by_content(estimator: Any, name: str, value: Any) -> bool:
+    if isinstance(value, ContentKFold):
+        return True
+    owner, _, last = name.rpartition("__")
+    holder = estimator.get_params(deep=True)[owner] if owner else estimator
+    is_count = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return last == "cv" and is_count and isinstance(holder, NCLRegressor)
