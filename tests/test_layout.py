@@ -70,6 +70,13 @@ ORDER = [
     "monte_carlo.precision",
     "monte_carlo.estimate",
     "monte_carlo",
+    "degrees",
+    "scores",
+    "sure_points",
+    "sure_search",
+    "new_inputs",
+    "random_x",
+    "optimism",
     "demo",
     "__init__",
 ]

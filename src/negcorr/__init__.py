@@ -1,5 +1,6 @@
 """negcorr: regression ensembles whose diversity is trained, measured and tuned."""
 
+from negcorr.degrees import DegreesOfFreedom, degrees_of_freedom
 from negcorr.diversity import (
     AmbiguityDecomposition,
     BiasVarianceCovariance,
@@ -8,9 +9,15 @@ from negcorr.diversity import (
     ncl_loss,
 )
 from negcorr.folds import ContentKFold
+from negcorr.members import members_of
+from negcorr.monte_carlo import MonteCarloDof, monte_carlo_dof
 from negcorr.noise import difference_noise_variance
+from negcorr.optimism import ExcessOptimism, excess_optimism
 from negcorr.path import NCLPath
+from negcorr.random_x import RandomXDof, random_x_dof
 from negcorr.regressor import NCLRegressor
+from negcorr.scores import aic, aicc, bic, gcv_score, mallows_cp, sure_score
+from negcorr.sure_search import SURESearch
 from negcorr.tikhonov import TikhonovEquivalent
 from negcorr.tuning import ncl_path
 
@@ -20,12 +27,28 @@ __all__ = [
     "AmbiguityDecomposition",
     "BiasVarianceCovariance",
     "ContentKFold",
+    "DegreesOfFreedom",
+    "ExcessOptimism",
+    "MonteCarloDof",
     "NCLPath",
     "NCLRegressor",
+    "RandomXDof",
+    "SURESearch",
     "TikhonovEquivalent",
+    "aic",
+    "aicc",
     "ambiguity_decomposition",
     "bias_variance_covariance",
+    "bic",
+    "degrees_of_freedom",
     "difference_noise_variance",
+    "excess_optimism",
+    "gcv_score",
+    "mallows_cp",
+    "members_of",
+    "monte_carlo_dof",
     "ncl_loss",
     "ncl_path",
+    "random_x_dof",
+    "sure_score",
 ]

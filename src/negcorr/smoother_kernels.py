@@ -43,7 +43,8 @@ def kernel_ridge(estimator: Any, X: Table, y: Any, weight: FloatArray | None) ->
     kept = np.abs(shifted) > len(k) * EPS * np.abs(shifted).max(axis=0)
     gain = np.divide(1.0, shifted, out=np.zeros_like(shifted), where=kept)
     dof = (k[:, np.newaxis] * gain).sum(axis=0)
-    return ClosedForm(dof, partial(_in_kernel, fitted, vectors * root[:, np.newaxis], gain))
+    scaled = vectors * root[:, np.newaxis]
+    return ClosedForm(dof, partial(_in_kernel, fitted, scaled, gain), fitted.predict)
 
 
 def _kernel(fitted: Any, rows: Table, others: Table | None) -> FloatArray:
@@ -84,7 +85,7 @@ def gaussian_process(estimator: Any, X: Table, y: Any, weight: FloatArray | None
     dof = float(np.trace(solve_triangular(fitted.L_, half.T, lower=True)))
     if estimator.normalize_y:
         dof += 1.0 - float((cross @ cho_solve((fitted.L_, True), np.ones(n))).mean())
-    return ClosedForm(np.full(outputs_of(y), dof), partial(_in_process, fitted))
+    return ClosedForm(np.full(outputs_of(y), dof), partial(_in_process, fitted), fitted.predict)
 
 
 def _in_process(fitted: Any, X: Table, output: int) -> FloatArray:
@@ -103,7 +104,8 @@ def neighbours(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> C
     fitted = fitted_clone(estimator, X, y, weight)
     weights, empty = _neighbour_weights(fitted, X)
     itself = np.where(empty, np.nan, weights.diagonal())
-    return ClosedForm(np.full(outputs_of(y), itself.sum()), partial(_among_neighbours, fitted))
+    dof = np.full(outputs_of(y), itself.sum())
+    return ClosedForm(dof, partial(_among_neighbours, fitted), fitted.predict)
 
 
 def _among_neighbours(fitted: Any, X: Table, output: int) -> FloatArray:

@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import _num_samples, has_fit_parameter, validate_data
 
 from negcorr._svd import thin_svd
-from negcorr._typing import FloatArray, Table
+from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr.settings import given_gap
 
 __all__ = [
@@ -69,10 +69,17 @@ class ClosedForm:
         Trace of L over the training rows.
     weights : callable
         From rows (n_new, d) and the number of an output to L of shape (n_new, n).
+    predict : callable
+        From rows to predictions: that of the fitted clone.
+    variance : callable or None
+        From rows and the number of an output to Var F(x)/σ² of shape (n_new,), where that is
+        known without L.
     """
 
     dof: FloatArray
     weights: Callable[[Table, int], FloatArray]
+    predict: Callable[[Table], AnyArray]
+    variance: Callable[[Table, int], FloatArray] | None = None
 
 
 def outputs_of(y: Any) -> int:
@@ -182,16 +189,30 @@ def _rotated(
         left=left[:, :r] * root[:, np.newaxis],
         base=shares * fitted.fit_intercept,
     )
-    return ClosedForm(shrunk.sum(axis=0) + fitted.fit_intercept, partial(_in_rotation, rotation))
+    return ClosedForm(
+        dof=shrunk.sum(axis=0) + fitted.fit_intercept,
+        weights=partial(_in_rotation, rotation),
+        predict=fitted.predict,
+        variance=partial(_rotated_variance, rotation, fitted.fit_intercept / float(root @ root)),
+    )
 
 
 def _in_rotation(model: _Rotation, X: Table, output: int) -> FloatArray:
+    scaled = _rotated_rows(model, X) * model.gain[:, output]
+    return np.asarray(scaled @ model.left.T + model.base)
+
+
+def _rotated_variance(model: _Rotation, constant: float, X: Table, output: int) -> FloatArray:
+    """The columns of U are orthonormal, and orthogonal to √w with an intercept."""
+    scaled = _rotated_rows(model, X) * model.gain[:, output]
+    return np.asarray(np.sum(scaled**2, axis=1) + constant)
+
+
+def _rotated_rows(model: _Rotation, X: Table) -> FloatArray:
     rows = validate_data(model.fitted, X, reset=False, accept_sparse=_SPARSE, dtype=np.float64)
     if sp.issparse(rows):
-        coordinates = rows @ model.right - model.mean @ model.right
-    else:
-        coordinates = (rows - model.mean) @ model.right
-    return np.asarray((coordinates * model.gain[:, output]) @ model.left.T + model.base)
+        return np.asarray(rows @ model.right - model.mean @ model.right)
+    return np.asarray((rows - model.mean) @ model.right)
 
 
 def ncl(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedForm:
@@ -202,7 +223,12 @@ def ncl(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedFo
             "lam or gap."
         )
     fitted = fitted_clone(estimator, X, y, weight)
-    return ClosedForm(np.atleast_1d(fitted.dof_), partial(_in_modes, fitted, X, weight))
+    return ClosedForm(
+        dof=np.atleast_1d(fitted.dof_),
+        weights=partial(_in_modes, fitted, X, weight),
+        predict=fitted.predict,
+        variance=partial(_variance_in_modes, fitted),
+    )
 
 
 def _in_modes(
@@ -216,10 +242,19 @@ def _in_modes(
 
 
 def _coordinates(fitted: Any, X: Table) -> FloatArray:
+    return np.asarray(fitted.path_.spectrum.project(_features(fitted, X)))
+
+
+def _variance_in_modes(fitted: Any, X: Table, output: int) -> FloatArray:
+    variance = fitted.path_.spectrum.variance_factor(_features(fitted, X), fitted.gap_)
+    return np.asarray(variance[:, output])
+
+
+def _features(fitted: Any, X: Table) -> FloatArray:
     rows = fitted._validated_inputs(X)
     features = np.empty((_num_samples(rows), int(fitted.basis_.block_starts_[-1])))
     fitted.basis_.fill(rows, features)
-    return np.asarray(fitted.path_.spectrum.project(features))
+    return features
 
 
 def dummy(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedForm:
@@ -232,7 +267,9 @@ def dummy(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> Closed
     fitted = fitted_clone(estimator, X, y, weight)
     by_mean = fitted.strategy == "mean"
     row = shares_of(weight, _num_samples(y)) * by_mean
-    return ClosedForm(np.full(outputs_of(y), float(by_mean)), partial(_everywhere, row))
+    return ClosedForm(
+        np.full(outputs_of(y), float(by_mean)), partial(_everywhere, row), fitted.predict
+    )
 
 
 def _everywhere(row: FloatArray, X: Table, output: int) -> FloatArray:

@@ -23,9 +23,10 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor, RadiusNeighborsRegressor
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from negcorr._typing import FloatArray, Table
+from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr._validation import check_weight
 from negcorr.regressor import NCLRegressor
 from negcorr.seeds import seeded
@@ -41,6 +42,9 @@ from negcorr.smoother_kinds import (
 )
 
 __all__ = ["KINDS", "LinearSmoother", "NotLinearError", "linear_smoother"]
+
+#: Cells of L that are held at a time where only their squares are wanted.
+BLOCK_CELLS = 2**22
 
 #: Differences up to this share of the largest value are rounding, not another result.
 ROUNDING = 1e-8
@@ -60,13 +64,16 @@ class LinearSmoother:
         Number of training rows n, those of weight zero included.
     n_outputs : int
         Number of targets.
+    sample_weight : ndarray of shape (n,) or None
+        Frequencies of the training rows.
     """
 
     name: str
     dof: FloatArray
     n_samples: int
     n_outputs: int
-    _weights: Callable[[Table, int], FloatArray]
+    sample_weight: FloatArray | None
+    _form: ClosedForm
 
     def __repr__(self) -> str:
         return (
@@ -89,12 +96,43 @@ class LinearSmoother:
         ndarray of shape (n_new, n)
             A row is NaN where the prediction is: at a row with no neighbour in the radius.
         """
+        self._check_output(output)
+        return np.asarray(self._form.weights(X, int(output)), dtype=np.float64)
+
+    def predict(self, X: Table) -> AnyArray:
+        """F at the rows of X, shape (n_new,) or (n_new, outputs)."""
+        return np.asarray(self._form.predict(X))
+
+    def variance(self, X: Table, output: int = 0) -> FloatArray:
+        """Variance of F at the rows of X over that of the noise, shape (n_new,).
+
+        The squared norm of each row of L; with frequencies, a training row stands for as many
+        observations and its noise is the smaller, Σ_j L_j²/w_j.
+        """
+        self._check_output(output)
+        n_new = _num_samples(X)
+        variance = np.empty(n_new)
+        step = max(1, BLOCK_CELLS // self.n_samples)
+        for start in range(0, n_new, step):
+            block = slice(start, min(start + step, n_new))
+            variance[block] = self._variance_of_block(_safe_indexing(X, block), int(output))
+        return variance
+
+    def _variance_of_block(self, X: Table, output: int) -> FloatArray:
+        if self._form.variance is not None:
+            return self._form.variance(X, output)
+        squares = self._form.weights(X, output) ** 2
+        if self.sample_weight is None:
+            return np.asarray(squares.sum(axis=1))
+        used = self.sample_weight > 0
+        return np.asarray((squares[:, used] / self.sample_weight[used]).sum(axis=1))
+
+    def _check_output(self, output: Any) -> None:
         whole = isinstance(output, (int, np.integer)) and not isinstance(output, bool)
         if not whole or not 0 <= output < self.n_outputs:
             raise ValueError(
                 f"output={output!r} must be an integer from 0 to {self.n_outputs - 1}."
             )
-        return np.asarray(self._weights(X, int(output)), dtype=np.float64)
 
 
 def linear_smoother(estimator: Any, X: Table, y: Any, sample_weight: Any = None) -> LinearSmoother:
@@ -152,8 +190,9 @@ def linear_smoother(estimator: Any, X: Table, y: Any, sample_weight: Any = None)
         raise NotLinearError(
             f"{name} has no closed form here: its fit is not known to be linear in y."
         )
-    form = kind(estimator, X, y, check_weight(sample_weight, X))
-    return LinearSmoother(name, form.dof, _num_samples(y), outputs_of(y), form.weights)
+    weight = check_weight(sample_weight, X)
+    form = kind(estimator, X, y, weight)
+    return LinearSmoother(name, form.dof, _num_samples(y), outputs_of(y), weight, form)
 
 
 def _pipeline(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedForm:
@@ -172,13 +211,16 @@ def _pipeline(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> Cl
         smoother = linear_smoother(last, rows, y, weight)
     except NotLinearError as error:
         raise NotLinearError(f"the last step of the pipeline, {last_name!r}: {error}") from error
-    weights = partial(_through, fitted, smoother)
+    weights, predict, variance = (
+        partial(_through, fitted, answer)
+        for answer in (smoother.weights, smoother.predict, smoother.variance)
+    )
     if _same(rows, _transformed(fitted, X)):
-        return ClosedForm(smoother.dof, weights)
+        return ClosedForm(smoother.dof, weights, predict, variance)
     # Steps that place a row differently when they are fitted on it and when they meet it
     # again: only the weights themselves know what a prediction at a training row takes.
     traces = [np.trace(weights(X, output)) for output in range(smoother.n_outputs)]
-    return ClosedForm(np.asarray(traces, dtype=np.float64), weights)
+    return ClosedForm(np.asarray(traces, dtype=np.float64), weights, predict, variance)
 
 
 def _transformed_blindly(name: str, transformer: Any, X: Table, y: Any) -> Table:
@@ -226,8 +268,8 @@ def _transformed(fitted: list[Any], X: Table) -> Table:
     return rows
 
 
-def _through(fitted: list[Any], smoother: LinearSmoother, X: Table, output: int) -> FloatArray:
-    return smoother.weights(_transformed(fitted, X), output)
+def _through(fitted: list[Any], answer: Callable[..., Any], X: Table, *output: int) -> Any:
+    return answer(_transformed(fitted, X), *output)
 
 
 def _same(first: Table, second: Table) -> bool:

@@ -264,6 +264,7 @@ def _result(
     values = np.array(probes.values)
     mean, error = probes.mean_and_error()
     single = meter.refit.single_output
+    fitted = meter.fitted_once()
     return MonteCarloDof(
         dof=float(mean[0]) if single else mean,
         std_error=float(error[0]) if single else error,
@@ -276,6 +277,7 @@ def _result(
         linear=linear,
         n_deflated=n_deflated,
         step_check=check,
+        fitted=fitted[:, 0] if fitted is not None and single else fitted,
     )
 
 

@@ -12,7 +12,7 @@ from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_consistent_length, get_tags
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr._validation import check_weight
@@ -45,6 +45,8 @@ class Refit:
         Whether targets are handed on as ``(n,)``.
     draws_seeds : bool
         Whether unset random states are set for every fit.
+    X_new : table of shape (m, d) or None
+        Further rows at which to predict, after the training rows.
     """
 
     estimator: Any
@@ -53,6 +55,7 @@ class Refit:
     weight: FloatArray | None
     single_output: bool
     draws_seeds: bool
+    X_new: Table | None = None
 
     @classmethod
     def of(
@@ -89,27 +92,33 @@ class Refit:
         return self.draws_seeds and self.draws_numbers
 
     def __call__(self, y: FloatArray, seed: int) -> AnyArray:
-        """Fitted values of shape (n, outputs) for targets of that shape."""
+        """Fitted values for targets of shape (n, outputs), of that shape.
+
+        With ``X_new``, predictions there follow: shape (n + m, outputs).
+        """
         target = y[:, 0] if self.single_output else y
         if is_estimator(self.estimator):
             model = seeded(self.estimator, seed) if self.draws_seeds else clone(self.estimator)
             model.fit(self.X, target, **fit_arguments(model, self.weight))
-            fitted = np.asarray(model.predict(self.X))
+            fitted = self._checked(np.asarray(model.predict(self.X)), len(self.y))
         else:
-            fitted = np.asarray(self.estimator(self.X, target))
-        return self._checked(fitted)
+            fitted = self._checked(np.asarray(self.estimator(self.X, target)), len(self.y))
+        if self.X_new is None:
+            return fitted
+        new = self._checked(np.asarray(model.predict(self.X_new)), _num_samples(self.X_new))
+        return np.concatenate([fitted, new])
 
-    def _checked(self, fitted: AnyArray) -> AnyArray:
-        n, outputs = self.y.shape
+    def _checked(self, fitted: AnyArray, n: int) -> AnyArray:
+        outputs = self.y.shape[1]
         if fitted.shape not in ((n, outputs), (n,) if outputs == 1 else (n, outputs)):
             raise ValueError(
-                f"fitted values have shape {fitted.shape}; y has {n} rows and {outputs} output(s)."
+                f"predictions have shape {fitted.shape} for {n} rows and {outputs} output(s)."
             )
         if fitted.dtype.kind not in "fiub":
-            raise ValueError(f"fitted values must be real numbers, got dtype {fitted.dtype}.")
+            raise ValueError(f"predictions must be real numbers, got dtype {fitted.dtype}.")
         bad = int(np.count_nonzero(~np.isfinite(fitted)))
         if bad:
-            raise NonFiniteError(f"{bad} of {fitted.size} fitted values are NaN or infinite.")
+            raise NonFiniteError(f"{bad} of {fitted.size} predictions are NaN or infinite.")
         return fitted.reshape(n, outputs)
 
 

@@ -39,21 +39,17 @@ class Response:
     Attributes
     ----------
     derivative : ndarray of shape (n, outputs)
-        J b, by a finite difference.
-    curvature : ndarray of shape (n, outputs) or None
-        Second difference over the step; 0 for a map linear along the direction. None with
-        the forward scheme.
+        J b, by a finite difference. Rows for further inputs follow, if the fit predicts there.
     rounding : ndarray of shape (outputs,)
         How much rounding of the fitted values can add to bᵀ J b.
     """
 
     derivative: FloatArray
-    curvature: FloatArray | None
     rounding: FloatArray
 
     def along(self, vector: FloatArray) -> FloatArray:
         """``vector``ᵀ J b for every output, shape (outputs,)."""
-        return np.asarray(np.einsum("nj,nj->j", vector, self.derivative))
+        return np.asarray(np.einsum("nj,nj->j", vector, self.derivative[: len(vector)]))
 
 
 @dataclass(frozen=True)
@@ -125,6 +121,12 @@ class ResponseMeter:
                 raise fitted.error
             self._given[seed] = fitted
 
+    def fitted_once(self) -> FloatArray | None:
+        """Fitted values for the targets as given, if exactly one seed has been used for them."""
+        if len(self._given) != 1:
+            return None
+        return np.asarray(next(iter(self._given.values())), dtype=np.float64)
+
     def given(self, seed: int) -> AnyArray:
         """Fitted values for the targets as given."""
         self.fit_as_given([seed])
@@ -139,13 +141,11 @@ class ResponseMeter:
         ahead = np.asarray(fits[0])
         behind = np.asarray(fits[1] if len(fits) == 2 else self._given[direction.seed])
         width = len(fits) * step
-        curvature = None
-        if len(fits) == 2 and direction.seed in self._given:
-            curvature = np.asarray((ahead + behind - 2.0 * self._given[direction.seed]) / step)
         unit = np.finfo(ahead.dtype).eps if ahead.dtype.kind == "f" else np.finfo(float).eps
-        size = np.sqrt(np.sum((direction.vector * ahead) ** 2, axis=0))
+        fitted = np.asarray(ahead[: len(direction.vector)], dtype=np.float64)
+        size = np.sqrt(np.sum((direction.vector * fitted) ** 2, axis=0))
         difference = np.asarray(ahead, dtype=np.float64) - behind
-        return Response(difference / width, curvature, 2.0 * unit * size / width)
+        return Response(difference / width, 2.0 * unit * size / width)
 
     def _run(self, moves: list[tuple[FloatArray, int]]) -> list[AnyArray | Failure]:
         jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")

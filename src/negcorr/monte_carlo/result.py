@@ -41,6 +41,8 @@ class MonteCarloDof:
         Directions whose part is exact, and in no probe.
     step_check : StepCheck or None
         The comparison with a second step, made for ``eps="auto"``.
+    fitted : ndarray of shape (n,) or (n, outputs), or None
+        Fitted values for the targets as given, where one such fit serves all probes.
     """
 
     dof: float | FloatArray
@@ -54,6 +56,7 @@ class MonteCarloDof:
     linear: bool | None = None
     n_deflated: int = 0
     step_check: StepCheck | None = None
+    fitted: FloatArray | None = None
 
     def __repr__(self) -> str:
         pairs = zip(np.atleast_1d(self.dof), np.atleast_1d(self.std_error), strict=True)
