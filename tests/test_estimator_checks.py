@@ -2,9 +2,10 @@
 
 import pytest
 from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from negcorr import NCLRegressor
+from negcorr import NCLRegressor, SURESearch
 from negcorr.bases import FourierFeatures
 
 SMALL = {"n_estimators": 20, "n_components": 8, "random_state": 0}
@@ -23,6 +24,8 @@ ESTIMATORS = [
     NCLRegressor(**SMALL, solver="qr", fit_intercept=False),
     NCLRegressor(20, basis=RBFSampler(gamma=0.05, n_components=8), lam=0.9, random_state=0),
     NCLRegressor(basis=[FourierFeatures(1, 30), FourierFeatures(1, 20)], random_state=0),
+    SURESearch(Ridge(), {"alpha": [0.1, 1.0]}),
+    SURESearch(Ridge(), {"alpha": [0.1, 1.0]}, method="monte-carlo", random_state=0),
 ]
 
 checks = parametrize_with_checks(ESTIMATORS)
