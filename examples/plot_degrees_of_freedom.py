@@ -106,6 +106,5 @@ plt.show()
 for name, (dof, error) in {"forest": forest, "boosting": boosting, "NCL": ncl}.items():
     steps = np.diff(dof)
     slack = 3 * np.hypot(error[1:], error[:-1])
-    print(
-        f"{name:8s} dof {dof[0]:5.1f} to {dof[-1]:5.1f}, monotone: {bool((steps > -slack).all())}"
-    )
+    monotone = "monotone" if (steps > -slack).all() else "not monotone"
+    print(f"{name:8s} dof {dof[0]:5.1f} to {dof[-1]:5.1f}, {monotone}")

@@ -12,9 +12,9 @@ boosted model, and :func:`~negcorr.degrees_of_freedom` its complexity.
 # %%
 # Four families
 # -------------
-# Each family is swept along the knob that makes it more complex: the size of the leaves for forests
-# and bags, the rounds for boosting, λ for NCL. Boosting adds its trees up; as an average of M members
-# each tree counts M times, exactly as the weights of NCL's members do.
+# Each family is swept along the knob that makes it more complex: the size of the leaves for
+# forests and bags, the rounds for boosting, λ for NCL. Boosting adds its trees up; as an average
+# of M members each tree counts M times, exactly as the weights of NCL's members do.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -78,10 +78,10 @@ for family in families:
 # What is traded for what
 # -----------------------
 # Left, the diversity of the members at the training rows. Where members are trained apart, in
-# forests and bags, it hardly moves while the degrees of freedom grow twentyfold. Where they are trained
-# for each other, in boosting and NCL, the two rise together, over orders of magnitude. Right,
-# the training error: on this axis the families are far closer than their mechanisms would
-# suggest. Degrees of freedom, not diversity, are the common currency.
+# forests and bags, it hardly moves while the degrees of freedom grow twentyfold. Where they are
+# trained for each other, in boosting and NCL, the two rise together, over orders of magnitude.
+# Right, the training error: on this axis the families are far closer than their mechanisms
+# would suggest. Degrees of freedom, not diversity, are the common currency.
 
 COLOURS = {
     "random forest": "#009E73",
