@@ -48,8 +48,9 @@ format: $(VENV)/.test
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-bench: $(VENV)/.plot
+bench: $(VENV)/.test
 	$(BIN)/python benchmarks/core.py --out benchmarks/results
+	$(BIN)/python benchmarks/dof.py --out benchmarks/results
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -442,3 +442,36 @@ def jacobian_trace(estimator, X, y, sample_weight=None):
         after = refitted(estimator, X, moved, sample_weight).predict(X).reshape(len(y), -1)
         total += after[i] - before[i]
     return total
+
+
+def jacobian(estimator, X, y, rows, sample_weight=None):
+    """∂F(row)/∂y_i of every output by a refit for each training row, (outputs, rows, n)."""
+    y = np.asarray(y, dtype=float)
+    before = refitted(estimator, X, y, sample_weight).predict(rows)
+    found = np.empty((y[:1].size, len(before), len(y)))
+    for i in range(len(y)):
+        moved = y.copy()
+        moved[i] += 1.0
+        after = refitted(estimator, X, moved, sample_weight).predict(rows)
+        found[:, :, i] = (after - before).reshape(len(before), -1).T
+    return found
+
+
+def literal_random_x(estimator, X, y, X_new, weight=None, weight_new=None):
+    """Luan, Lee and Zhu (2022): tr H, E‖h*‖² − tr(HᵀH)/n, and tr H + n/2 times that.
+
+    A row of weight w is w rows, each with a share 1/w of its weight h: ‖h‖² is Σ h²/w.
+    """
+    w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
+    w_new = np.ones(len(X_new)) if weight_new is None else np.asarray(weight_new, dtype=float)
+    used, n = w > 0, w.sum()
+    trace, excess = [], []
+    at_training = jacobian(estimator, X, y, X, weight)
+    at_new = jacobian(estimator, X, y, X_new, weight)
+    for H, H_new in zip(at_training, at_new, strict=True):
+        squares = [sum(h[used] ** 2 / w[used]) for h in H]
+        squares_new = [sum(h[used] ** 2 / w[used]) for h in H_new]
+        trace.append(sum(H[i, i] for i in range(len(y))))
+        excess.append(w_new @ squares_new / w_new.sum() - w @ squares / n)
+    trace, excess = np.array(trace), np.array(excess)
+    return trace, excess, trace + n / 2.0 * excess

@@ -29,8 +29,8 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from negcorr import NCLRegressor, smoother_kinds
-from negcorr.smoothers import KINDS, NotLinearError, linear_smoother
+from negcorr import NCLRegressor, smoother_kinds, smoothers
+from negcorr.smoothers import KINDS, LinearSmoother, NotLinearError, linear_smoother
 
 FIXED = ConstantKernel(2.0, "fixed") * RBF(1.5, "fixed")
 NOISY = FIXED + WhiteKernel(0.3, "fixed")
@@ -116,6 +116,14 @@ UNWEIGHTED = {
 ALL = WEIGHTED | UNWEIGHTED
 
 
+def said_of(estimator):
+    """The name of an estimator, with that of the last step of a pipeline."""
+    name = type(estimator).__name__
+    if name != "Pipeline":
+        return name
+    return f"{name} ending in {type(estimator.steps[-1][1]).__name__}"
+
+
 def close(found, wanted, rtol=1e-9):
     """To the digits that a solve leaves, in units of the largest value."""
     scale = np.abs(wanted).max()
@@ -147,7 +155,7 @@ def test_weights_give_predictions_and_their_trace_the_jacobian(name):
     X, y, other, new = data()
     before = X.copy()
     smoother = check(ALL[name], X, y, other, new)
-    assert smoother.name == type(ALL[name]).__name__
+    assert smoother.name == said_of(ALL[name])
     np.testing.assert_array_equal(X, before)
 
 
@@ -406,6 +414,120 @@ def test_single_precision_tables_have_double_precision_weights():
 
 
 # ---------------------------------------------------------------------------------------
+# Predictions and their variance
+# ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "outputs"), [(n, k) for n in ALL for k in (None, 2) if (n, k) != ("constant", 2)]
+)
+def test_predictions_are_those_of_the_estimator_and_vary_by_the_weights(name, outputs):
+    X, y, _, new = data(outputs)
+    smoother = linear_smoother(ALL[name], X, y)
+    for rows in (X, new):
+        found = smoother.predict(rows)
+        wanted = refitted(ALL[name], X, y).predict(rows)
+        assert found.shape == wanted.shape
+        close(found, wanted)
+        for j in range(outputs or 1):
+            variance = smoother.variance(rows, j)
+            assert variance.shape == (len(rows),)
+            close(variance, [sum(w**2) for w in smoother.weights(rows, j)])
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weighted_rows_have_less_noise(name):
+    X, y, _, new = data(seed=1)
+    weight = np.random.default_rng(2).uniform(0.3, 2.0, N)
+    weight[[2, 11]] = 0.0
+    smoother = linear_smoother(WEIGHTED[name], X, y, weight)
+    close(smoother.predict(new), refitted(WEIGHTED[name], X, y, weight).predict(new))
+    used = weight > 0
+    for rows in (X, new):
+        found = smoother.variance(rows)
+        close(found, [sum(w[used] ** 2 / weight[used]) for w in smoother.weights(rows)])
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_variance_with_integer_weights_equals_that_with_repeated_rows(name):
+    X, y, _, new = data(seed=3)
+    weight = np.random.default_rng(4).integers(0, 4, N)
+    copies = np.repeat(np.arange(N), weight)
+    weighted = linear_smoother(WEIGHTED[name], X, y, weight)
+    repeated = linear_smoother(WEIGHTED[name], X[copies], y[copies])
+    close(weighted.variance(new), repeated.variance(new))
+    close(weighted.predict(new), repeated.predict(new))
+
+
+def test_variance_of_outputs_with_penalties_of_their_own():
+    X, y, _, new = data(outputs=2)
+    for estimator in (
+        Ridge(alpha=[0.1, 30.0]),
+        KernelRidge(alpha=[0.1, 3.0], kernel="rbf", gamma=0.3),
+        NCLRegressor(gap=[1.0, 1e-4], **NCL),
+    ):
+        smoother = linear_smoother(estimator, X, y)
+        first, second = (smoother.variance(new, j) for j in (0, 1))
+        close(first, np.sum(smoother.weights(new, 0) ** 2, axis=1))
+        close(second, np.sum(smoother.weights(new, 1) ** 2, axis=1))
+        assert np.abs(first - second).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ["ridge", "kernel ridge", "ncl", "neighbours", "scaled ridge"])
+@pytest.mark.parametrize(("cells", "blocks"), [(1, [1] * 6), (4 * N + 3, [4, 2]), (6 * N, [6])])
+def test_variance_is_the_same_in_blocks(name, cells, blocks, monkeypatch):
+    X, y, _, new = data()
+    smoother = linear_smoother(ALL[name], X, y)
+    wanted = np.sum(smoother.weights(new) ** 2, axis=1)
+    monkeypatch.setattr(smoothers, "BLOCK_CELLS", cells)
+    whole = LinearSmoother._variance_of_block
+    sizes = []
+
+    def watched(self, rows, output):
+        sizes.append(len(rows))
+        return whole(self, rows, output)
+
+    monkeypatch.setattr(LinearSmoother, "_variance_of_block", watched)
+    close(smoother.variance(new), wanted)
+    if name == "scaled ridge":  # the last step cuts what it gets as well
+        sizes = sizes[::2]
+    assert sizes == blocks
+
+
+def test_variance_of_tables_of_other_kinds(monkeypatch):
+    monkeypatch.setattr(smoothers, "BLOCK_CELLS", 2 * N)
+    X, y, _, new = data()
+    names = ["a", "b", "c"]
+    wanted = linear_smoother(Ridge(), X, y).variance(new)
+    of_frame = linear_smoother(Ridge(), pd.DataFrame(X, columns=names), y)
+    close(of_frame.variance(pd.DataFrame(new, columns=names)), wanted)
+    close(linear_smoother(Ridge(), X.tolist(), y).variance(new.tolist()), wanted)
+    sparse = linear_smoother(Ridge(tol=1e-14), sp.csr_array(X), y)
+    close(sparse.variance(sp.csr_array(new)), wanted)
+    kernels = linear_smoother(KernelRidge(kernel="precomputed"), rbf_kernel(X, gamma=0.3), y)
+    named = linear_smoother(KernelRidge(kernel="rbf", gamma=0.3), X, y)
+    close(kernels.variance(rbf_kernel(new, X, gamma=0.3)), named.variance(new))
+
+
+def test_variance_is_nan_where_the_prediction_is():
+    X, y, _, _ = data()
+    smoother = linear_smoother(RadiusNeighborsRegressor(2.0), X, y)
+    found = smoother.variance(np.vstack([X[:1], np.full((1, D), 99.0)]))
+    assert np.isfinite(found[0])
+    assert np.isnan(found[1])
+
+
+def test_variance_of_known_fits():
+    X, y, _, new = data()
+    close(linear_smoother(DummyRegressor(), X, y).variance(new), np.full(6, 1.0 / N))
+    close(linear_smoother(KNeighborsRegressor(4), X, y).variance(new), np.full(6, 0.25))
+    constant = linear_smoother(DummyRegressor(strategy="constant", constant=7.0), X, y)
+    assert (constant.variance(new) == 0.0).all()
+    # The variances of least squares at its own rows add up to its rank.
+    close(linear_smoother(LinearRegression(), X, y).variance(X).sum(), 4.0)
+
+
+# ---------------------------------------------------------------------------------------
 # Pipelines
 # ---------------------------------------------------------------------------------------
 
@@ -630,8 +752,9 @@ def test_a_class_is_not_an_estimator():
 def test_output_must_be_one_of_those_there_are(output):
     X, y, _, _ = data(outputs=2)
     smoother = linear_smoother(Ridge(), X, y)
-    with pytest.raises(ValueError, match=r"output=.* from 0 to 1"):
-        smoother.weights(X, output)
+    for answer in (smoother.weights, smoother.variance):
+        with pytest.raises(ValueError, match=r"output=.* from 0 to 1"):
+            answer(X, output)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -644,8 +767,9 @@ def test_estimator_is_left_as_it_was_and_new_rows_are_checked(name):
     assert repr(estimator.get_params()) == before
     assert not [key for key in vars(estimator) if key.endswith("_") and key[0] != "_"]
     if name not in ("mean", "constant"):
-        with pytest.raises(ValueError, match="features"):
-            smoother.weights(new[:, :2])
+        for answer in (smoother.weights, smoother.variance, smoother.predict):
+            with pytest.raises(ValueError, match="features"):
+                answer(new[:, :2])
 
 
 def test_smoothers_travel_and_say_what_they_are():
@@ -654,6 +778,7 @@ def test_smoothers_travel_and_say_what_they_are():
         smoother = linear_smoother(ALL[name], X, y)
         copy = pickle.loads(pickle.dumps(smoother))
         np.testing.assert_array_equal(copy.weights(new), smoother.weights(new))
+        np.testing.assert_array_equal(copy.variance(new), smoother.variance(new))
     assert repr(linear_smoother(DummyRegressor(), X, y)) == (
         "LinearSmoother(name='DummyRegressor', dof=array([1.]), n_samples=17, n_outputs=1)"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any
 
 __all__ = [
@@ -16,6 +18,7 @@ __all__ = [
     "ProbeLimitWarning",
     "SearchBoundaryWarning",
     "StepSizeWarning",
+    "warn_caller",
 ]
 
 
@@ -74,3 +77,12 @@ class ProbeError(RuntimeError):
         super().__init__(message)
         self.probe = probe
         self.partial = partial
+
+
+def warn_caller(message: str, category: type[NegcorrWarning]) -> None:
+    """Warn at the line that called into this package, however deep the call went."""
+    level, frame = 1, sys._getframe()
+    package = __name__.partition(".")[0]
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    warnings.warn(message, category, stacklevel=level)

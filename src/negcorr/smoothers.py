@@ -192,6 +192,8 @@ def linear_smoother(estimator: Any, X: Table, y: Any, sample_weight: Any = None)
         )
     weight = check_weight(sample_weight, X)
     form = kind(estimator, X, y, weight)
+    if isinstance(estimator, Pipeline):
+        name = f"{name} ending in {type(estimator.steps[-1][1]).__name__}"
     return LinearSmoother(name, form.dof, _num_samples(y), outputs_of(y), weight, form)
 
 

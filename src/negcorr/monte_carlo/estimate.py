@@ -9,7 +9,6 @@ needs to be known.
 from __future__ import annotations
 
 import numbers
-import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,6 +22,7 @@ from negcorr.exceptions import (
     ProbeError,
     ProbeLimitWarning,
     StepSizeWarning,
+    warn_caller,
 )
 from negcorr.monte_carlo.precision import Limits, deflate, is_linear, probe_until
 from negcorr.monte_carlo.probing import Probes, ProbeSource, measure
@@ -80,8 +80,8 @@ def monte_carlo_dof(
     eps : "auto", float or array-like of shape (outputs,), default="auto"
         Step by which the targets are moved, in their units. "auto" is :math:`2\sigma/n^{0.3}`
         with σ from differences of neighbours (from the spread of y where X is not a table of
-        numbers), and repeats up to four probes with half of it: where the two
-        disagree a :class:`~negcorr.exceptions.StepSizeWarning` says so.
+        numbers), and repeats up to four probes with half of it: where the two differ by more than
+        twice the standard error, a :class:`~negcorr.exceptions.StepSizeWarning` says so.
     n_probes : int, default=8
         Random directions.
     probe : {"rademacher", "gaussian"}, default="rademacher"
@@ -122,7 +122,7 @@ def monte_carlo_dof(
     ------
     ProbeError
         When a fit fails. It names the probe, and its ``partial`` holds the estimate from the
-        others.
+        others. Where every fit fails, their own error is raised.
 
     Notes
     -----
@@ -246,6 +246,7 @@ def _second_step(probes: Probes, meter: ResponseMeter) -> StepCheck:
     check = check_steps(
         np.array(probes.values),
         np.array(values),
+        probes.mean_and_error()[1],
         np.mean(probes.rounding, axis=0),
         SECOND_STEP * meter.eps,
     )
@@ -283,30 +284,32 @@ def _result(
 
 def _warn(result: MonteCarloDof, probes: Probes, plan: _Plan) -> None:
     if not probes.moved:
-        warnings.warn(
+        warn_caller(
             f"fitted values did not move with y in any of {len(result.values)} probes, so dof is "
-            f"0: the estimator ignores y, or eps={result.eps} is too small for it.",
+            f"0: the estimator ignores y, or eps={_short(result.eps)} is too small for it.",
             NoResponseWarning,
-            stacklevel=4,
         )
     check = result.step_check
     if check is not None and not check.agree:
         first = np.asarray(check.dof) + np.asarray(check.difference)
-        warnings.warn(
-            f"the step matters: on the same {check.n_probes} probes eps={result.eps} gives dof "
-            f"{first} and eps={check.eps} gives {check.dof}. The fit jumps or bends as y "
-            "moves, as trees do, and the value is that of the fit smoothed over eps. Compare "
-            "several eps and use more probes, or give eps to accept the smoothing.",
+        warn_caller(
+            f"the step matters: the same {check.n_probes} probes give dof {_short(first)} with "
+            f"eps={_short(result.eps)} and {_short(check.dof)} with eps={_short(check.eps)}, "
+            f"further apart than twice the standard error {_short(result.std_error)}. The fit "
+            "jumps or bends as y moves, as trees do; the value is that of the fit smoothed over "
+            "eps. Compare several eps with more probes, or give the eps you want.",
             StepSizeWarning,
-            stacklevel=4,
         )
     if plan.limits is not None and not plan.limits.reached(probes):
-        warnings.warn(
-            f"std_error is {result.std_error} after {result.n_fits} fits, above "
+        warn_caller(
+            f"std_error is {_short(result.std_error)} after {result.n_fits} fits, above "
             f"target_std_error={plan.limits.std_error}; raise max_fits={plan.limits.max_fits}.",
             ProbeLimitWarning,
-            stacklevel=4,
         )
+
+
+def _short(value: float | FloatArray) -> str:
+    return np.array2string(np.asarray(value), precision=4)
 
 
 def _check_options(

@@ -140,6 +140,10 @@ def measure(
             failed = first + k, outcome
     if failed is not None:
         probe, failure = failed
+        if meter.n_good == 0:
+            # No fault of the probes: the estimator cannot be fitted to these data at all.
+            failure.error.add_note(f"raised by every fit, first in that of probe {probe}")
+            raise failure.error
         raise ProbeError(
             f"the fit of probe {probe} failed with {type(failure.error).__name__}: {failure.error}",
             probe=probe,

@@ -76,8 +76,8 @@ class ResponseMeter:
         Fits at a time, as in joblib.
     advance : callable
         Called after every fit.
-    n_fits : int
-        How many there have been.
+    n_fits, n_good : int
+        How many there have been, and how many of them did not fail.
     """
 
     refit: Refit
@@ -86,6 +86,7 @@ class ResponseMeter:
     n_jobs: int | None
     advance: Callable[[], None]
     n_fits: int = 0
+    n_good: int = 0
     _given: dict[int, AnyArray] = field(default_factory=dict)
 
     def fits_for(self, seeds: Sequence[int]) -> int:
@@ -152,6 +153,7 @@ class ResponseMeter:
         outcomes = []
         for outcome in jobs(delayed(_attempt)(self.refit, move, seed) for move, seed in moves):
             self.n_fits += 1
+            self.n_good += not isinstance(outcome, Failure)
             self.advance()
             outcomes.append(outcome)
         return outcomes

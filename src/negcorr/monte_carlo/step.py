@@ -21,8 +21,11 @@ MOST_NEIGHBOUR_ROWS = 2000
 #: The second step as a share of the first.
 SECOND_STEP = 0.5
 
-#: A probe's two values differ by this share of the spread between probes: the fit jumps.
-ROUGH = 0.5
+#: How far the two may differ, in standard errors of the estimate.
+AGREEMENT = 2.0
+
+#: The same for one probe, which has no standard error: as a share of its value.
+AGREEMENT_OF_ONE = 0.25
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,8 @@ class StepCheck:
         Mean of first minus second.
     std_error : float or ndarray of shape (outputs,)
         Standard error of that mean; NaN for one probe.
-    roughness : float or ndarray of shape (outputs,)
-        Root mean square of the differences over the spread between probes: near 0 for a
-        smooth fit, about 1 where each step meets jumps of its own.
     agree : bool
-        Whether the two steps tell the same story.
+        Whether the difference is covered by the estimate's own standard error, twice.
     n_probes : int
         How many probes were repeated.
     """
@@ -52,13 +52,12 @@ class StepCheck:
     dof: float | FloatArray
     difference: float | FloatArray
     std_error: float | FloatArray
-    roughness: float | FloatArray
     agree: bool
     n_probes: int
 
     def squeezed(self) -> StepCheck:
         """With scalars in place of arrays of one output."""
-        names = ("eps", "dof", "difference", "std_error", "roughness")
+        names = ("eps", "dof", "difference", "std_error")
         scalars: dict[str, Any] = {n: float(np.squeeze(getattr(self, n))) for n in names}
         return replace(self, **scalars)
 
@@ -119,41 +118,40 @@ def _numbers(X: Table) -> FloatArray | None:
 
 
 def check_steps(
-    values: FloatArray, second: FloatArray, rounding: FloatArray, eps: FloatArray
+    probes: FloatArray, second: FloatArray, error: FloatArray, rounding: FloatArray, eps: FloatArray
 ) -> StepCheck:
     """Compare the values of the same probes with two steps.
 
     Parameters
     ----------
-    values : ndarray of shape (probes, outputs)
+    probes : ndarray of shape (probes, outputs)
         Values of all probes with the first step.
     second : ndarray of shape (repeated, outputs)
         Those of the first few with the second step.
-    rounding : ndarray of shape (outputs,)
-        What rounding can add to one value.
+    error, rounding : ndarray of shape (outputs,)
+        Standard error of the mean of all probes, and what rounding can add to one value.
     eps : ndarray of shape (outputs,)
         The second step.
+
+    Notes
+    -----
+    The directions are the same, so for a smooth fit the two values of a probe differ by
+    curvature alone. What counts is whether the choice of the step moves the estimate by more
+    than the error that is reported with it.
     """
-    n_probes = len(second)
-    first = values[:n_probes]
+    repeated = len(second)
+    first = probes[:repeated]
     difference = first - second
     mean = difference.mean(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        std_error = difference.std(axis=0, ddof=1) / np.sqrt(n_probes) if n_probes > 1 else np.nan
-    std_error = np.broadcast_to(std_error, mean.shape)
-    scale = values.std(axis=0, ddof=1) if len(values) > 1 else np.abs(first).mean(axis=0)
-    # Rounding alone is no roughness, and a spread of 0 (an interpolating fit) no scale.
-    floor = 10.0 * rounding + 1e-9 * np.abs(first).mean(axis=0)
-    excess = np.sqrt((difference**2).mean(axis=0))
-    roughness = np.where(excess > floor, excess / np.maximum(scale, floor), 0.0)
-    biased = (np.abs(mean) > 3.0 * std_error) & (np.abs(mean) > scale / np.sqrt(n_probes))
-    agree = not bool(((roughness > ROUGH) | (biased & (roughness > 0))).any())
+    spread = difference.std(axis=0, ddof=1) if repeated > 1 else np.full(mean.shape, np.nan)
+    size = np.abs(first).mean(axis=0)
+    allowed = np.where(np.isnan(error), AGREEMENT_OF_ONE * size, AGREEMENT * error)
+    slack = 10.0 * rounding + 1e-9 * size
     return StepCheck(
         eps=eps,
         dof=second.mean(axis=0),
         difference=mean,
-        std_error=std_error,
-        roughness=roughness,
-        agree=agree,
-        n_probes=n_probes,
+        std_error=spread / np.sqrt(repeated),
+        agree=bool((np.abs(mean) <= allowed + slack).all()),
+        n_probes=repeated,
     )
