@@ -475,3 +475,67 @@ def literal_random_x(estimator, X, y, X_new, weight=None, weight_new=None):
         excess.append(w_new @ squares_new / w_new.sum() - w @ squares / n)
     trace, excess = np.array(trace), np.array(excess)
     return trace, excess, trace + n / 2.0 * excess
+
+
+# ---------------------------------------------------------------------------------------
+# Fits that are not linear in y, and their response to it
+# ---------------------------------------------------------------------------------------
+
+
+def adaptive_kernel_ridge(X, y):
+    """Fitted values of kernel ridge whose bandwidth follows y, smoothly.
+
+    Nothing but analytic functions of y, so that y may be complex.
+    """
+    gamma = 0.5 + 0.4 * np.sin(y @ np.linspace(-1.0, 1.0, len(y)))
+    squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    kernel = np.exp(-gamma * squares)
+    return kernel @ np.linalg.solve(kernel + 0.3 * np.eye(len(y)), y)
+
+
+def directional_derivative(fit_predict, X, y, direction):
+    """J b by a complex step: no difference is taken, so only rounding is left."""
+    return fit_predict(X, y + 1e-30j * direction).imag / 1e-30
+
+
+def complex_step_trace(fit_predict, X, y):
+    """Σ ∂μ_i/∂y_i of an analytic fit, one unit direction after the other."""
+    units = np.eye(len(y))
+    return sum(directional_derivative(fit_predict, X, y, e) @ e for e in units)
+
+
+def unit_step_trace(fit_predict, X, y, eps):
+    """Σ ∂μ_i/∂y_i by central differences along unit directions."""
+    total = 0.0
+    for e in np.eye(len(y)):
+        total += e @ (fit_predict(X, y + eps * e) - fit_predict(X, y - eps * e)) / (2.0 * eps)
+    return total
+
+
+def algorithm_1(fit_predict, X, y, b, eps):
+    """Algorithm 1 as printed: bᵀ(μ̂(y + ε b) − μ̂(y))/ε."""
+    return b @ (fit_predict(X, y + eps * b) - fit_predict(X, y)) / eps
+
+
+def smoothing_matrix(kind, n=100, seed=0):
+    """A square S whose large modes are few: what a linear fit does to y, (n, n)."""
+    rng = np.random.default_rng(seed)
+    if kind == "symmetric":
+        basis = np.linalg.qr(rng.normal(size=(n, n)))[0]
+        return (basis / (1.0 + 0.01 * np.arange(1, n + 1) ** 2)) @ basis.T
+    if kind == "low rank":
+        return rng.normal(size=(n, 5)) @ rng.normal(size=(5, n)) / np.sqrt(n)
+    rows = rng.normal(size=(n, 2))
+    squares = ((rows[:, None] - rows[None]) ** 2).sum(axis=2)
+    if kind == "neighbours":
+        S = np.zeros((n, n))
+        np.put_along_axis(S, np.argsort(squares, axis=1)[:, :8], 1.0 / 8.0, axis=1)
+        return S
+    assert kind == "local means"
+    S = np.exp(-2.0 * squares)
+    return S / S.sum(axis=1, keepdims=True)
+
+
+def all_signs(n):
+    """Every vector of ±1, (2ⁿ, n)."""
+    return np.array(list(itertools.product([-1.0, 1.0], repeat=n)))

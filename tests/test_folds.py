@@ -331,3 +331,49 @@ def test_renumbered_folds_follow_the_rows():
         assert (np.diff(after) > 0).all()
         np.testing.assert_array_equal(np.sort(order[after]), np.sort(before))
     assert (moved.splits, moved.whole) == (folds.splits, folds.whole)
+
+
+@repeatable
+@given(st.integers(0, 1000), st.integers(2, 6))
+def test_folds_by_inputs_alone_are_the_same_whatever_the_target(seed, n_splits):
+    X, y = data()
+    other = np.random.default_rng(seed).normal(size=len(X))
+    options = {"n_splits": n_splits, "seed": seed, "inputs_only": True}
+    whole = fold_of(X, y, **options)
+    for target in (other, np.column_stack([y, other]), np.zeros(len(X)), None):
+        np.testing.assert_array_equal(fold_of(X, target, **options), whole)
+    # They are the folds of rows that have no target at all.
+    np.testing.assert_array_equal(fold_of(X, None, n_splits=n_splits, seed=seed), whole)
+
+
+def test_folds_by_inputs_alone_keep_equal_inputs_together():
+    X = np.repeat(data(20)[0], 3, axis=0)
+    y = np.arange(60.0)
+    alone = fold_of(X, y, inputs_only=True).reshape(20, 3)
+    assert (alone == alone[:, :1]).all()
+    by_row = fold_of(X, y).reshape(20, 3)
+    assert (by_row != by_row[:, :1]).any()
+
+
+def test_smallest_change_of_the_target_deals_anew_unless_inputs_alone_count():
+    X, y = data(200)
+    moved = np.nextafter(y, np.inf)
+    assert np.mean(fold_of(X, y) == fold_of(X, moved)) < 0.5
+    np.testing.assert_array_equal(
+        fold_of(X, y, inputs_only=True), fold_of(X, moved, inputs_only=True)
+    )
+
+
+def test_folds_by_inputs_alone_are_used_as_given_and_say_so():
+    X, y = data()
+    cv = ContentKFold(3, seed=1, inputs_only=True)
+    assert_same_splits(make_folds(cv, X, y), list(cv.split(X)), len(X))
+    assert repr(cv) == "ContentKFold(n_splits=3, seed=1, inputs_only=True)"
+    assert not ContentKFold(3).inputs_only
+
+
+def test_equal_inputs_cannot_be_split_by_inputs_alone():
+    X, y = np.ones((30, 2)), np.arange(30.0)
+    assert len(partition(fold_of(X, y))) == 5
+    with pytest.raises(ValueError, match="one fold of 5"):
+        list(ContentKFold(inputs_only=True).split(X, y))
