@@ -25,6 +25,7 @@ ESTIMATORS = [
     NCLRegressor(20, basis=RBFSampler(gamma=0.05, n_components=8), lam=0.9, random_state=0),
     NCLRegressor(basis=[FourierFeatures(1, 30), FourierFeatures(1, 20)], random_state=0),
     SURESearch(Ridge(), {"alpha": [0.1, 1.0]}),
+    SURESearch(Ridge(), {"alpha": [0.1, 1.0]}, noise_variance=0.1),
     SURESearch(Ridge(), {"alpha": [0.1, 1.0]}, method="monte-carlo", random_state=0),
 ]
 
