@@ -67,12 +67,22 @@ def meter_of(fit_predict, n=3):
     return ResponseMeter(refit, np.array([1.0]), "forward", None, lambda: None)
 
 
+class Given:
+    """Hands out the directions that it was made with."""
+
+    def __init__(self, *vectors):
+        self.directions = [Direction(np.reshape(v, (-1, 1)), 0) for v in vectors]
+
+    def draw(self, count):
+        taken, self.directions = self.directions[:count], self.directions[count:]
+        return taken
+
+
 def test_values_are_kept_and_derivatives_only_on_request():
     meter = meter_of(lambda X, y: 2.0 * y)
-    vectors = [np.array([[1.0], [2.0], [0.0]]), np.ones((3, 1))]
     for keeps in (True, False):
         probes = Probes(keeps_derivatives=keeps)
-        probes.extend(meter, [Direction(v, 0) for v in vectors])
+        probes.extend(meter, Given([1.0, 2.0, 0.0], np.ones(3)), 2)
         np.testing.assert_allclose(np.ravel(probes.values), [10.0, 6.0])
         assert len(probes.derivatives) == (2 if keeps else 0)
         assert probes.moved
@@ -81,9 +91,9 @@ def test_values_are_kept_and_derivatives_only_on_request():
 
 def test_fits_that_never_move_are_noticed():
     probes = Probes(keeps_derivatives=False)
-    probes.extend(meter_of(lambda X, y: np.ones(3)), [Direction(np.ones((3, 1)), 0)])
+    probes.extend(meter_of(lambda X, y: np.ones(3)), Given(np.ones(3)), 1)
     assert not probes.moved
-    probes.extend(meter_of(lambda X, y: y), [Direction(np.ones((3, 1)), 0)])
+    probes.extend(meter_of(lambda X, y: y), Given(np.ones(3)), 1)
     assert probes.moved
 
 
@@ -95,7 +105,7 @@ def test_first_failure_is_raised_after_all_others_were_used():
 
     used = []
     moves = [Direction(np.full((3, 1), float(k)), 0) for k in range(1, 6)]
-    with pytest.raises(ProbeError, match="the fit of probe 11 failed with ArithmeticError: at 2.0"):
+    with pytest.raises(ProbeError, match="the fit of probe 11 failed with ArithmeticError: at 2"):
         measure(meter_of(fit_predict), moves, lambda d, r: used.append(d.vector[0, 0]), first=10)
     assert used == [1.0, 3.0, 5.0]
 
@@ -108,10 +118,36 @@ def test_failures_name_their_probe_and_chain_their_cause():
 
     probes = Probes(keeps_derivatives=False)
     meter = meter_of(fit_predict)
-    near, far = Direction(np.ones((3, 1)), 0), Direction(2.0 * np.ones((3, 1)), 0)
-    probes.extend(meter, [near, near])
+    near, far = np.ones(3), 2.0 * np.ones(3)
+    probes.extend(meter, Given(near, near), 2)
     with pytest.raises(ProbeError) as caught:
-        probes.extend(meter, [near, far])
+        probes.extend(meter, Given(near, far), 2)
     assert caught.value.probe == 3
     assert isinstance(caught.value.__cause__, ArithmeticError)
     assert len(probes.values) == 3
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_many_directions_are_measured_as_a_few_are(keeps):
+    source = source_of("gaussian", n=3)
+    S = np.random.default_rng(0).normal(size=(3, 3))
+    probes = Probes(keeps_derivatives=keeps)
+    probes.extend(meter_of(lambda X, y: S @ y), source, 100)
+    vectors = [d.vector[:, 0] for d in source_of("gaussian", n=3).draw(100)]
+    np.testing.assert_allclose(np.ravel(probes.values), [b @ S @ b for b in vectors], atol=1e-12)
+    kept = len(probes.directions)
+    assert kept == 100 if keeps else 4 <= kept < 100
+    for direction, vector in zip(probes.directions, vectors, strict=False):
+        np.testing.assert_array_equal(direction.vector[:, 0], vector)
+
+
+def test_probes_may_go_on_in_two_ways():
+    meter = meter_of(lambda X, y: y)
+    probes = Probes(keeps_derivatives=True)
+    probes.extend(meter, Given(np.ones(3)), 1)
+    other = probes.copied()
+    other.extend(meter, Given(2.0 * np.ones(3)), 1)
+    np.testing.assert_allclose(np.ravel(other.values), [3.0, 12.0])
+    assert [len(p.values) for p in (probes, other)] == [1, 2]
+    assert [len(p.directions) for p in (probes, other)] == [1, 2]
+    assert [len(p.derivatives) for p in (probes, other)] == [1, 2]

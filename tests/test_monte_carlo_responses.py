@@ -15,6 +15,7 @@ from reference import (
 )
 from sklearn.linear_model import Ridge
 
+from negcorr.exceptions import ProbeError
 from negcorr.monte_carlo.refits import Refit
 from negcorr.monte_carlo.responses import Direction, Failure, ResponseMeter
 
@@ -153,7 +154,7 @@ def test_a_share_of_the_step_may_be_taken():
 @pytest.mark.parametrize("scheme", SCHEMES)
 @repeatable
 @given(st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=6), min_size=1, max_size=3))
-def test_fits_are_as_many_as_foretold(scheme, batches):
+def test_every_seed_has_one_fit_to_the_targets_as_given(scheme, batches):
     calls, advances = [], []
 
     def fit_predict(X, y):
@@ -162,10 +163,10 @@ def test_fits_are_as_many_as_foretold(scheme, batches):
 
     meter = meter_of(fit_predict, np.arange(3.0), 0.1, scheme, advance=lambda: advances.append(1))
     for seeds in batches:
-        foretold, before = meter.fits_for(seeds), meter.n_fits
         meter.responses([Direction(np.ones((3, 1)), s) for s in seeds])
-        assert meter.n_fits - before == foretold
-    assert len(calls) == len(advances) == meter.n_fits
+    every = [seed for seeds in batches for seed in seeds]
+    wanted = 2 * len(every) if scheme == "central" else len(every) + len(set(every))
+    assert len(calls) == len(advances) == meter.n_fits == meter.n_good == wanted
 
 
 def test_the_fit_on_the_targets_as_given_is_kept_for_each_seed():
@@ -224,8 +225,45 @@ def test_a_fit_that_fails_does_not_cost_the_others(scheme):
     outcomes = meter.responses(directions([good, bad, good]))
     assert [isinstance(o, Failure) for o in outcomes] == [False, True, False]
     assert isinstance(outcomes[1].error, ZeroDivisionError)
-    assert "too far" in outcomes[1].text
+    assert str(outcomes[1].error) == "too far"
+    assert meter.n_fits - meter.n_good == (2 if scheme == "central" else 1)
     np.testing.assert_array_equal(outcomes[2].derivative[:, 0], good)
+
+
+def test_a_failing_fit_to_the_targets_as_given_is_no_probe():
+    def fit_predict(X, y):
+        if not y.any():
+            raise ZeroDivisionError("as given")
+        return y
+
+    fresh = meter_of(fit_predict, np.zeros(2), scheme="forward")
+    with pytest.raises(ZeroDivisionError, match="as given"):
+        fresh.responses(directions([np.ones(2)]))
+    used = meter_of(fit_predict, np.zeros(2))
+    used.responses(directions([np.ones(2)]))
+    with pytest.raises(ProbeError, match="ZeroDivisionError: as given") as caught:
+        used.given(0)
+    assert caught.value.probe is None
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+class TwoWordsError(Exception):
+    """Cannot be made again from its message, as unpickling would."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one} {two}")
+
+
+def raise_two_words(X, y):
+    raise TwoWordsError("no", "way")
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_errors_that_do_not_travel_are_told_by_their_text(n_jobs):
+    meter = meter_of(raise_two_words, np.zeros(2), n_jobs=n_jobs)
+    (outcome,) = meter.responses(directions([np.ones(2)]))
+    assert isinstance(outcome, Failure)
+    assert "no way" in str(outcome.error)
 
 
 def add_up(X, y):
@@ -240,7 +278,7 @@ def test_fits_side_by_side_give_the_same(scheme):
     meter = meter_of(add_up, y, scheme=scheme, n_jobs=2)
     for one, two in zip(alone, meter.responses(every), strict=True):
         np.testing.assert_array_equal(one.derivative, two.derivative)
-    assert meter.n_fits == meter.fits_for([0] * 5) + (scheme == "forward")
+    assert meter.n_fits == (10 if scheme == "central" else 6)
 
 
 def test_fits_are_told_of_in_the_thread_that_asked():

@@ -6,11 +6,13 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
+from scipy.stats import norm
 
 from negcorr import difference_noise_variance
 from negcorr.monte_carlo import step as module
 from negcorr.monte_carlo.refits import Refit
 from negcorr.monte_carlo.step import check_steps, choose_step, noise_scale
+from negcorr.noise import neighbour_differences
 
 
 def ignore(X, y):
@@ -46,12 +48,28 @@ def refit_of(X, y, weight=None):
 # ---------------------------------------------------------------------------------------
 
 
+def noise_by_hand(X, y):
+    """Median distance of a target from that of the nearest row, in units of Gaussian noise."""
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    apart = np.linalg.norm(scaled[:, None] - scaled[None], axis=2)
+    np.fill_diagonal(apart, np.inf)
+    differences = np.abs(y - y[apart.argmin(axis=1)])
+    return np.median(differences) / (np.sqrt(2.0) * norm.ppf(0.75))
+
+
 @pytest.mark.parametrize("n", [10, 60, 300])
 def test_step_is_twice_the_noise_over_a_power_of_n(n):
     X, y = data(n)
-    sigma = np.sqrt(difference_noise_variance(X, y))
-    assert_allclose(choose_step("auto", refit_of(X, y)), [2.0 * sigma / n**0.3])
+    sigma = noise_by_hand(X, y)
+    assert_allclose(choose_step("auto", refit_of(X, y)), [2.0 * sigma / n**0.3], rtol=1e-4)
     assert sigma < y.std()
+
+
+def test_noise_is_that_of_a_smooth_function_and_no_outlier_moves_it():
+    X, y = data(1500)
+    assert_allclose(noise_scale(refit_of(X, y)), 1.0, rtol=0.15)
+    y[:3] += 1e4
+    assert_allclose(noise_scale(refit_of(X, y)), 1.0, rtol=0.15)
 
 
 def test_step_follows_the_units_of_each_output():
@@ -121,8 +139,10 @@ def test_rows_that_do_not_count_are_not_looked_at():
     weight = np.ones(60)
     weight[::2] = 0.0
     wild = np.where(weight == 0, 1e3 * y, y)
-    wanted = np.sqrt(difference_noise_variance(X[1::2], y[1::2]))
-    assert_allclose(noise_scale(refit_of(X, wild, weight)), [wanted])
+    wanted = noise_by_hand(X[1::2], y[1::2])
+    assert_allclose(noise_scale(refit_of(X, wild, weight)), [wanted], rtol=1e-4)
+    table = pd.DataFrame({"name": ["red"] * 60})
+    assert_allclose(noise_scale(refit_of(table, wild, weight)), [y[1::2].std()])
 
 
 def test_integer_weights_are_repeated_rows():
@@ -141,9 +161,9 @@ def test_of_many_rows_some_are_looked_at(monkeypatch):
 
     def spy(rows, *rest):
         seen.append(len(rows))
-        return difference_noise_variance(rows, *rest)
+        return neighbour_differences(rows, *rest)
 
-    monkeypatch.setattr(module, "difference_noise_variance", spy)
+    monkeypatch.setattr(module, "neighbour_differences", spy)
     some = noise_scale(refit_of(X, y))
     assert seen == [500]
     assert_allclose(some, whole, rtol=0.2)
@@ -195,6 +215,14 @@ def test_bad_steps_are_refused(eps, error, message):
         choose_step(eps, refit_of(*data(outputs=2)))
 
 
+@pytest.mark.parametrize("eps", [1e-6, [1.0, 1e-6]])
+def test_steps_that_targets_cannot_resolve_are_refused(eps):
+    X, y = data(outputs=2)
+    assert choose_step(eps, refit_of(X, y)).shape == (2,)
+    with pytest.raises(ValueError, match=r"too small for targets as large as 1e\+09"):
+        choose_step(eps, refit_of(X, np.clip(y + 1e9, None, 1e9)))
+
+
 # ---------------------------------------------------------------------------------------
 # The check by a second step
 # ---------------------------------------------------------------------------------------
@@ -233,8 +261,10 @@ def test_difference_is_first_minus_second_with_its_error():
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_difference_of_more_than_two_standard_errors_is_too_much(sign):
     values = column(3.0, 5.0, 4.0, 6.0, 9.0)
-    for shift, agree in ((0.9, True), (1.1, False)):
-        assert checked(values, values[:4] + sign * shift, error=0.5).agree == agree
+    # The mean of four of five probes is that much less certain.
+    twice = 2.0 * 0.5 * np.sqrt(5.0 / 4.0)
+    for share, agree in ((0.95, True), (1.05, False)):
+        assert checked(values, values[:4] + sign * share * twice, error=0.5).agree == agree
 
 
 def test_rounding_is_no_difference():
@@ -247,7 +277,7 @@ def test_rounding_is_no_difference():
 
 def test_one_output_that_differs_is_enough():
     values = np.random.default_rng(0).normal(size=(8, 2))
-    second = values[:4] + [0.0, 5.0]
+    second = values[:4] + np.array([0.0, 5.0])
     check = checked(values, second, error=[0.4, 0.4], eps=np.array([0.1, 0.2]))
     assert not check.agree
     assert_allclose(check.difference, [0.0, -5.0], atol=1e-15)

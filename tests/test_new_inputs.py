@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from reference import literal_random_x, refitted
+from reference import jacobian, literal_random_x, refitted
 from sklearn.linear_model import Lasso, Ridge
 from sklearn.model_selection import KFold, LeaveOneOut
 
@@ -137,6 +137,36 @@ def test_both_ways_to_measure(outputs, weighted):
     for part in (exact, found):
         np.testing.assert_allclose(part.fitted, model.predict(X).reshape(20, -1))
         np.testing.assert_allclose(part.new, model.predict(X_new).reshape(7, -1))
+
+
+class Recorder(ResponseMeter):
+    """Keeps the directions that it is asked about."""
+
+    def responses(self, directions, factor=1.0):
+        self.seen = directions
+        return super().responses(directions, factor)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_probes_tell_what_their_directions_do(weighted):
+    X, y, X_new, _ = data(outputs=2)
+    weight = np.arange(20) % 4 if weighted else np.ones(20)
+    weight_new = np.linspace(0.0, 2.0, 7) if weighted else np.ones(7)
+    refit = Refit.of(Ridge([0.1, 9.0]), X, y, weight, "shared")
+    piece = NewInputs(replace(refit, X_new=X_new), X_new, None, weight_new)
+    meter = Recorder(piece.refit, np.full(2, 0.3), "central", None, lambda: None)
+    found = measured_by_probes(meter, piece, 4, 0)
+    at_training = jacobian(Ridge([0.1, 9.0]), X, y, X, weight)
+    at_new = jacobian(Ridge([0.1, 9.0]), X, y, X_new, weight)
+    for k, direction in enumerate(meter.seen):
+        for j, move in enumerate(direction.vector.T):
+            # Noise of a row that stands for w observations: ±1/√w.
+            np.testing.assert_allclose(move[weight > 0] ** 2 * weight[weight > 0], 1.0)
+            assert (move[weight == 0] == 0.0).all()
+            here, there = at_training[j] @ move, at_new[j] @ move
+            assert found.trace[k, j] == pytest.approx((weight * move) @ here)
+            excess = np.average(there**2, weights=weight_new) - np.average(here**2, weights=weight)
+            assert found.excess_variance[k, j] == pytest.approx(excess)
 
 
 def test_exact_measurement_needs_a_closed_form():

@@ -9,8 +9,14 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from negcorr import NCLRegressor, SURESearch, degrees_of_freedom, excess_optimism
-from negcorr.monte_carlo import MonteCarloDof
+from negcorr import (
+    MonteCarloDof,
+    NCLRegressor,
+    SURESearch,
+    degrees_of_freedom,
+    excess_optimism,
+    monte_carlo_dof,
+)
 from negcorr.optimism import ExcessOptimism
 
 ALPHAS = [0.1, 1.0, 10.0, 100.0]
@@ -184,8 +190,13 @@ def test_each_output_may_have_its_own_penalty():
 @pytest.mark.parametrize("name", ["ncl by sure", "ncl by folds", "ridge", "grid", "grid by sure"])
 def test_weights_reach_search_and_choice(name):
     X, y = data()
-    weight = np.arange(40) % 4
-    found = excess_optimism(SEARCHES[name], X, y, n_probes=2, sample_weight=weight, random_state=0)
+    # Rows that count follow x, the others do not.
+    weight = np.arange(40) % 2
+    noise = np.random.default_rng(1).normal(size=40)
+    y = np.where(weight, 3.0 * X[:, 0] + 0.1 * noise, 9.0 * noise)
+    settings = {"n_probes": 2, "random_state": 0}
+    found = excess_optimism(SEARCHES[name], X, y, sample_weight=weight, **settings)
+    assert found.choice != excess_optimism(SEARCHES[name], X, y, **settings).choice
     if name.startswith("ncl"):
         model = NCLRegressor(5, 4, gap=found.choice["gap"], random_state=0)
     else:
@@ -195,6 +206,19 @@ def test_weights_reach_search_and_choice(name):
         model = Ridge(alpha)
     wanted = degrees_of_freedom(model, X, y, sample_weight=weight).dof
     assert found.dof_at_choice == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize("weight", [None, np.arange(40) % 4])
+def test_run_of_the_search_is_that_of_monte_carlo_dof(weight):
+    X, y = data()
+    found = excess_optimism(
+        RidgeCV(ALPHAS), X, y, n_probes=3, eps=0.2, sample_weight=weight, random_state=0
+    )
+    state = np.random.RandomState(0)
+    _, seed = state.randint(2**31), state.randint(2**31)
+    settings = {"n_probes": 3, "eps": 0.2, "probe": "gaussian", "random_state": seed}
+    wanted = monte_carlo_dof(RidgeCV(ALPHAS), X, y, sample_weight=weight, **settings)
+    np.testing.assert_allclose(found.monte_carlo.values, wanted.values)
 
 
 def test_ridge_without_an_intercept_stays_without():

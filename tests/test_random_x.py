@@ -151,6 +151,18 @@ def test_exact_numbers_have_no_standard_error(outputs, folds):
     assert (np.asarray(found.std_error) == 0.0).all()
 
 
+def test_each_output_may_have_its_own_penalty():
+    X, y, X_new, _ = data(outputs=2)
+    both = random_x_dof(Ridge(alpha=[0.1, 30.0]), X, y, X_new=X_new)
+    alone = [
+        random_x_dof(Ridge(alpha), X, target, X_new=X_new)
+        for alpha, target in zip((0.1, 30.0), y.T, strict=True)
+    ]
+    for number in ("fixed_x", "intrinsic", "predictive", "excess_variance"):
+        close(getattr(both, number), [getattr(one, number) for one in alone])
+    assert both.intrinsic[0] > 1.5 * both.intrinsic[1]
+
+
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_exact_numbers_with_weights(name):
     X, y, X_new, _ = data(seed=1)
@@ -279,19 +291,18 @@ def test_probes_agree_with_the_closed_form(outputs, weighted, folds):
     error = np.asarray(found.std_error)
     assert (np.abs(found.intrinsic - exact.intrinsic) < 4 * error).all()
     assert (error < 0.1 * np.asarray(exact.intrinsic)).all()
-    # The slope of matched_dof is below n/2, so the error of n·o/2 is at least as large.
+    # n·o/2 has an error of its own, that of o times n/2; here less than twice as large.
     assert (np.abs(found.predictive - exact.predictive) < 8 * error).all()
     assert (np.abs(found.fixed_x - exact.fixed_x) < 1.0).all()
     close(found.emergent, exact.emergent)
     assert (found.n_samples, found.n_new) == (exact.n_samples, exact.n_new)
 
 
-def test_std_error_is_the_spread_between_runs():
+@pytest.mark.parametrize("folds", [False, True])
+def test_std_error_is_the_spread_between_runs(folds):
     X, y, X_new, _ = data()
-    runs = [
-        random_x_dof(MyRidge(2.0), X, y, X_new=X_new, n_probes=12, random_state=seed)
-        for seed in range(40)
-    ]
+    settings = {"cv": KFold(5), "n_probes": 6} if folds else {"X_new": X_new, "n_probes": 12}
+    runs = [random_x_dof(MyRidge(2.0), X, y, random_state=s, **settings) for s in range(40)]
     claimed = np.sqrt(np.mean([run.std_error**2 for run in runs]))
     seen = np.std([run.intrinsic for run in runs], ddof=1)
     assert 0.7 < claimed / seen < 1.4
@@ -385,12 +396,12 @@ def test_noise_of_neighbours_for_emergent():
 # ---------------------------------------------------------------------------------------
 
 
-def halves(name, n=1500):
-    """Rows of a data set in random order: some to train, some that are new."""
+def some_to_train(name, n=1500):
+    """Rows of a data set in random order: some to train, all others new."""
     entries = json.loads((DATA / "datasets.json").read_text())
     entry = next(entry for entry in entries if entry["name"] == name)
     frame = pd.read_csv(DATA / entry["file"])
-    rows = np.random.default_rng(0).permutation(len(frame))[: 2 * n]
+    rows = np.random.default_rng(0).permutation(len(frame))
     y = frame[entry["targets"][0]].to_numpy(dtype=float)[rows]
     X = frame.drop(columns=entry["targets"]).to_numpy(dtype=float)[rows]
     return X[:n], y[:n], X[n:]
@@ -399,7 +410,7 @@ def halves(name, n=1500):
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the data sets are not at {DATA}")
 def test_inputs_with_outliers_part_the_two_kinds_of_dof():
     flexible, careful = (NCLRegressor(50, 10, gap=g, random_state=0) for g in (1e-6, 1e-2))
-    wild, tame = halves("california"), halves("kinematics")
+    wild, tame = some_to_train("california"), some_to_train("kinematics")
 
     def inflation(model, rows):
         X, y, X_new = rows
@@ -407,10 +418,11 @@ def test_inputs_with_outliers_part_the_two_kinds_of_dof():
         assert found.method == "exact"
         return found.predictive / found.fixed_x
 
-    assert inflation(flexible, wild) > 8.0
+    # Other rows to train on give 9 to 23 here, and 1.3 to 1.5 there.
+    assert inflation(flexible, wild) > 5.0
     assert inflation(flexible, tame) < 2.0
     for rows in (wild, tame):
-        assert inflation(careful, rows) == pytest.approx(1.0, abs=0.05)
+        assert inflation(careful, rows) == pytest.approx(1.0, abs=0.1)
 
 
 # ---------------------------------------------------------------------------------------

@@ -155,6 +155,7 @@ def test_one_number_stands_for_all_outputs(function):
     assert exact.dof.shape == (2,)
     for_each = score(function, model, X, y, exact)
     for_all = score(function, model, X, y, float(exact.dof[0]))
+    assert_allclose(score(function, model, X, y, [exact.dof[0]]), for_all)
     by_one = [score(function, fitted(X, t), X, t, exact.dof[0]) for t in y.T]
     assert_allclose(for_each, by_one, rtol=1e-12)
     assert_allclose(for_all, by_one, rtol=1e-12)
@@ -226,9 +227,7 @@ def test_data_frames_lists_and_models_of_our_own():
     assert found == pytest.approx(wanted)
     model = NCLRegressor(5, 3, lam=0.5, random_state=0).fit(X, y)
     found = gcv_score(model, X, y, model.dof_)
-    assert found == pytest.approx(
-        np.mean((y - model.predict(X)) ** 2) / (1 - model.dof_ / 30) ** 2
-    )
+    assert found == pytest.approx(np.mean((y - model.predict(X)) ** 2) / (1 - model.dof_ / 30) ** 2)
 
 
 # ---------------------------------------------------------------------------------------

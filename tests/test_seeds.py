@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     BaggingRegressor,
@@ -181,3 +181,38 @@ def test_choice_of_lam_follows_small_changes_of_y(cv):
     assert np.abs(apart[0] - apart[1]).max() < 1e-4
     redealt = [clone(model).fit(X, t).predict(X) for t in (y, moved)]
     assert np.abs(redealt[0] - redealt[1]).max() > 1e-3
+
+
+class Draws(RegressorMixin, BaseEstimator):
+    """A regressor with numbers of its own, for grids."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        self.value_ = np.random.RandomState(self.random_state).standard_normal()
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.value_)
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [
+        {"estimator": [Draws(), Draws()]},
+        [{"estimator": [Draws()]}, {"estimator": (Draws(), Draws(random_state=3))}],
+        {"estimator": [BaggingRegressor(Draws(), n_estimators=2)]},
+    ],
+    ids=["dict", "list of dicts", "nested"],
+)
+def test_estimators_in_a_grid_are_seeded(grid):
+    X, y = data()
+    model = GridSearchCV(BaggingRegressor(Draws(random_state=0), random_state=0), grid, cv=2)
+    assert free_seeds(model)
+    fits = [seeded(model, s).fit(X, y).predict(X) for s in (7, 7, 8)]
+    np.testing.assert_array_equal(fits[0], fits[1])
+    assert np.abs(fits[0] - fits[2]).max() > 1e-9
+    assert free_seeds(seeded(model, 0)) == []
+    assert model.param_grid is grid
+    assert free_seeds(model)

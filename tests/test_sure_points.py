@@ -68,16 +68,17 @@ def test_exact_point(outputs, method):
 
 
 @pytest.mark.parametrize(("scheme", "fits"), [("forward", 3), ("central", 5)])
-def test_point_by_probes(scheme, fits):
+@pytest.mark.parametrize("weight", [None, np.arange(30) % 3])
+def test_point_by_probes(scheme, fits, weight):
     X, y = data()
-    refit = Refit.of(Ridge(), X, y, None, "shared")
+    refit = Refit.of(Ridge(), X, y, weight, "shared")
     options = OPTIONS | {"scheme": scheme}
     found = score_point(Ridge(), {"alpha": 4.0}, refit, "monte-carlo", options, 0)
-    wanted = monte_carlo_dof(Ridge(4.0), X, y, seeding="shared", **options)
+    wanted = monte_carlo_dof(Ridge(4.0), X, y, seeding="shared", sample_weight=weight, **options)
     np.testing.assert_allclose(found.dof, [wanted.dof])
     np.testing.assert_allclose(found.dof_std_error, [wanted.std_error])
-    error = np.mean((y - Ridge(4.0).fit(X, y).predict(X)) ** 2)
-    np.testing.assert_allclose(found.train_error, [error])
+    squares = (y - Ridge(4.0).fit(X, y, sample_weight=weight).predict(X)) ** 2
+    np.testing.assert_allclose(found.train_error, [np.average(squares, weights=weight)])
     assert (found.method, found.n_fits) == ("monte-carlo", fits)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,10 +10,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from negcorr._typing import FloatArray, Table
+from negcorr.exceptions import NotLinearError
 from negcorr.monte_carlo import MonteCarloDof, monte_carlo_dof
 from negcorr.monte_carlo.refits import Refit, is_estimator
 from negcorr.seeds import seeded
-from negcorr.smoothers import LinearSmoother, NotLinearError, linear_smoother
+from negcorr.smoothers import LinearSmoother, linear_smoother
 
 __all__ = ["DegreesOfFreedom", "closed_form", "degrees_of_freedom"]
 
@@ -79,7 +81,7 @@ def degrees_of_freedom(
         "auto" is exact for least squares, ridge and kernel ridge, nearest neighbours, Gaussian
         processes with a fixed kernel, an :class:`~negcorr.NCLRegressor` at a given λ, means and
         constants, and pipelines that end in one and whose other steps do not look at y.
-        "exact" raises :class:`~negcorr.smoothers.NotLinearError` for all others.
+        "exact" raises :class:`~negcorr.exceptions.NotLinearError` for all others.
     sample_weight : array-like of shape (n,), optional
         Frequencies.
     random_state : int, RandomState or None, default=None
@@ -105,12 +107,14 @@ def degrees_of_freedom(
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is unknown; allowed are {METHODS}.")
+    unknown = set(options) - set(inspect.signature(monte_carlo_dof).parameters)
+    if unknown:
+        raise TypeError(f"degrees_of_freedom got unknown options {sorted(unknown)}.")
     refit = Refit.of(estimator, X, y, sample_weight)
-    rng = check_random_state(random_state)
     reason = "asked for"
     if method != "monte-carlo":
         try:
-            smoother = closed_form(refit, rng.randint(2**31))
+            smoother = closed_form(refit, check_random_state(random_state).randint(2**31))
         except NotLinearError as why:
             if method == "exact":
                 raise
@@ -124,7 +128,9 @@ def degrees_of_freedom(
                 reason=f"{smoother.name} is linear in y",
                 n_samples=len(refit.y),
             )
-    run = monte_carlo_dof(estimator, X, y, sample_weight=sample_weight, random_state=rng, **options)
+    run = monte_carlo_dof(
+        estimator, X, y, sample_weight=sample_weight, random_state=random_state, **options
+    )
     return DegreesOfFreedom(
         dof=run.dof,
         std_error=run.std_error,

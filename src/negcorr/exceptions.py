@@ -13,6 +13,7 @@ __all__ = [
     "NegcorrWarning",
     "NoResponseWarning",
     "NoiseVarianceWarning",
+    "NotLinearError",
     "PrecisionWarning",
     "ProbeError",
     "ProbeLimitWarning",
@@ -60,6 +61,22 @@ class ProbeLimitWarning(NegcorrWarning):
 
 class NoResponseWarning(NegcorrWarning):
     """Fitted values did not move with the targets at all."""
+
+
+class NotLinearError(ValueError):
+    """Why an estimator has no closed form, in words.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Lasso
+    >>> from negcorr.exceptions import NotLinearError
+    >>> from negcorr.smoothers import linear_smoother
+    >>> try:
+    ...     linear_smoother(Lasso(), [[0.0], [1.0]], [0.0, 1.0])
+    ... except NotLinearError as error:
+    ...     print(error)
+    Lasso has no closed form here: its fit is not known to be linear in y.
+    """
 
 
 class ProbeError(RuntimeError):

@@ -12,6 +12,7 @@ from negcorr.bases import Basis
 from negcorr.exceptions import CalibrationWarning
 from negcorr.folds import Folds
 from negcorr.path import NCLPath
+from negcorr.rowhash import content_hash
 from negcorr.scan import Rows
 
 __all__ = ["CalibrationRows", "Residuals", "calibration_rows", "out_of_fold_residuals"]
@@ -89,7 +90,8 @@ def calibration_rows(rows: Rows, folds: Folds) -> CalibrationRows | None:
     Parameters
     ----------
     rows : Rows
-        Training rows in their canonical order, which is random as far as the data go.
+        Training rows. Where they are too many, a hash of (x, y) chooses: their order would not
+        do, since it keeps rows with the same x together.
     folds : Folds
         Splits over the same rows.
     """
@@ -100,7 +102,10 @@ def calibration_rows(rows: Rows, folds: Folds) -> CalibrationRows | None:
         for cell in test:
             split[folds.cells[cell]] = number
     counts = split >= 0 if rows.weight is None else (split >= 0) & (rows.weight > 0)
-    chosen = np.flatnonzero(counts)[:MAX_CALIBRATION_ROWS]
+    chosen = np.flatnonzero(counts)
+    if len(chosen) > MAX_CALIBRATION_ROWS:
+        by_content = np.argsort(content_hash(rows.X, rows.y)[chosen], kind="stable")
+        chosen = np.sort(chosen[by_content[:MAX_CALIBRATION_ROWS]])
     return CalibrationRows(rows.take(chosen), split[chosen])
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, check_array, check_consistent_length
+from sklearn.utils import _safe_indexing, check_array, check_consistent_length, get_tags
 
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr.degrees import closed_form
 from negcorr.folds import ContentKFold
-from negcorr.monte_carlo.probing import ProbeSource, measure
-from negcorr.monte_carlo.refits import Refit
+from negcorr.monte_carlo.probing import measure
+from negcorr.monte_carlo.refits import NonFiniteError, Refit
 from negcorr.monte_carlo.responses import Direction, Response, ResponseMeter
 
 __all__ = [
@@ -34,7 +34,6 @@ class NewInputs:
     ----------
     refit : Refit
         The fit to the training set, which predicts at the new rows too.
-    X_new : table of shape (m, d)
     y_new : ndarray of shape (m, outputs) or None
         Targets there, if known.
     weight_new : ndarray of shape (m,) or None
@@ -42,7 +41,6 @@ class NewInputs:
     """
 
     refit: Refit
-    X_new: Table
     y_new: FloatArray | None
     weight_new: FloatArray | None
 
@@ -85,31 +83,37 @@ def new_inputs(refit: Refit, X_new: Table | None, y_new: Any, cv: Any) -> list[N
                 raise ValueError(
                     f"y_new has {target.shape[1]} output(s), y has {refit.y.shape[1]}."
                 )
-        return [NewInputs(replace(refit, X_new=X_new), X_new, target, None)]
+        return [NewInputs(replace(refit, X_new=X_new), target, None)]
     if y_new is not None:
         raise ValueError("y_new was given without X_new.")
     target = refit.y[:, 0] if refit.single_output else refit.y
     whole = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
     splitter = ContentKFold(cv) if whole else check_cv(cv)
-    return [
-        _without(refit, np.asarray(train), np.asarray(test))
-        for train, test in splitter.split(refit.X, target)
+    splits = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(refit.X, target)]
+    weight = refit.weight
+    usable = [
+        (a, b) for a, b in splits if weight is None or (weight[a].sum() > 0 and weight[b].sum() > 0)
     ]
+    if not usable:
+        raise ValueError(f"cv={cv!r} gives no split with weight on both sides.")
+    return [_without(refit, train, test) for train, test in usable]
 
 
 def _without(refit: Refit, train: IntArray, test: IntArray) -> NewInputs:
     def rows(values: FloatArray | None, kept: IntArray) -> FloatArray | None:
         return None if values is None else values[kept]
 
-    new = _safe_indexing(refit.X, test)
-    inner = replace(
-        refit,
-        X=_safe_indexing(refit.X, train),
-        y=refit.y[train],
-        weight=rows(refit.weight, train),
-        X_new=new,
-    )
-    return NewInputs(inner, new, refit.y[test], rows(refit.weight, test))
+    inputs, new = _safe_indexing(refit.X, train), _safe_indexing(refit.X, test)
+    if _is_pairwise(refit.estimator):
+        # A table of kernel values or distances: its columns are the training rows.
+        inputs, new = inputs[:, train], new[:, train]
+    inner = replace(refit, X=inputs, y=refit.y[train], weight=rows(refit.weight, train), X_new=new)
+    return NewInputs(inner, refit.y[test], rows(refit.weight, test))
+
+
+def _is_pairwise(estimator: Any) -> bool:
+    has_tags = hasattr(estimator, "__sklearn_tags__")
+    return has_tags and bool(get_tags(estimator).input_tags.pairwise)
 
 
 def measured_exactly(piece: NewInputs, seed: int) -> Measured:
@@ -117,20 +121,22 @@ def measured_exactly(piece: NewInputs, seed: int) -> Measured:
     refit = piece.refit
     smoother = closed_form(refit, seed)
     excess = [
-        np.average(smoother.variance(piece.X_new, j), weights=piece.weight_new)
+        np.average(smoother.variance(refit.X_new, j), weights=piece.weight_new)
         - np.average(smoother.variance(refit.X, j), weights=refit.weight)
         for j in range(smoother.n_outputs)
     ]
+    if not np.isfinite(excess).all():
+        raise NonFiniteError("predictions at some new rows are not finite: no neighbour is near.")
     return Measured(
         trace=smoother.dof[np.newaxis],
         excess_variance=np.array([excess]),
         fitted=smoother.predict(refit.X).reshape(refit.y.shape),
-        new=smoother.predict(piece.X_new).reshape(-1, smoother.n_outputs),
+        new=smoother.predict(piece.refit.X_new).reshape(-1, smoother.n_outputs),
     )
 
 
 def measured_by_probes(
-    meter: ResponseMeter, piece: NewInputs, n_probes: int, seed: int
+    meter: ResponseMeter, piece: NewInputs, directions: list[Direction], seed: int
 ) -> Measured:
     """One random direction b tells bᵀJb, and (J b)² at every row has the mean ‖h‖²."""
     refit = piece.refit
@@ -138,8 +144,7 @@ def measured_by_probes(
     # A row that stands for w observations has a noise that is smaller by √w.
     root = np.ones(n) if refit.weight is None else np.sqrt(refit.weight)
     damp = np.divide(1.0, root, out=np.zeros(n), where=root > 0)[:, np.newaxis]
-    source = ProbeSource(refit, "rademacher", False, np.random.default_rng(seed), _NO_SEEDS)
-    directions = [Direction(damp * d.vector, seed) for d in source.draw(n_probes)]
+    moves = [Direction(damp * direction.vector, seed) for direction in directions]
     traces: list[FloatArray] = []
     excess: list[FloatArray] = []
 
@@ -149,12 +154,9 @@ def measured_by_probes(
         new = np.average(squares[n:], axis=0, weights=piece.weight_new)
         excess.append(new - np.average(squares[:n], axis=0, weights=refit.weight))
 
-    measure(meter, directions, use, first=0)
+    measure(meter, moves, use, first=0)
     given = np.asarray(meter.given(seed), dtype=np.float64)
     return Measured(np.array(traces), np.array(excess), given[:n], given[n:])
-
-
-_NO_SEEDS = np.random.default_rng(0)
 
 
 def error_gain(piece: NewInputs, part: Measured) -> FloatArray:

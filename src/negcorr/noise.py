@@ -17,7 +17,12 @@ from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.rowhash import content_hash
 from negcorr.spectrum import Spectrum
 
-__all__ = ["difference_noise_variance", "paper_noise_variance", "residual_noise_variance"]
+__all__ = [
+    "difference_noise_variance",
+    "neighbour_differences",
+    "paper_noise_variance",
+    "residual_noise_variance",
+]
 
 
 #: Residual degrees of freedom below this share of n are rounding of an interpolating fit.
@@ -92,6 +97,21 @@ def difference_noise_variance(
     >>> round(difference_noise_variance(x, np.sin(6 * x[:, 0]) + 0.5 * rng.normal(size=4000)), 2)
     0.26
     """
+    differences, weight = neighbour_differences(X, y, sample_weight)
+    variance = np.average(0.5 * differences**2, axis=0, weights=weight)
+    return float(variance) if differences.ndim == 1 else np.asarray(variance)
+
+
+def neighbour_differences(
+    X: Table, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Target of every distinct row minus that of its nearest neighbour, and the rows' weights.
+
+    Returns
+    -------
+    differences : ndarray of shape (distinct,) or (distinct, outputs)
+    weight : ndarray of shape (distinct,)
+    """
     rows = check_array(X, dtype=np.float64, ensure_min_samples=2)
     target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
     check_consistent_length(rows, target)
@@ -99,9 +119,7 @@ def difference_noise_variance(
     centre, scale = standardizer(rows, weight, True)
     scaled = (rows - centre) / scale
     neighbours = NearestNeighbors(n_neighbors=1).fit(scaled).kneighbors(return_distance=False)
-    halves = 0.5 * (target - target[neighbours[:, 0]]) ** 2
-    variance = np.average(halves, axis=0, weights=weight)
-    return float(variance) if target.ndim == 1 else np.asarray(variance)
+    return target - target[neighbours[:, 0]], weight
 
 
 def _distinct(

@@ -6,26 +6,30 @@ of the whole procedure, search and all, say by how much (Tibshirani and Rosset 2
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.linear_model import Ridge, RidgeCV
+from sklearn.linear_model import ElasticNet, ElasticNetCV, Lasso, LassoCV, Ridge, RidgeCV
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
 
 from negcorr._typing import FloatArray, Table
+from negcorr._validation import check_positive_int
 from negcorr.degrees import DegreesOfFreedom, degrees_of_freedom
-from negcorr.exceptions import StepSizeWarning
-from negcorr.monte_carlo import MonteCarloDof, monte_carlo_dof
-from negcorr.monte_carlo.refits import Refit, fit_arguments
+from negcorr.monte_carlo.probing import ProbeSource
+from negcorr.monte_carlo.refits import Refit, fit_arguments, own_copy
 from negcorr.monte_carlo.step import choose_step
+from negcorr.progress import progress_bar
 from negcorr.regressor import NCLRegressor
 from negcorr.seeds import seeded
-from negcorr.smoothers import NotLinearError
 
 __all__ = ["ExcessOptimism", "excess_optimism"]
+
+#: Share of the usual step: a larger one measures the search at more noise than there is.
+STEP_SHARE = 0.25
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,13 +45,15 @@ class ExcessOptimism:
     excess : float or ndarray of shape (outputs,)
         What the search adds. SURE of the chosen model is too low by 2σ²/n times this.
     std_error : float or ndarray of shape (outputs,)
-        Standard error of ``excess``.
+        Standard error of ``excess``, from the spread between probes.
     choice : dict
         What was chosen.
     at_choice : DegreesOfFreedom
         How ``dof_at_choice`` was found.
-    monte_carlo : MonteCarloDof
-        The run of the whole procedure, without the help of the chosen model.
+    values : ndarray of shape (probes,) or (probes, outputs)
+        The excess by each probe.
+    eps : float or ndarray of shape (outputs,)
+        Step by which targets were moved.
     """
 
     dof: float | FloatArray
@@ -56,7 +62,8 @@ class ExcessOptimism:
     std_error: float | FloatArray
     choice: dict[str, Any]
     at_choice: DegreesOfFreedom
-    monte_carlo: MonteCarloDof
+    values: FloatArray
+    eps: float | FloatArray
 
     def __repr__(self) -> str:
         def text(value: float | FloatArray) -> str:
@@ -81,22 +88,24 @@ def excess_optimism(
     n_jobs: int | None = None,
     progress: Any = False,
 ) -> ExcessOptimism:
-    """Degrees of freedom of a search, beside those of the model that it chose.
+    r"""Degrees of freedom of a search, beside those of the model that it chose.
 
     Parameters
     ----------
-    estimator : NCLRegressor(lam="auto"), RidgeCV or search object
-        Something that chooses by looking at y: also scikit-learn's GridSearchCV and the like,
-        and :class:`SURESearch`. Cloned, never changed.
+    estimator : regressor that searches
+        An :class:`~negcorr.NCLRegressor` with ``lam="auto"``, a search object such as
+        scikit-learn's GridSearchCV or :class:`SURESearch`, RidgeCV, LassoCV, ElasticNetCV, or a
+        pipeline that ends in one. Cloned, never changed.
     X : table of shape (n, d)
         Training inputs.
     y : array-like of shape (n,) or (n, outputs)
         Training targets.
     n_probes : int, default=30
-        Gaussian probes; each takes two fits of the search and two of the chosen model.
+        Gaussian probes; each takes two fits of the search, and two of what it chose where the
+        choices differ.
     eps : "auto", float or array-like, default="auto"
-        Step, as in :func:`monte_carlo_dof`. A choice from a grid jumps, so the excess is that
-        of a procedure smoothed over ε; there is no warning about that here.
+        Step. "auto" is a quarter of that of :func:`monte_carlo_dof`. A choice from a grid jumps,
+        so a smaller step is nearer to the noise at hand and has the larger standard error.
     sample_weight, random_state, n_jobs, progress
         As in :func:`monte_carlo_dof`.
 
@@ -106,10 +115,14 @@ def excess_optimism(
 
     Notes
     -----
-    The search and the chosen model meet the same probes and the same seeds; most of the spread
-    between probes is common to both and leaves their difference. Folds by content are dealt by x
-    alone, and unset random states are set once, so the choice can differ a little from that of
-    another fit.
+    With s± the choices for y ± εb and F_s the fit of a choice, each probe compares the two
+    choices on the same targets,
+
+    .. math:: \frac{1}{4\epsilon}\, b^\top \bigl[F_{s_+}(y + \epsilon b) +
+              F_{s_+}(y - \epsilon b) - F_{s_-}(y + \epsilon b) - F_{s_-}(y - \epsilon b)\bigr],
+
+    so that only what moves with the choice remains. Folds by content are dealt by x alone, and
+    unset random states are set once, so the choice can differ a little from that of another fit.
 
     References
     ----------
@@ -122,74 +135,115 @@ def excess_optimism(
     >>> from negcorr import NCLRegressor, excess_optimism
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = NCLRegressor(n_estimators=20, criterion="sure", random_state=0)
-    >>> found = excess_optimism(model, X, y, n_probes=10, random_state=0)
+    >>> found = excess_optimism(model, X, y, n_probes=20, random_state=0)
     >>> print(f"{found.dof_at_choice:.1f} at the chosen lam, {found.excess:.1f} for the search")
-    22.1 at the chosen lam, 0.4 for the search
+    22.1 at the chosen lam, 0.3 for the search
     """
+    check_positive_int("n_probes", n_probes)
     refit = Refit.of(estimator, X, y, sample_weight, "shared")
     rng = check_random_state(random_state)
-    seed, probes = rng.randint(2**31), rng.randint(2**31)
-    search = seeded(estimator, seed)
-    fitted = clone(search).fit(X, y, **fit_arguments(search, refit.weight))
-    chosen, choice = _chosen(fitted, search)
-    step = choose_step(eps, refit)
-    options: dict[str, Any] = {
-        "eps": step,
-        "n_probes": n_probes,
-        "probe": "gaussian",
-        "seeding": "shared",
-        "sample_weight": sample_weight,
-        "random_state": probes,
-        "n_jobs": n_jobs,
-    }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StepSizeWarning)
-        whole = monte_carlo_dof(search, X, y, progress=progress, **options)
-        fixed = monte_carlo_dof(chosen, X, y, **options)
-    at_choice = _without_search(chosen, X, y, sample_weight, fixed)
-    difference = whole.values - fixed.values
-    excess = difference.mean(axis=0)
-    spread = difference.std(axis=0, ddof=1) if n_probes > 1 else np.full_like(excess, np.nan)
-    error = spread / np.sqrt(n_probes)
+    search = seeded(estimator, int(rng.randint(2**31)))
+    step = choose_step(eps, refit) * (STEP_SHARE if isinstance(eps, str) else 1.0)
+    chosen, choice, _ = _searched(search, refit, refit.y)
+    stream = np.random.default_rng(int(rng.randint(2**31)))
+    source = ProbeSource(refit, "gaussian", False, stream, stream)
+    jobs = Parallel(n_jobs=n_jobs, return_as="generator")
+    values = []
+    with progress_bar(progress, n_probes, "excess optimism") as advance:
+        vectors = [direction.vector for direction in source.draw(n_probes)]
+        for value in jobs(delayed(_moved_choice)(search, refit, v, step) for v in vectors):
+            advance()
+            values.append(value)
+    table = np.array(values)
+    spread = table.std(axis=0, ddof=1) if n_probes > 1 else np.full(table.shape[1], np.nan)
+    at_choice = degrees_of_freedom(
+        chosen, X, y, sample_weight=sample_weight, random_state=rng, n_jobs=n_jobs
+    )
+    return _result(refit.single_output, table, spread, step, at_choice, choice)
+
+
+def _result(
+    single_output: bool,
+    values: FloatArray,
+    spread: FloatArray,
+    step: FloatArray,
+    at_choice: DegreesOfFreedom,
+    choice: dict[str, Any],
+) -> ExcessOptimism:
+    def shaped(per_output: FloatArray) -> float | FloatArray:
+        return float(per_output[0]) if single_output else per_output
+
+    excess = values.mean(axis=0)
     return ExcessOptimism(
-        dof=_plain(np.asarray(at_choice.dof) + excess),
+        dof=shaped(np.atleast_1d(at_choice.dof) + excess),
         dof_at_choice=at_choice.dof,
-        excess=_plain(excess),
-        std_error=_plain(error),
+        excess=shaped(excess),
+        std_error=shaped(spread / np.sqrt(len(values))),
         choice=choice,
         at_choice=at_choice,
-        monte_carlo=whole,
+        values=values[:, 0] if single_output else values,
+        eps=shaped(step),
     )
+
+
+def _moved_choice(search: Any, refit: Refit, vector: FloatArray, step: FloatArray) -> FloatArray:
+    """What one probe says of the search, shape (outputs,)."""
+    ahead, behind = refit.y + step * vector, refit.y - step * vector
+    (first, label, first_ahead) = _searched(search, refit, ahead)
+    (second, other, second_behind) = _searched(search, refit, behind)
+    if repr(label) == repr(other):
+        return np.zeros(refit.y.shape[1])
+    first_behind = _fitted(first, refit, behind)[1]
+    second_ahead = _fitted(second, refit, ahead)[1]
+    change = first_ahead + first_behind - second_ahead - second_behind
+    return np.asarray(np.einsum("nj,nj->j", vector, change) / (4.0 * step))
+
+
+def _searched(search: Any, refit: Refit, y: FloatArray) -> tuple[Any, dict[str, Any], FloatArray]:
+    """What a search chooses for these targets: estimator, choice, fitted values."""
+    fitted, values = _fitted(search, refit, y)
+    return (*_chosen(fitted, search), values)
+
+
+def _fitted(estimator: Any, refit: Refit, y: FloatArray) -> tuple[Any, FloatArray]:
+    target = y[:, 0] if refit.single_output else y
+    model = clone(estimator)
+    model.fit(own_copy(refit.X), target, **fit_arguments(model, refit.weight))
+    if not hasattr(model, "predict"):
+        raise ValueError(f"estimator={estimator!r} cannot predict; a search needs refit=True.")
+    return model, np.asarray(model.predict(own_copy(refit.X)), dtype=np.float64).reshape(y.shape)
 
 
 def _chosen(fitted: Any, search: Any) -> tuple[Any, dict[str, Any]]:
     """The model that a search chose, as an estimator that does not search."""
-    if isinstance(fitted, NCLRegressor):
+    if isinstance(search, Pipeline):
+        name, last = search.steps[-1]
+        inner, choice = _chosen(fitted.steps[-1][1], last)
+        return clone(search).set_params(**{name: inner}), choice
+    if isinstance(search, NCLRegressor):
         if not (isinstance(search.lam, str) and search.gap is None):
             raise ValueError(
                 f"estimator={search!r} does not search: give lam='auto', not lam or gap."
             )
         return clone(search).set_params(gap=fitted.gap_), {"lam": fitted.lam_, "gap": fitted.gap_}
-    if type(fitted) is RidgeCV:
-        alpha = fitted.alpha_
-        return Ridge(alpha=alpha, fit_intercept=fitted.fit_intercept), {"alpha": alpha}
+    if type(search) in _WITHOUT_SEARCH:
+        kind, wanted = _WITHOUT_SEARCH[type(search)]
+        choice = {name: getattr(fitted, f"{name}_") for name in wanted}
+        # Gram matrices computed beforehand are given in other words there.
+        shared = set(kind().get_params()) & set(search.get_params()) - {*choice, "precompute"}
+        return kind(**choice, **{name: getattr(search, name) for name in shared}), choice
     if hasattr(fitted, "best_params_") and hasattr(search, "estimator"):
         return clone(search.estimator).set_params(**fitted.best_params_), dict(fitted.best_params_)
     raise TypeError(
-        f"estimator={search!r} must be an NCLRegressor(lam='auto'), a RidgeCV or a search object "
-        "with best_params_: something that chooses by looking at y."
+        f"estimator={search!r} must be an NCLRegressor(lam='auto'), a search object with "
+        "best_params_, a RidgeCV, LassoCV or ElasticNetCV, or a pipeline that ends in one: "
+        "something that chooses by looking at y."
     )
 
 
-def _without_search(
-    chosen: Any, X: Table, y: Any, sample_weight: Any, run: MonteCarloDof
-) -> DegreesOfFreedom:
-    """Dof of the chosen model: exact if possible, else from the run that was made anyway."""
-    try:
-        return degrees_of_freedom(chosen, X, y, method="exact", sample_weight=sample_weight)
-    except NotLinearError as why:
-        return DegreesOfFreedom(run.dof, run.std_error, "monte-carlo", str(why), run.n_samples, run)
-
-
-def _plain(value: Any) -> float | FloatArray:
-    return float(value) if np.ndim(value) == 0 else np.asarray(value)
+#: Estimators that search by themselves: what they are without, and what they choose.
+_WITHOUT_SEARCH: dict[type, tuple[type, tuple[str, ...]]] = {
+    ElasticNetCV: (ElasticNet, ("alpha", "l1_ratio")),
+    LassoCV: (Lasso, ("alpha",)),
+    RidgeCV: (Ridge, ("alpha",)),
+}

@@ -22,6 +22,8 @@ from sklearn.utils.validation import _num_samples
 
 from negcorr._typing import FloatArray, Table
 from negcorr._validation import check_positive_int
+from negcorr.exceptions import NotLinearError
+from negcorr.monte_carlo.probing import ProbeSource
 from negcorr.monte_carlo.refits import Refit, is_estimator
 from negcorr.monte_carlo.responses import ResponseMeter
 from negcorr.monte_carlo.step import choose_step
@@ -35,7 +37,6 @@ from negcorr.new_inputs import (
 )
 from negcorr.progress import progress_bar
 from negcorr.scores import check_noise_variance
-from negcorr.smoothers import NotLinearError
 
 __all__ = ["RandomXDof", "matched_dof", "random_x_dof"]
 
@@ -104,7 +105,8 @@ def matched_dof(optimism: npt.ArrayLike, n_samples: float) -> FloatArray:
     -------
     ndarray
         Solves :math:`o = \xi + \xi/(1 - \xi)` for ξ = k/n, the optimism of unbiased least
-        squares on many well-behaved features. Between 0 and n for o ≥ 0.
+        squares on many well-behaved features. Between 0 and n for o ≥ 0; negative where the
+        error at new inputs is the smaller one.
 
     Examples
     --------
@@ -200,11 +202,21 @@ def random_x_dof(
         fits = len(pieces) * (2 * n_probes + 1)
         with progress_bar(progress, fits, "random-X dof") as advance:
             meters = [ResponseMeter(p.refit, step, "central", n_jobs, advance) for p in pieces]
-            parts = [
-                measured_by_probes(meter, piece, n_probes, seed)
-                for meter, piece in zip(meters, pieces, strict=True)
-            ]
+            parts = _probed(meters, pieces, n_probes, seed)
     return _result(refit.single_output, pieces, parts, method, variance)
+
+
+def _probed(
+    meters: list[ResponseMeter], pieces: list[NewInputs], n_probes: int, seed: int
+) -> list[Measured]:
+    """Every piece with probes of its own, so that their errors average out."""
+    parts = []
+    streams = np.random.SeedSequence(seed).spawn(len(pieces))
+    for meter, piece, stream in zip(meters, pieces, streams, strict=True):
+        rng = np.random.default_rng(stream)
+        source = ProbeSource(piece.refit, "rademacher", False, rng, rng)
+        parts.append(measured_by_probes(meter, piece, source.draw(n_probes), seed))
+    return parts
 
 
 def _noise(value: Any, X: Table, y: Any, sample_weight: Any) -> FloatArray | None:
@@ -248,7 +260,7 @@ def _result(
         std_error=0.0 * squares if method == "exact" else np.sqrt(squares / len(parts)),
         method=method,
         n_samples=float(np.mean(sizes)),
-        n_new=sum(_num_samples(piece.X_new) for piece in pieces),
+        n_new=sum(_num_samples(piece.refit.X_new) for piece in pieces),
     )
 
 

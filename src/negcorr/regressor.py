@@ -346,7 +346,7 @@ def _warn_if_not_frequencies(weight: FloatArray | None) -> None:
 def _canonical_order(rows: Rows) -> npt.NDArray[np.intp]:
     """An order that content decides, so that a fit does not depend on the order of its rows.
 
-    By x first: a transformer that picks rows by their position must not see y in it.
+    By x and weight first: a transformer that picks rows by their position must not see y in it.
     """
-    keys = [content_hash(rows.y), content_hash(rows.X)]
-    return np.lexsort(keys if rows.weight is None else [rows.weight, *keys])
+    x, y = content_hash(rows.X), content_hash(rows.y)
+    return np.lexsort((y, x) if rows.weight is None else (y, rows.weight, x))

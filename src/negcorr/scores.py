@@ -199,7 +199,11 @@ def training_error(prediction: Any, y: Any, sample_weight: Any = None) -> FloatA
     """Weighted mean squared error at the training rows, shape (outputs,)."""
     target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
     fitted = np.asarray(prediction, dtype=np.float64)
-    if fitted.size != target.size:
+    # One column may come without its axis, or with it.
+    if fitted.shape != target.shape and {fitted.shape, target.shape} != {
+        (len(target),),
+        (len(target), 1),
+    }:
         raise ValueError(f"predictions have shape {fitted.shape}, y has shape {target.shape}.")
     columns = target.reshape(len(target), -1)
     squares = (fitted.reshape(columns.shape) - columns) ** 2
@@ -214,7 +218,13 @@ def check_noise_variance(value: Any, X: Table, y: Any, sample_weight: Any = None
             raise ValueError(
                 f"noise_variance={value!r} is unknown; allowed are numbers and 'difference'."
             )
-        return np.atleast_1d(difference_noise_variance(X, y, sample_weight))
+        try:
+            return np.atleast_1d(difference_noise_variance(X, y, sample_weight))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "noise_variance='difference' needs X as a table of finite numbers; give "
+                f"noise_variance a number. The reason: {error}"
+            ) from error
     if value is None or isinstance(value, bool):
         raise TypeError(f"noise_variance={value!r} must be numbers or 'difference'.")
     variance = np.asarray(value, dtype=np.float64)

@@ -21,6 +21,9 @@ __all__ = ["free_seeds", "seeded"]
 
 LARGEST_SEED = 2**31 - 1
 
+#: Parameters of searches that can hold estimators out of reach of ``get_params``.
+GRIDS = ("param_grid", "param_distributions")
+
 
 def free_seeds(estimator: Any) -> list[str]:
     """Names of the nested parameters whose ``random_state`` is unset.
@@ -35,7 +38,11 @@ def free_seeds(estimator: Any) -> list[str]:
     >>> free_seeds(BaggingRegressor(ExtraTreesRegressor(random_state=0)))
     ['random_state']
     """
-    return [name for name, value in _parameters(estimator) if _is_free(name, value)]
+    names = [name for name, value in _parameters(estimator) if _is_free(name, value)]
+    for name, value in _parameters(estimator):
+        if name.rpartition("__")[2] in GRIDS:
+            names += [f"{name}: {inner}" for inner in _free_inside(value)]
+    return names
 
 
 def seeded(estimator: Any, seed: int) -> Any:
@@ -68,10 +75,32 @@ def seeded(estimator: Any, seed: int) -> Any:
         elif name in fresh:
             changes[name] = copy.copy(value)
             changes[name].random_state = fresh[name]
+        elif name.rpartition("__")[2] in GRIDS:
+            changes[name] = _seeded_inside(value, seed)
         elif _deals_by_content(copied, name, value):
-            n_splits = value.n_splits if isinstance(value, ContentKFold) else int(value)
+            # None means five folds by content there.
+            n_splits = getattr(value, "n_splits", 5 if value is None else value)
             changes[name] = ContentKFold(n_splits, getattr(value, "seed", 0), inputs_only=True)
     return copied.set_params(**changes)
+
+
+def _free_inside(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [name for inner in value for name in _free_inside(inner)]
+    is_estimator = hasattr(value, "get_params") and not isinstance(value, type)
+    return free_seeds(value) if is_estimator else []
+
+
+def _seeded_inside(value: Any, seed: int) -> Any:
+    """The same lists and dicts, with seeds for the estimators in them."""
+    if isinstance(value, dict):
+        return {key: _seeded_inside(inner, seed) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_seeded_inside(inner, seed) for inner in value)
+    is_estimator = hasattr(value, "get_params") and hasattr(value, "fit")
+    return seeded(value, seed) if is_estimator and not isinstance(value, type) else value
 
 
 def _parameters(estimator: Any) -> list[tuple[str, Any]]:
@@ -96,4 +125,4 @@ def _deals_by_content(estimator: Any, name: str, value: Any) -> bool:
     owner, _, last = name.rpartition("__")
     holder = estimator.get_params(deep=True)[owner] if owner else estimator
     is_count = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    return last == "cv" and is_count and isinstance(holder, NCLRegressor)
+    return last == "cv" and (is_count or value is None) and isinstance(holder, NCLRegressor)

@@ -13,10 +13,10 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.validation import validate_data
 
 from negcorr._typing import BoolArray, FloatArray, IntArray, Table
+from negcorr.exceptions import NotLinearError
 from negcorr.smoother_kinds import (
     EPS,
     ClosedForm,
-    NotLinearError,
     fitted_clone,
     outputs_of,
     per_output,

@@ -21,12 +21,12 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter, validate_d
 
 from negcorr._svd import thin_svd
 from negcorr._typing import AnyArray, FloatArray, Table
+from negcorr.exceptions import NotLinearError
 from negcorr.settings import given_gap
 
 __all__ = [
     "EPS",
     "ClosedForm",
-    "NotLinearError",
     "dummy",
     "fitted_clone",
     "least_squares",
@@ -42,21 +42,6 @@ EPS = float(np.finfo(np.float64).eps)
 DENSE_CELLS = 2**27
 
 _SPARSE = ("csr", "csc", "coo")
-
-
-class NotLinearError(ValueError):
-    """Why an estimator has no closed form, in words.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Lasso
-    >>> from negcorr.smoothers import NotLinearError, linear_smoother
-    >>> try:
-    ...     linear_smoother(Lasso(), [[0.0], [1.0]], [0.0, 1.0])
-    ... except NotLinearError as error:
-    ...     print(error)
-    Lasso has no closed form here: its fit is not known to be linear in y.
-    """
 
 
 @dataclass(frozen=True, repr=False)
@@ -175,7 +160,10 @@ def _rotated(
     centred[:, np.linalg.norm(centred, axis=0) <= rest] = 0.0
     left, s, right = thin_svd(centred)
     floor = EPS * s.max(initial=0.0)
-    if rank is None:
+    if rank is None and (alpha > 0).all():
+        # A penalty needs no rank: directions without weight shrink to nothing by themselves.
+        r = int(np.count_nonzero(s))
+    elif rank is None:
         r = int(np.count_nonzero(s > max(dense.shape) * floor))
     else:
         # It may count a constant column, of which nothing is left here.

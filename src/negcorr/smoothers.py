@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -28,12 +29,12 @@ from sklearn.utils.validation import _num_samples
 
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr._validation import check_weight
+from negcorr.exceptions import NotLinearError
 from negcorr.regressor import NCLRegressor
 from negcorr.seeds import seeded
 from negcorr.smoother_kernels import gaussian_process, kernel_ridge, neighbours
 from negcorr.smoother_kinds import (
     ClosedForm,
-    NotLinearError,
     dummy,
     least_squares,
     ncl,
@@ -41,7 +42,7 @@ from negcorr.smoother_kinds import (
     ridge,
 )
 
-__all__ = ["KINDS", "LinearSmoother", "NotLinearError", "linear_smoother"]
+__all__ = ["KINDS", "LinearSmoother", "linear_smoother"]
 
 #: Cells of L that are held at a time where only their squares are wanted.
 BLOCK_CELLS = 2**22
@@ -199,6 +200,10 @@ def linear_smoother(estimator: Any, X: Table, y: Any, sample_weight: Any = None)
 
 def _pipeline(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedForm:
     """Transformers that do not look at y, then an estimator with a closed form."""
+    if weight is not None and get_config()["enable_metadata_routing"]:
+        raise NotLinearError(
+            "where metadata routing is on, it decides which steps of a pipeline get sample_weight."
+        )
     *before, (last_name, last) = clone(estimator).steps
     fitted: list[Any] = []
     rows = X
@@ -227,10 +232,11 @@ def _pipeline(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> Cl
 
 def _transformed_blindly(name: str, transformer: Any, X: Table, y: Any) -> Table:
     """Fit a transformer; its output on X, once it is clear that y plays no part in it."""
-    probes = [clone(transformer), clone(transformer)]
+    others = (None, _shuffled(y), _inverted(y))
+    probes = [clone(transformer) for _ in others]
     rows = _fit_transform(transformer, X, y)
     again = transformer.transform(deepcopy(X))
-    for probe, other in zip(probes, (None, _shuffled(y)), strict=True):
+    for probe, other in zip(probes, others, strict=True):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the first fit has said it
             try:
@@ -261,6 +267,12 @@ def _shuffled(y: Any) -> Any:
     """The targets in another order; anything that is no array is left to the estimator."""
     array = np.asarray(y)
     return array if array.ndim == 0 else np.random.default_rng(0).permutation(array)
+
+
+def _inverted(y: Any) -> Any:
+    """Targets of another mean and spread, and in the opposite order of size."""
+    array = np.asarray(y)
+    return 1.0 - 3.0 * array if array.dtype.kind in "fiu" else array
 
 
 def _transformed(fitted: list[Any], X: Table) -> Table:

@@ -12,11 +12,11 @@ from sklearn.base import clone
 from negcorr._typing import FloatArray
 from negcorr.criteria import sure
 from negcorr.degrees import closed_form
+from negcorr.exceptions import NotLinearError
 from negcorr.monte_carlo import monte_carlo_dof
 from negcorr.monte_carlo.refits import Refit
 from negcorr.scores import training_error
 from negcorr.seeds import seeded
-from negcorr.smoothers import NotLinearError
 
 __all__ = ["GridPoint", "at_point", "results_table", "score_point"]
 
@@ -99,8 +99,13 @@ def results_table(
 ) -> dict[str, Any]:
     """The points as columns, in the manner of GridSearchCV's ``cv_results_``."""
     n = float(len(refit.y)) if refit.weight is None else float(refit.weight.sum())
-    # Outputs in their own units cannot be averaged; for one output the unit stays.
-    units = np.ones(1) if refit.single_output else np.maximum(refit.y.var(axis=0), 1e-300)
+    # Outputs in their own units cannot be averaged; for one output the unit stays. Constant
+    # outputs, which every point fits, have no say.
+    units = np.ones(1)
+    if not refit.single_output:
+        mean = np.average(refit.y, axis=0, weights=refit.weight)
+        units = np.average((refit.y - mean) ** 2, axis=0, weights=refit.weight)
+        units[units <= 1e-24 * mean**2] = np.inf if (units > 1e-24 * mean**2).any() else 1.0
     rows = [_row(point, n, variance, units, penalty) for point in points]
     results: dict[str, Any] = {"params": grid}
     for name in sorted({key for params in grid for key in params}):

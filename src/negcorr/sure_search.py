@@ -17,12 +17,13 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from negcorr._typing import AnyArray, FloatArray, Table
-from negcorr._validation import check_positive_int
 from negcorr.degrees import METHODS
+from negcorr.monte_carlo.estimate import check_options
 from negcorr.monte_carlo.refits import Refit, check_regressor, fit_arguments, is_estimator
 from negcorr.monte_carlo.step import choose_step
 from negcorr.progress import progress_bar
 from negcorr.scores import check_noise_variance
+from negcorr.seeds import seeded
 from negcorr.sure_points import GridPoint, at_point, results_table, score_point
 
 __all__ = ["SURESearch"]
@@ -30,6 +31,8 @@ __all__ = ["SURESearch"]
 
 def _best_has(name: str) -> Any:
     def check(self: SURESearch) -> bool:
+        if not self.refit:
+            raise AttributeError(f"{name} needs refit=True; this search has refit={self.refit}.")
         inner = getattr(self, "best_estimator_", self.estimator)
         getattr(inner, name)  # its AttributeError explains best
         return True
@@ -43,7 +46,8 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
     Chooses the point with the smallest :math:`R_\mathrm{emp} + \sigma^2(2\,\mathrm{df}/n - 1)`
     (Definition 2), with exact degrees of freedom where the estimator has a closed form and
     Monte-Carlo ones elsewhere. All rows train; nothing is held out. One fit a point where dof
-    is exact, two by one forward probe, against K for K-fold cross-validation.
+    is exact (transformers before it in a pipeline are fitted a few times, to see that they do not
+    look at y), two by one forward probe, against K for K-fold cross-validation.
 
     Parameters
     ----------
@@ -57,7 +61,8 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
     method : {"auto", "exact", "monte-carlo"}, default="auto"
         Route to the degrees of freedom.
     n_probes : int, default=1
-        Probes a point, the same for all points, so that their luck cancels in comparisons.
+        Probes a point, the same for all points, so that part of their luck cancels in
+        comparisons. One is cheap and rough; more make the choice steadier.
     probe : {"rademacher", "gaussian"}, default="rademacher"
         Entries of a probe.
     scheme : {"forward", "central"}, default="forward"
@@ -81,7 +86,8 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
     best_params_ : dict
         The chosen point.
     best_estimator_ : estimator
-        Fitted to all rows; with ``refit``.
+        Fitted to all rows; with ``refit``. It is the model that was scored: its unset random
+        states are set, as ``random_state`` has it.
     best_score_ : float
         Minus the smallest SURE, so that larger is better, as scikit-learn has it.
     best_index_ : int
@@ -178,15 +184,18 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
         results = results_table(grid, points, refit, variance, self._penalty())
         if np.isnan(results["sure"]).all():
             raise ValueError(f"all {len(grid)} points of param_grid failed; see the warnings.")
-        # Nothing is set before all is done: a failed refit leaves the fitted search as it was.
         best = int(np.argmin(results["rank_sure"]))
-        fitted: Any = None
+        start = time.perf_counter()
+        # The very model that was scored, seeds and all.
+        fitted: Any = seeded(at_point(self.estimator, grid[best]), seed)
         if self.refit:
-            start = time.perf_counter()
-            fitted = at_point(self.estimator, grid[best])
             fitted.fit(X, y, **fit_arguments(fitted, refit.weight))
-            self.refit_time_ = time.perf_counter() - start
+        # Nothing is set before all is done: a failed refit leaves the fitted search as it was.
+        for name in ("best_estimator_", "refit_time_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        if self.refit:
             self.best_estimator_ = fitted
+            self.refit_time_ = time.perf_counter() - start
         self.cv_results_ = results
         self.best_index_ = best
         self.best_params_ = grid[best]
@@ -200,11 +209,9 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
     @property
     def n_features_in_(self) -> int:
         """Number of input columns of the chosen estimator."""
-        try:
-            check_is_fitted(self)
-            return int(self.best_estimator_.n_features_in_)
-        except (AttributeError, ValueError) as error:
-            raise AttributeError("SURESearch has no n_features_in_ before it is fitted.") from error
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError("SURESearch has n_features_in_ once it is fitted with refit=True.")
+        return int(self.best_estimator_.n_features_in_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_params_")
@@ -237,8 +244,8 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
 
     def _best(self, method: str) -> Any:
         check_is_fitted(self)
-        if not self.refit:
-            raise AttributeError(f"{method} needs refit=True; this search has refit={self.refit}.")
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError(f"{method} needs refit=True when the search is fitted.")
         return self.best_estimator_
 
     def _checked_grid(self) -> list[dict[str, Any]]:
@@ -247,11 +254,14 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
             raise TypeError(f"estimator={self.estimator!r} must be a regressor with set_params.")
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r} is unknown; allowed are {METHODS}.")
-        check_positive_int("n_probes", self.n_probes)
+        check_options(self.n_probes, self.probe, self.scheme)
         self._penalty()
         if not isinstance(self.param_grid, (Mapping, list, tuple)):
             raise TypeError(f"param_grid={self.param_grid!r} must be a dict or a list of dicts.")
-        return list(ParameterGrid(self.param_grid))
+        grid = list(ParameterGrid(self.param_grid))
+        if not grid:
+            raise ValueError(f"param_grid={self.param_grid!r} has no points.")
+        return grid
 
     def _penalty(self) -> float | None:
         """SURE of a point that failed; None to raise."""

@@ -24,24 +24,21 @@ from negcorr.exceptions import (
     StepSizeWarning,
     warn_caller,
 )
-from negcorr.monte_carlo.precision import Limits, deflate, is_linear, probe_until
-from negcorr.monte_carlo.probing import Probes, ProbeSource, measure
+from negcorr.monte_carlo.precision import Limits, columns, deflate, is_linear, probe_until
+from negcorr.monte_carlo.probing import KEPT_DIRECTIONS, Probes, ProbeSource, measure
 from negcorr.monte_carlo.refits import Refit
 from negcorr.monte_carlo.responses import Direction, Response, ResponseMeter
 from negcorr.monte_carlo.result import MonteCarloDof
 from negcorr.monte_carlo.step import SECOND_STEP, StepCheck, check_steps, choose_step
 from negcorr.progress import progress_bar
 
-__all__ = ["monte_carlo_dof"]
+__all__ = ["check_options", "monte_carlo_dof"]
 
 PROBES = ("rademacher", "gaussian")
 SCHEMES = ("central", "forward")
 
-#: Probes that are repeated with the second step.
-CHECKED_PROBES = 4
-
 #: Probes before the first look at the precision, where a standard error is wanted.
-FIRST_LOOK = 8
+FIRST_LOOK = 16
 
 
 def monte_carlo_dof(
@@ -80,8 +77,9 @@ def monte_carlo_dof(
     eps : "auto", float or array-like of shape (outputs,), default="auto"
         Step by which the targets are moved, in their units. "auto" is :math:`2\sigma/n^{0.3}`
         with σ from differences of neighbours (from the spread of y where X is not a table of
-        numbers), and repeats up to four probes with half of it: where the two differ by more than
-        twice the standard error, a :class:`~negcorr.exceptions.StepSizeWarning` says so.
+        numbers), and repeats up to four probes with half of it: where their means or their
+        single values differ by more than the luck of the probes explains, a
+        :class:`~negcorr.exceptions.StepSizeWarning` says so.
     n_probes : int, default=8
         Random directions.
     probe : {"rademacher", "gaussian"}, default="rademacher"
@@ -90,7 +88,8 @@ def monte_carlo_dof(
         Two fits a probe with an error of order ε², or one and the fit to the targets as given
         (shared by all probes, if they share their seeds) with an error of order ε.
     target_std_error : float, optional
-        Add probes until the standard error is this small, for all outputs.
+        Add probes until the standard error is this small, for all outputs. Stopping favours low
+        values a little where the wanted error is no small part of dof.
     max_fits : int, default=1000
         Limit on fits for ``target_std_error``; a
         :class:`~negcorr.exceptions.ProbeLimitWarning` says when it was met first.
@@ -116,7 +115,8 @@ def monte_carlo_dof(
     Returns
     -------
     MonteCarloDof
-        ``dof``, ``std_error``, ``values`` per probe, ``eps``, ``n_fits`` and more.
+        ``dof``, ``std_error``, ``values`` per probe, ``eps``, ``n_fits`` and more. With few
+        probes intervals follow Student's t: for eight, ± 2.4 standard errors cover 95 %.
 
     Raises
     ------
@@ -145,7 +145,9 @@ def monte_carlo_dof(
     >>> print(f"{result.dof:.1f} ± {result.std_error:.1f} (10 columns and an intercept)")
     11.1 ± 0.6 (10 columns and an intercept)
     """
-    _check_options(n_probes, probe, scheme, target_std_error, max_fits, linear)
+    check_options(n_probes, probe, scheme)
+    _check_precision(n_probes, target_std_error, max_fits, linear)
+    linear = linear if isinstance(linear, str) else bool(linear)
     refit = Refit.of(estimator, X, y, sample_weight, seeding)
     step = choose_step(eps, refit)
     streams = np.random.SeedSequence(check_random_state(random_state).randint(2**31)).spawn(2)
@@ -168,8 +170,8 @@ def monte_carlo_dof(
     )
     with progress_bar(progress, plan.expected_fits(per_probe), "Monte-Carlo dof") as advance:
         meter = ResponseMeter(refit, step, plan.scheme, n_jobs, advance)
-        if per_probe and plan.gains_from_one_seed and not _seeds_matter(meter, source):
-            source.per_probe = False
+        if per_probe and plan.gains_from_one_seed:
+            _share_seed_if_it_does_not_matter(meter, source)
         return _carried_out(plan, meter, source)
 
 
@@ -193,17 +195,18 @@ class _Plan:
         """Fits, where they can be known beforehand."""
         if self.limits is not None or (per_probe and self.gains_from_one_seed):
             return None
-        checked = min(CHECKED_PROBES, self.n_probes) if self.checks_step else 0
+        checked = min(KEPT_DIRECTIONS, self.n_probes) if self.checks_step else 0
         if self.scheme == "central":
             return 2 * (self.n_probes + checked)
         return self.n_probes + checked + (self.n_probes if per_probe else 1)
 
 
-def _seeds_matter(meter: ResponseMeter, source: ProbeSource) -> bool:
-    """Whether two seeds give different fits; for many an unset random_state they do not."""
-    one, other = source.shared_seed(), source.shared_seed() + 1
-    meter.fit_as_given([one, other])
-    return not np.array_equal(meter.given(one), meter.given(other))
+def _share_seed_if_it_does_not_matter(meter: ResponseMeter, source: ProbeSource) -> None:
+    """Two seeds that give the same fit, as for many an unset random_state, need not be two."""
+    both = source.shared_seed(), source.shared_seed() + 1
+    meter.fit_as_given(both)
+    source.per_probe = not np.array_equal(meter.given(both[0]), meter.given(both[1]))
+    source.use_first(both)
 
 
 def _carried_out(plan: _Plan, meter: ResponseMeter, source: ProbeSource) -> MonteCarloDof:
@@ -213,18 +216,22 @@ def _carried_out(plan: _Plan, meter: ResponseMeter, source: ProbeSource) -> Mont
     found: bool | None = plan.linear if isinstance(plan.linear, bool) else None
     n_deflated = 0
     try:
-        probes.extend(meter, source.draw(plan.n_probes))
+        probes.extend(meter, source, plan.n_probes)
         if plan.checks_step:
             check = _second_step(probes, meter)
         if plan.limits is not None and not plan.limits.reached(probes):
             if deflates and found is None:
-                found = is_linear(probes, meter)
-                # The test is made with one-sided differences, which are right if it passed.
-                meter.scheme = "forward" if found else plan.scheme
+                found = is_linear(*columns(probes), meter, source.shared_seed())
+            deflated = None
             if deflates and found:
-                probes, deflation = deflate(probes, meter, source, plan.limits)
+                deflated = deflate(probes.copied(), meter, source, plan.limits)
+                found = deflated is not None
+            if deflated is not None:
+                probes, deflation = deflated
                 n_deflated = deflation.directions.shape[1]
             else:
+                # Tests of linearity are made with one-sided differences.
+                meter.scheme = plan.scheme
                 probe_until(probes, meter, source, plan.limits)
     except ProbeError as error:
         if probes.values:
@@ -236,7 +243,7 @@ def _carried_out(plan: _Plan, meter: ResponseMeter, source: ProbeSource) -> Mont
 
 
 def _second_step(probes: Probes, meter: ResponseMeter) -> StepCheck:
-    directions = probes.directions[:CHECKED_PROBES]
+    directions = probes.directions[:KEPT_DIRECTIONS]
     values: list[FloatArray] = []
 
     def keep(direction: Direction, response: Response) -> None:
@@ -265,7 +272,7 @@ def _result(
     values = np.array(probes.values)
     mean, error = probes.mean_and_error()
     single = meter.refit.single_output
-    fitted = meter.fitted_once()
+    fitted = None if source.per_probe else meter.given_if_there(source.shared_seed())
     return MonteCarloDof(
         dof=float(mean[0]) if single else mean,
         std_error=float(error[0]) if single else error,
@@ -295,9 +302,9 @@ def _warn(result: MonteCarloDof, probes: Probes, plan: _Plan) -> None:
         warn_caller(
             f"the step matters: the same {check.n_probes} probes give dof {_short(first)} with "
             f"eps={_short(result.eps)} and {_short(check.dof)} with eps={_short(check.eps)}, "
-            f"further apart than twice the standard error {_short(result.std_error)}. The fit "
-            "jumps or bends as y moves, as trees do; the value is that of the fit smoothed over "
-            "eps. Compare several eps with more probes, or give the eps you want.",
+            "and single probes differ as much. The fit jumps or bends as y moves, as trees do; the "
+            "value is that of the fit smoothed over eps. Compare several eps with more probes, or "
+            "give the eps you want.",
             StepSizeWarning,
         )
     if plan.limits is not None and not plan.limits.reached(probes):
@@ -312,16 +319,18 @@ def _short(value: float | FloatArray) -> str:
     return np.array2string(np.asarray(value), precision=4)
 
 
-def _check_options(
-    n_probes: Any, probe: Any, scheme: Any, target: Any, max_fits: Any, linear: Any
-) -> None:
+def check_options(n_probes: Any, probe: Any, scheme: Any) -> None:
+    """Raise unless probes are drawn and used in a known way."""
     check_positive_int("n_probes", n_probes)
-    check_positive_int("max_fits", max_fits)
     if probe not in PROBES:
         raise ValueError(f"probe={probe!r} is unknown; allowed are {PROBES}.")
     if scheme not in SCHEMES:
         raise ValueError(f"scheme={scheme!r} is unknown; allowed are {SCHEMES}.")
-    if linear is not True and linear is not False and linear != "auto":
+
+
+def _check_precision(n_probes: int, target: Any, max_fits: Any, linear: Any) -> None:
+    check_positive_int("max_fits", max_fits)
+    if not (isinstance(linear, (bool, np.bool_)) or linear == "auto"):
         raise ValueError(f"linear={linear!r} is unknown; allowed are 'auto', True and False.")
     if target is None:
         return
@@ -329,9 +338,10 @@ def _check_options(
         raise TypeError(f"target_std_error={target!r} must be a number greater than 0, or None.")
     if not (np.isfinite(float(target)) and float(target) > 0):
         raise ValueError(f"target_std_error={target!r} must be greater than 0 and finite.")
-    fewest = 3 * FIRST_LOOK + 2
-    if max(3 * int(n_probes) + 2, fewest) > max_fits:
+    # The probes, the second step, two fits each for seeds and linearity.
+    first_look = 2 * max(int(n_probes), FIRST_LOOK) + 2 * KEPT_DIRECTIONS + 4
+    if first_look > max_fits:
         raise ValueError(
             f"max_fits={max_fits!r} leaves no room beyond the first look, which takes up to "
-            f"{max(3 * int(n_probes) + 2, fewest)} fits."
+            f"{first_look} fits."
         )

@@ -6,16 +6,24 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
+from scipy.stats import chi2
 
 from negcorr._typing import FloatArray
+from negcorr.exceptions import ProbeError
 from negcorr.monte_carlo.deflation import Deflation, leftover_share
 from negcorr.monte_carlo.probing import Probes, ProbeSource, measure
 from negcorr.monte_carlo.responses import Direction, Failure, Response, ResponseMeter
 
-__all__ = ["Limits", "deflate", "is_linear", "probe_until"]
+__all__ = ["Limits", "columns", "deflate", "is_linear", "probe_until"]
 
 #: Departure from linearity, relative to the response, that rounding and solvers may cause.
 LINEAR_TOLERANCE = 1e-7
+
+#: A target is moved by at most so many steps: that far linearity has been tested.
+FURTHEST_MOVE = 3.0
+
+#: Of the upper bound on the spread that decides when to stop.
+CONFIDENCE = 0.9
 
 #: Probes that follow on a deflation, at least: fewer give no standard error to rely on.
 FEWEST_FRESH = 8
@@ -38,53 +46,70 @@ class Limits:
 
     def reached(self, probes: Probes) -> bool:
         """Whether they are precise enough, for every output."""
-        return bool((probes.mean_and_error()[1] <= self.std_error).all())
+        return self._excess(probes) <= 1.0
 
     def probes_wanted(self, probes: Probes) -> float:
         """How many probes in all, to judge by those at hand."""
-        error = probes.mean_and_error()[1].max()
-        return float(len(probes.values) * (error / self.std_error) ** 2)
+        return len(probes.values) * self._excess(probes) ** 2
+
+    def _excess(self, probes: Probes) -> float:
+        """Standard error over the wanted one, the larger for being uncertain itself.
+
+        To stop when few values happen to lie together would favour low values, whose spread is
+        the smaller. The upper end of a 90 % interval for the spread guards against it.
+        """
+        free = len(probes.values) - 1
+        caution = np.sqrt(free / chi2.ppf(1.0 - CONFIDENCE, free))
+        return float(caution * probes.mean_and_error()[1].max() / self.std_error)
 
 
 def probe_until(probes: Probes, meter: ResponseMeter, source: ProbeSource, limits: Limits) -> None:
     """Add plain probes until the standard error or the number of fits is reached."""
     while not limits.reached(probes):
-        wanted = limits.probes_wanted(probes)
         # The spread of few probes is itself uncertain: never more than double at once.
-        count = int(np.clip(ceil(wanted) - len(probes.values), 1, len(probes.values)))
-        directions = source.draw(count)
-        while directions and _fits(meter, directions) > limits.max_fits - meter.n_fits:
-            directions.pop()
-        if not directions:
+        here = len(probes.values)
+        count = int(np.clip(ceil(limits.probes_wanted(probes)) - here, 1, here))
+        while count and source.fits(count, meter.scheme) > limits.max_fits - meter.n_fits:
+            count -= 1
+        if count == 0:
             return
-        probes.extend(meter, directions)
+        probes.extend(meter, source, count)
 
 
-def _fits(meter: ResponseMeter, directions: list[Direction]) -> int:
-    return meter.fits_for([direction.seed for direction in directions])
+def is_linear(vectors: FloatArray, images: FloatArray, meter: ResponseMeter, seed: int) -> bool:
+    """Whether the fit answers a sum of directions by the sum of its answers.
 
+    One fit, besides the one to the targets as given. The sum moves every target as far as any
+    of the directions and further: a fit with kinks or jumps within that reach fails.
 
-def is_linear(probes: Probes, meter: ResponseMeter) -> bool:
-    """Whether the fit answers a sum of two directions by the sum of its answers.
-
-    One fit at three times the step, besides the one on the targets as given: a fit with kinks
-    or jumps within that reach fails the test.
+    Parameters
+    ----------
+    vectors, images : ndarray of shape (n, directions)
+        Directions and what the fit answers to each.
+    meter : ResponseMeter
+        Left with one-sided differences.
+    seed : int
+        Of the fits.
     """
-    a, b = probes.directions[:2]
-    combination = Direction(3.0 * a.vector - 1.5 * b.vector, a.seed)
-    expected = 3.0 * probes.derivatives[0] - 1.5 * probes.derivatives[1]
+    signs = np.where(np.arange(vectors.shape[1]) % 2, -0.5, 1.0)
+    together = vectors @ signs
+    largest = np.abs(vectors).max(initial=1.0)
+    scale = 3.0 * largest / max(np.abs(together).max(initial=0.0), largest)
     meter.scheme = "forward"
-    outcome = meter.responses([combination])[0]
+    outcome = meter.responses([Direction(scale * together[:, np.newaxis], seed)])[0]
     if isinstance(outcome, Failure):
-        raise outcome.error
-    size = np.linalg.norm(expected, axis=0)
-    slack = LINEAR_TOLERANCE * size + 10.0 * outcome.rounding
-    return bool((np.linalg.norm(outcome.derivative - expected, axis=0) <= slack).all())
+        raise ProbeError(
+            f"the fit that tests linearity failed with {type(outcome.error).__name__}: "
+            f"{outcome.error}"
+        ) from outcome.error
+    expected = scale * (images @ signs)
+    slack = LINEAR_TOLERANCE * np.linalg.norm(expected) + 10.0 * outcome.rounding[0]
+    return bool(np.linalg.norm(outcome.derivative[:, 0] - expected) <= slack)
 
 
 def deflate(
     probes: Probes, meter: ResponseMeter, source: ProbeSource, limits: Limits
-) -> tuple[Probes, Deflation]:
+) -> tuple[Probes, Deflation] | None:
     """Reach the standard error with probes and deflation, whichever saves more fits.
 
     For a fit of one output that is linear in y. The probes at hand are the first sketch. At
@@ -96,10 +121,11 @@ def deflate(
     probes : Probes
         Those that followed on the last deflation, with values for the whole trace.
     deflation : Deflation
+        None in place of both where a test on the way finds that the fit is not linear.
     """
     deflation = Deflation.none(len(source.refit.y))
     while True:
-        vectors, images = _columns(probes)
+        vectors, images = columns(probes)
         values, variances = deflation.values(vectors, images)
         probes.values = list(values[:, np.newaxis])
         probes.variances = variances[:, np.newaxis]
@@ -109,18 +135,21 @@ def deflate(
         left = limits.max_fits - meter.n_fits
         here = len(values)
         share = leftover_share(deflation, images)
-        fresh = max(FEWEST_FRESH, ceil(share * wanted))
         if _deflation_pays(here, wanted, share, left):
             basis = deflation.new_directions(images)
-            deflation = deflation.extended(basis, _images(meter, basis, probes))
-            probes = Probes(keeps_derivatives=True, moved=probes.moved)
+            extended = deflation.extended(basis, _images(meter, basis, probes))
+            if not _consistent(extended, basis.shape[1], meter, source.shared_seed()):
+                return None
+            deflation = extended
+            fresh = max(FEWEST_FRESH, ceil(share * wanted))
             count = min(fresh, max(FEWEST_FRESH, basis.shape[1]))
+            probes = Probes(keeps_derivatives=True, moved=probes.moved)
         else:
             count = int(np.clip(ceil(wanted) - here, 1, here))
         count = min(count, limits.max_fits - meter.n_fits)
         if count < 1:
             return probes, deflation
-        probes.extend(meter, source.draw(count))
+        probes.extend(meter, source, count)
 
 
 def _deflation_pays(here: int, wanted: float, share: float, left: int) -> bool:
@@ -129,28 +158,38 @@ def _deflation_pays(here: int, wanted: float, share: float, left: int) -> bool:
     ``wanted`` probes reach the goal as things are, ``share * wanted`` afterwards; ``left`` fits
     remain. Where neither way reaches it, what counts is the variance at the end.
     """
-    afterwards = left - here
+    afterwards = left - here - 1
     if afterwards < FEWEST_FRESH:
         return False
     if wanted - here > left and share * wanted > afterwards:
         return share / afterwards < 1.0 / (here + left)
-    return here + max(FEWEST_FRESH, share * wanted) < wanted - here
+    return here + 1 + max(FEWEST_FRESH, share * wanted) < wanted - here
 
 
-def _columns(probes: Probes) -> tuple[FloatArray, FloatArray]:
+def _consistent(deflation: Deflation, new: int, meter: ResponseMeter, seed: int) -> bool:
+    """Whether the newest directions, moved together, are answered as one by one."""
+    if new == 0:
+        return True
+    directions, images = deflation.directions[:, -new:], deflation.images[:, -new:]
+    size = np.abs(directions).max(axis=0)
+    return is_linear(directions / size, images / size, meter, seed)
+
+
+def columns(probes: Probes) -> tuple[FloatArray, FloatArray]:
+    """Directions and derivatives of one output, each of shape (n, probes)."""
     vectors = np.column_stack([direction.vector[:, 0] for direction in probes.directions])
     return vectors, np.column_stack([derivative[:, 0] for derivative in probes.derivatives])
 
 
 def _images(meter: ResponseMeter, basis: FloatArray, probes: Probes) -> FloatArray:
-    """S Q, by one fit for each column, moved as far as a probe moves."""
-    reach = np.sqrt(len(basis))
+    """S Q, by one fit for each column; no target is moved further than linearity was tested."""
+    reach = np.minimum(np.sqrt(len(basis)), FURTHEST_MOVE / np.abs(basis).max(axis=0, initial=0.0))
     seed = probes.directions[0].seed
-    columns: list[FloatArray] = []
+    images: list[FloatArray] = []
 
     def keep(_: Direction, response: Response) -> None:
-        columns.append(response.derivative[:, 0] / reach)
+        images.append(response.derivative[:, 0])
 
-    moves = [Direction(reach * q[:, np.newaxis], seed) for q in basis.T]
+    moves = [Direction(r * q[:, np.newaxis], seed) for r, q in zip(reach, basis.T, strict=True)]
     measure(meter, moves, keep, first=len(probes.values))
-    return np.column_stack(columns) if columns else np.empty_like(basis)
+    return np.column_stack(images) / reach if images else np.empty_like(basis)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from negcorr._typing import FloatArray
 from negcorr.exceptions import ProbeError
@@ -14,6 +16,12 @@ from negcorr.monte_carlo.responses import Direction, Failure, Response, Response
 from negcorr.monte_carlo.result import mean_and_error
 
 __all__ = ["ProbeSource", "Probes", "measure"]
+
+#: Directions that are kept for a second step where no more are needed.
+KEPT_DIRECTIONS = 4
+
+#: Directions that are measured at a time, at least.
+FEWEST_AT_ONCE = 16
 
 
 @dataclass
@@ -41,10 +49,15 @@ class ProbeSource:
     directions: np.random.Generator
     seeds: np.random.Generator
     _shared: int | None = None
+    _ready: list[int] = field(default_factory=list)
 
     def draw(self, count: int) -> list[Direction]:
         """So many new directions."""
         return [Direction(self._vector(), self._seed()) for _ in range(count)]
+
+    def fits(self, count: int, scheme: str) -> int:
+        """How many fits so many directions take, one to the targets as given apart."""
+        return 2 * count if scheme == "central" or self.per_probe else count
 
     def shared_seed(self) -> int:
         """The one seed of fits that are not of a probe."""
@@ -52,8 +65,14 @@ class ProbeSource:
             self._shared = int(self.seeds.integers(2**31))
         return self._shared
 
+    def use_first(self, seeds: Sequence[int]) -> None:
+        """Seeds for the next directions, whose fits to the targets as given are there."""
+        self._ready = list(seeds)
+
     def _seed(self) -> int:
-        return int(self.seeds.integers(2**31)) if self.per_probe else self.shared_seed()
+        if not self.per_probe:
+            return self.shared_seed()
+        return self._ready.pop(0) if self._ready else int(self.seeds.integers(2**31))
 
     def _vector(self) -> FloatArray:
         shape = self.refit.y.shape
@@ -74,6 +93,7 @@ class Probes:
     Attributes
     ----------
     directions : list of Direction
+        All of them where derivatives are kept, else the first few.
     values, rounding : list of ndarray of shape (outputs,)
         bᵀ J b, and what rounding can add.
     derivatives : list of ndarray of shape (n, outputs)
@@ -96,19 +116,32 @@ class Probes:
         """Mean over probes and its standard error, both of shape (outputs,)."""
         return mean_and_error(np.array(self.values), np.array(self.rounding), self.variances)
 
+    def copied(self) -> Probes:
+        """The same probes, to go on with in another way."""
+        lists = ("directions", "values", "rounding", "derivatives")
+        own: dict[str, Any] = {name: list(getattr(self, name)) for name in lists}
+        return replace(self, **own)
+
     def add(self, direction: Direction, response: Response) -> None:
         """Remember one probe."""
-        self.directions.append(direction)
+        if self.keeps_derivatives or len(self.directions) < KEPT_DIRECTIONS:
+            self.directions.append(direction)
         self.values.append(response.along(direction.vector))
         self.rounding.append(response.rounding)
         self.moved = self.moved or bool(response.derivative.any())
         if self.keeps_derivatives:
             self.derivatives.append(response.derivative)
 
-    def extend(self, meter: ResponseMeter, directions: Sequence[Direction]) -> None:
-        """Measure further directions; what succeeded is kept if one of them fails."""
-        first = len(self.values)
-        measure(meter, directions, self.add, first)
+    def extend(self, meter: ResponseMeter, source: ProbeSource, count: int) -> None:
+        """Measure further directions; what succeeded is kept if one of them fails.
+
+        A few at a time, so that memory does not grow with their number.
+        """
+        at_once = max(FEWEST_AT_ONCE, 2 * effective_n_jobs(meter.n_jobs))
+        while count > 0:
+            directions = source.draw(min(count, at_once))
+            measure(meter, directions, self.add, first=len(self.values))
+            count -= len(directions)
 
 
 def measure(
@@ -140,11 +173,16 @@ def measure(
             failed = first + k, outcome
     if failed is not None:
         probe, failure = failed
+        hint = ""
         if meter.n_good == 0:
-            # No fault of the probes: the estimator cannot be fitted to these data at all.
-            failure.error.add_note(f"raised by every fit, first in that of probe {probe}")
-            raise failure.error
+            # Not the probes' fault if the targets as given fail as well: that error is raised.
+            meter.fit_as_given([directions[probe - first].seed])
+            hint = (
+                ". All others failed too, but not the fit to the targets as given: moved by eps "
+                "they may leave the estimator's domain; try a smaller eps"
+            )
         raise ProbeError(
-            f"the fit of probe {probe} failed with {type(failure.error).__name__}: {failure.error}",
+            f"the fit of probe {probe} failed with {type(failure.error).__name__}: "
+            f"{failure.error}{hint}",
             probe=probe,
         ) from failure.error

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector
+from sklearn.base import (
+    clone,
+    is_classifier,
+    is_clusterer,
+    is_outlier_detector,
+    is_regressor,
+)
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_consistent_length, get_tags
 from sklearn.utils.validation import _num_samples, has_fit_parameter
@@ -18,7 +25,14 @@ from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr._validation import check_weight
 from negcorr.seeds import free_seeds, seeded
 
-__all__ = ["NonFiniteError", "Refit", "check_regressor", "fit_arguments"]
+__all__ = [
+    "NonFiniteError",
+    "Refit",
+    "check_regressor",
+    "fit_arguments",
+    "is_estimator",
+    "own_copy",
+]
 
 SEEDINGS = ("per-probe", "shared", "none")
 
@@ -99,13 +113,15 @@ class Refit:
         target = y[:, 0] if self.single_output else y
         if is_estimator(self.estimator):
             model = seeded(self.estimator, seed) if self.draws_seeds else clone(self.estimator)
-            model.fit(self.X, target, **fit_arguments(model, self.weight))
-            fitted = self._checked(np.asarray(model.predict(self.X)), len(self.y))
+            model.fit(own_copy(self.X), target, **fit_arguments(model, self.weight))
+            fitted = self._checked(np.asarray(model.predict(own_copy(self.X))), len(self.y))
         else:
-            fitted = self._checked(np.asarray(self.estimator(self.X, target)), len(self.y))
+            fitted = np.asarray(self.estimator(own_copy(self.X), target))
+            fitted = self._checked(fitted, len(self.y))
         if self.X_new is None:
             return fitted
-        new = self._checked(np.asarray(model.predict(self.X_new)), _num_samples(self.X_new))
+        new = np.asarray(model.predict(own_copy(self.X_new)))
+        new = self._checked(new, _num_samples(self.X_new))
         return np.concatenate([fitted, new])
 
     def _checked(self, fitted: AnyArray, n: int) -> AnyArray:
@@ -120,6 +136,11 @@ class Refit:
         if bad:
             raise NonFiniteError(f"{bad} of {fitted.size} predictions are NaN or infinite.")
         return fitted.reshape(n, outputs)
+
+
+def own_copy(X: Table) -> Table:
+    """X for one fit alone: some estimators write into it, with ``copy_X=False`` and the like."""
+    return X.copy() if isinstance(X, np.ndarray) else deepcopy(X)
 
 
 def is_estimator(thing: Any) -> bool:
@@ -143,7 +164,8 @@ def check_regressor(estimator: Any) -> None:
                 f"estimator={estimator!r} is {what}: degrees of freedom are the response of real "
                 f"fitted values to real targets. Give {allowed}."
             )
-    if not hasattr(estimator, "predict"):
+    # Some regressors have predict only once they are fitted, as stacked ones do.
+    if not hasattr(estimator, "predict") and not (has_tags and is_regressor(estimator)):
         raise TypeError(f"estimator={estimator!r} has no predict; give {allowed}.")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import traceback
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from negcorr._typing import AnyArray, FloatArray
+from negcorr.exceptions import ProbeError
 from negcorr.monte_carlo.refits import Refit
 
 __all__ = ["Direction", "Failure", "Response", "ResponseMeter"]
@@ -54,10 +55,9 @@ class Response:
 
 @dataclass(frozen=True)
 class Failure:
-    """A fit that raised: the error, and where."""
+    """A fit that raised, and what."""
 
     error: Exception
-    text: str
 
 
 @dataclass
@@ -89,12 +89,6 @@ class ResponseMeter:
     n_good: int = 0
     _given: dict[int, AnyArray] = field(default_factory=dict)
 
-    def fits_for(self, seeds: Sequence[int]) -> int:
-        """How many fits directions with these seeds take."""
-        if self.scheme == "central":
-            return 2 * len(seeds)
-        return len(seeds) + len(set(seeds) - set(self._given))
-
     def responses(
         self, directions: Sequence[Direction], factor: float = 1.0
     ) -> list[Response | Failure]:
@@ -118,15 +112,20 @@ class ResponseMeter:
         for seed, fitted in zip(
             missing, self._run([(still, seed) for seed in missing]), strict=True
         ):
-            if isinstance(fitted, Failure):
+            if not isinstance(fitted, Failure):
+                self._given[seed] = fitted
+            elif self.n_good == 0:
                 raise fitted.error
-            self._given[seed] = fitted
+            else:
+                raise ProbeError(
+                    "the fit to the targets as given failed with "
+                    f"{type(fitted.error).__name__}: {fitted.error}"
+                ) from fitted.error
 
-    def fitted_once(self) -> FloatArray | None:
-        """Fitted values for the targets as given, if exactly one seed has been used for them."""
-        if len(self._given) != 1:
-            return None
-        return np.asarray(next(iter(self._given.values())), dtype=np.float64)
+    def given_if_there(self, seed: int) -> FloatArray | None:
+        """Fitted values for the targets as given, if that fit has been made."""
+        fitted = self._given.get(seed)
+        return None if fitted is None else np.asarray(fitted, dtype=np.float64)
 
     def given(self, seed: int) -> AnyArray:
         """Fitted values for the targets as given."""
@@ -164,4 +163,13 @@ def _attempt(refit: Refit, move: FloatArray, seed: int) -> Any:
     try:
         return refit(refit.y + move, seed)
     except Exception as error:
-        return Failure(error, traceback.format_exc(limit=-1))
+        return Failure(_portable(error))
+
+
+def _portable(error: Exception) -> Exception:
+    """The error, or its text where it would not survive the way back from another process."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error

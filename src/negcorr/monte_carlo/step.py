@@ -9,14 +9,20 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing, check_array
 
-from negcorr._typing import FloatArray, Table
+from negcorr._typing import FloatArray, IntArray, Table
 from negcorr.monte_carlo.refits import Refit
-from negcorr.noise import difference_noise_variance
+from negcorr.noise import neighbour_differences
 
 __all__ = ["StepCheck", "check_steps", "choose_step", "noise_scale"]
 
 #: Rows among which neighbours are looked for; a step needs no more precision.
 MOST_NEIGHBOUR_ROWS = 2000
+
+#: Median of |d| over σ for the difference d of two targets with Gaussian noise.
+MEDIAN_DIFFERENCE = 0.6745 * np.sqrt(2.0)
+
+#: A step in units of the targets' last place below which moved targets are too coarse.
+COARSEST = 2.0**10
 
 #: The second step as a share of the first.
 SECOND_STEP = 0.5
@@ -24,7 +30,11 @@ SECOND_STEP = 0.5
 #: How far the two may differ, in standard errors of the estimate.
 AGREEMENT = 2.0
 
-#: The same for one probe, which has no standard error: as a share of its value.
+#: Two values of one probe are this far apart, in spreads between probes, if they have no more
+#: in common than two different probes.
+UNRELATED = 2.0**0.5
+
+#: The same as AGREEMENT for one probe, which has no standard error: as a share of its value.
 AGREEMENT_OF_ONE = 0.25
 
 
@@ -43,7 +53,8 @@ class StepCheck:
     std_error : float or ndarray of shape (outputs,)
         Standard error of that mean; NaN for one probe.
     agree : bool
-        Whether the difference is covered by the estimate's own standard error, twice.
+        Whether the difference is covered by twice the standard error of a mean over as many
+        probes, and the two values of a probe have more in common than those of two probes.
     n_probes : int
         How many probes were repeated.
     """
@@ -72,7 +83,7 @@ def choose_step(eps: Any, refit: Refit) -> FloatArray:
     if isinstance(eps, str):
         if eps != "auto":
             raise ValueError(f"eps={eps!r} is unknown; allowed are 'auto' and positive numbers.")
-        return np.asarray(2.0 * noise_scale(refit) / len(refit.y) ** 0.3)
+        return _resolved(eps, 2.0 * noise_scale(refit) / len(refit.y) ** 0.3, refit)
     if isinstance(eps, bool) or not isinstance(eps, (numbers.Real, np.ndarray, list, tuple)):
         raise TypeError(f"eps={eps!r} must be 'auto' or positive numbers.")
     step = np.asarray(eps, dtype=np.float64)
@@ -80,39 +91,50 @@ def choose_step(eps: Any, refit: Refit) -> FloatArray:
         raise ValueError(f"eps={eps!r} must be one number or one for each of {outputs} outputs.")
     if not (np.isfinite(step) & (step > 0)).all():
         raise ValueError(f"eps={eps!r} must be greater than 0 and finite.")
-    return np.broadcast_to(step, (outputs,)).astype(np.float64)
+    return _resolved(eps, np.broadcast_to(step, (outputs,)).astype(np.float64), refit)
+
+
+def _resolved(eps: Any, step: FloatArray, refit: Refit) -> FloatArray:
+    """The step, if the targets have the digits to be moved by it."""
+    finest = COARSEST * np.spacing(np.abs(refit.y).max(axis=0))
+    if (step < finest).any():
+        raise ValueError(
+            f"eps={eps!r} means a step of {step.min():.3g}, too small for targets as large as "
+            f"{np.abs(refit.y).max():.3g}: moved targets would be rounded. Use at least "
+            f"{finest.max():.3g}, or subtract a constant from y."
+        )
+    return step
 
 
 def noise_scale(refit: Refit) -> FloatArray:
     """A scale of the noise in every output, shape (outputs,), above 0.
 
-    From differences between nearest neighbours where X is a table of finite numbers; else, or
-    where that finds no noise, the standard deviation of y; for constant y its size, or 1.
+    From the median difference between nearest neighbours, which single rows cannot move, where X
+    is a table of finite numbers; else, or where that finds no noise, the standard deviation of
+    y; for constant y its size, or 1.
     """
-    spread = refit.y.std(axis=0)
-    size = np.abs(refit.y).max(axis=0)
-    fallback = np.where(spread > 1e-12 * size, spread, np.where(size > 0, 1e-3 * size, 1.0))
-    rows = _numbers(refit.X)
-    if rows is None:
-        return np.asarray(fallback)
-    used = np.arange(len(rows))
-    if refit.weight is not None:
-        used = np.flatnonzero(refit.weight > 0)
+    used = np.arange(len(refit.y)) if refit.weight is None else np.flatnonzero(refit.weight > 0)
+    size = np.abs(refit.y[used]).max(axis=0)
+    unit = np.where(size > 0, size, 1.0)
+    target = refit.y[used] / unit
+    # Spreads of a few units in the last place are rounding.
+    spread = target.std(axis=0)
+    spread = np.where(spread > 1e-14, spread, np.where(size > 0, 1e-3, 1.0))
     if len(used) > MOST_NEIGHBOUR_ROWS:
-        used = np.sort(np.random.default_rng(0).permutation(used)[:MOST_NEIGHBOUR_ROWS])
-    if len(np.unique(rows[used], axis=0)) < 2:
-        return np.asarray(fallback)
-    weight = None if refit.weight is None else refit.weight[used]
-    noise = np.sqrt(difference_noise_variance(rows[used], refit.y[used], weight))
-    return np.asarray(np.where(noise > 1e-9 * fallback, np.minimum(noise, fallback), fallback))
+        kept = np.sort(np.random.default_rng(0).permutation(len(used))[:MOST_NEIGHBOUR_ROWS])
+        used, target = used[kept], target[kept]
+    rows = _numbers(refit.X, used)
+    if rows is None or len(np.unique(rows, axis=0)) < 2:
+        return np.asarray(unit * spread)
+    differences = np.abs(neighbour_differences(rows, target)[0])
+    noise = np.median(differences, axis=0) / MEDIAN_DIFFERENCE
+    return np.asarray(unit * np.where(noise > 1e-9 * spread, np.minimum(noise, spread), spread))
 
 
-def _numbers(X: Table) -> FloatArray | None:
-    """X as finite numbers, at most as many rows as are looked at; None if it is not."""
+def _numbers(X: Table, rows: IntArray) -> FloatArray | None:
+    """Rows of X as finite numbers; None if they are not."""
     try:
-        # A few rows tell what kind of table it is, before all of it is converted.
-        check_array(_safe_indexing(X, slice(0, 2)), dtype=np.float64, ensure_min_samples=1)
-        return np.asarray(check_array(X, dtype=np.float64))
+        return np.asarray(check_array(_safe_indexing(X, rows), dtype=np.float64))
     except (TypeError, ValueError):
         return None
 
@@ -136,8 +158,8 @@ def check_steps(
     Notes
     -----
     The directions are the same, so for a smooth fit the two values of a probe differ by
-    curvature alone. What counts is whether the choice of the step moves the estimate by more
-    than the error that is reported with it.
+    curvature alone. What counts is whether the choice of the step moves their mean by more than
+    the luck of the probes does, or single values as much: then each step meets jumps of its own.
     """
     repeated = len(second)
     first = probes[:repeated]
@@ -145,13 +167,18 @@ def check_steps(
     mean = difference.mean(axis=0)
     spread = difference.std(axis=0, ddof=1) if repeated > 1 else np.full(mean.shape, np.nan)
     size = np.abs(first).mean(axis=0)
+    # The error of a mean over as many probes as were repeated.
+    error = error * np.sqrt(len(probes) / repeated)
     allowed = np.where(np.isnan(error), AGREEMENT_OF_ONE * size, AGREEMENT * error)
     slack = 10.0 * rounding + 1e-9 * size
+    apart = np.sqrt((difference**2).mean(axis=0))
+    between = probes.std(axis=0, ddof=1) if len(probes) > 1 else np.full(mean.shape, np.inf)
+    agree = (np.abs(mean) <= allowed + slack) & (apart <= UNRELATED * between + slack)
     return StepCheck(
         eps=eps,
         dof=second.mean(axis=0),
         difference=mean,
         std_error=spread / np.sqrt(repeated),
-        agree=bool((np.abs(mean) <= allowed + slack).all()),
+        agree=bool(agree.all()),
         n_probes=repeated,
     )
