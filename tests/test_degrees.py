@@ -18,9 +18,9 @@ from sklearn.preprocessing import StandardScaler
 
 from negcorr import DegreesOfFreedom, NCLRegressor, degrees_of_freedom, monte_carlo_dof
 from negcorr.degrees import closed_form
-from negcorr.exceptions import NoResponseWarning, StepSizeWarning
+from negcorr.exceptions import NoResponseWarning, NotLinearError, StepSizeWarning
 from negcorr.monte_carlo.refits import Refit
-from negcorr.smoothers import KINDS, NotLinearError
+from negcorr.smoothers import KINDS
 
 NCL = {"n_estimators": 4, "n_components": 3}
 
@@ -230,12 +230,13 @@ def test_warnings_of_the_run_reach_the_user():
 def test_estimators_without_a_seed_are_reproducible(estimator):
     X, y = data()
     options = {} if "Pipeline" in repr(estimator) else {"eps": 0.3, "n_probes": 2}
-    first, again, other = (
-        degrees_of_freedom(estimator, X, y, random_state=state, **options)
-        for state in (0, np.random.RandomState(0), 1)
+    states = [0, 0, 1, np.random.RandomState(0), np.random.RandomState(0)]
+    first, again, other, *by_object = (
+        degrees_of_freedom(estimator, X, y, random_state=state, **options).dof for state in states
     )
-    assert first.dof == again.dof
-    assert abs(first.dof - other.dof) > 1e-6
+    assert first == again
+    assert abs(first - other) > 1e-6
+    assert by_object[0] == by_object[1]
 
 
 def test_exact_route_with_a_seed_does_not_depend_on_random_state():
@@ -246,8 +247,10 @@ def test_exact_route_with_a_seed_does_not_depend_on_random_state():
 
 def test_monte_carlo_run_is_that_of_monte_carlo_dof():
     X, y = data()
-    whole = degrees_of_freedom(Lasso(0.05), X, y, method="monte-carlo", random_state=7)
-    assert whole.dof == monte_carlo_dof(Lasso(0.05), X, y, random_state=7).dof
+    wanted = monte_carlo_dof(Lasso(0.05), X, y, random_state=7).dof
+    for method in ("auto", "monte-carlo"):
+        found = degrees_of_freedom(Lasso(0.05), X, y, method=method, random_state=7)
+        assert found.dof == wanted
 
 
 def test_closed_form_sets_what_is_unset():

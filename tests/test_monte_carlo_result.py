@@ -22,9 +22,11 @@ def test_one_value_has_no_spread():
     assert np.isnan(error).all()
 
 
-def test_equal_values_are_as_certain_as_rounding_lets_them():
+def test_rounding_is_not_averaged_out():
     _, error = mean_and_error(np.full((9, 1), 4.0), np.full((9, 1), 1e-3))
-    assert 1e-3 / 3.0 * 0.999 <= error[0] <= 1.001e-3
+    assert_allclose(error, 1e-3)
+    values = np.array([[1.0], [3.0]])
+    assert_allclose(mean_and_error(values, np.full((2, 1), 2.0))[1], np.sqrt(1.0 + 4.0))
     _, none = mean_and_error(np.full((9, 1), 4.0), np.zeros((9, 1)))
     assert none == 0.0
 

@@ -267,6 +267,15 @@ def test_a_difference_of_more_than_two_standard_errors_is_too_much(sign):
         assert checked(values, values[:4] + sign * share * twice, error=0.5).agree == agree
 
 
+@pytest.mark.parametrize(("size", "agree"), [(1.2, True), (1.7, False)])
+def test_values_that_jump_disagree_although_their_means_do_not(size, agree):
+    values = np.random.default_rng(0).normal(size=(8, 1))
+    jumps = size * values.std(ddof=1) * column(1, -1, 1, -1)
+    check = checked(values, values[:4] + jumps)
+    assert_allclose(check.difference, 0.0, atol=1e-15)
+    assert check.agree == agree
+
+
 def test_rounding_is_no_difference():
     values = np.full((6, 1), 40.0)
     moved = values[:4] + 1e-7 * column(1, -1, 1, 1)

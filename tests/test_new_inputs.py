@@ -6,12 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from reference import jacobian, literal_random_x, refitted
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Lasso, Ridge
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import KFold, LeaveOneOut
+from sklearn.neighbors import RadiusNeighborsRegressor
 
 from negcorr import ContentKFold
-from negcorr.monte_carlo.refits import Refit
-from negcorr.monte_carlo.responses import ResponseMeter
+from negcorr.exceptions import NotLinearError
+from negcorr.monte_carlo.probing import ProbeSource
+from negcorr.monte_carlo.refits import NonFiniteError, Refit
+from negcorr.monte_carlo.responses import Direction, ResponseMeter
 from negcorr.new_inputs import (
     Measured,
     NewInputs,
@@ -20,7 +25,6 @@ from negcorr.new_inputs import (
     measured_exactly,
     new_inputs,
 )
-from negcorr.smoothers import NotLinearError
 
 
 def data(outputs=None, n=20, m=7, seed=0):
@@ -41,7 +45,7 @@ def test_rows_as_given_are_one_piece(outputs):
     refit = Refit.of(Ridge(), X, y)
     (piece,) = new_inputs(refit, X_new, y_new, 5)
     assert piece.refit == replace(refit, X_new=X_new)
-    assert piece.X_new is X_new
+    assert piece.refit.X_new is X_new
     np.testing.assert_array_equal(piece.y_new, y_new.reshape(7, -1))
     assert piece.weight_new is None
     assert piece.n_samples == 20.0
@@ -64,8 +68,7 @@ def test_folds_are_new_to_the_other_rows(outputs, weighted, cv, splitter):
     for piece, (train, test) in zip(pieces, splits, strict=True):
         np.testing.assert_array_equal(piece.refit.X, X[train])
         np.testing.assert_array_equal(piece.refit.y, y[train].reshape(len(train), -1))
-        np.testing.assert_array_equal(piece.X_new, X[test])
-        assert piece.refit.X_new is piece.X_new
+        np.testing.assert_array_equal(piece.refit.X_new, X[test])
         np.testing.assert_array_equal(piece.y_new, y[test].reshape(len(test), -1))
         assert piece.refit.single_output == (outputs is None)
         if weighted:
@@ -81,10 +84,29 @@ def test_folds_of_data_frames_stay_data_frames():
     X, y, _, _ = data()
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     for piece in new_inputs(Refit.of(Ridge(), frame, y), None, None, LeaveOneOut()):
-        assert isinstance(piece.X_new, pd.DataFrame)
-        assert len(piece.X_new) == 1
+        assert isinstance(piece.refit.X_new, pd.DataFrame)
+        assert len(piece.refit.X_new) == 1
         assert isinstance(piece.refit.X, pd.DataFrame)
         assert len(piece.refit.X) == 19
+
+
+def test_folds_of_a_kernel_matrix_lose_columns_too():
+    X, y, _, _ = data()
+    K = rbf_kernel(X)
+    pieces = new_inputs(Refit.of(KernelRidge(kernel="precomputed"), K, y), None, None, KFold(4))
+    for piece, (train, test) in zip(pieces, KFold(4).split(X), strict=True):
+        np.testing.assert_array_equal(piece.refit.X, K[np.ix_(train, train)])
+        np.testing.assert_array_equal(piece.refit.X_new, K[np.ix_(test, train)])
+
+
+def test_folds_without_weight_on_both_sides_are_left_out():
+    X, y, _, _ = data()
+    weight = np.repeat([0.0, 1.0, 2.0, 1.0], 5)
+    pieces = new_inputs(Refit.of(Ridge(), X, y, weight), None, None, KFold(4))
+    assert [piece.weight_new.sum() for piece in pieces] == [5.0, 10.0, 5.0]
+    only = np.repeat([0.0, 1.0], 10)
+    with pytest.raises(ValueError, match=r"cv=KFold.* no split with weight on both sides"):
+        new_inputs(Refit.of(Ridge(), X, y, only), None, None, KFold(2))
 
 
 @pytest.mark.parametrize(
@@ -127,7 +149,9 @@ def test_both_ways_to_measure(outputs, weighted):
     fits = []
     step = np.full(outputs or 1, 0.3)
     meter = ResponseMeter(piece.refit, step, "central", None, lambda: fits.append(1))
-    found = measured_by_probes(meter, piece, 300, 0)
+    rng = np.random.default_rng(0)
+    directions = ProbeSource(piece.refit, "rademacher", False, rng, rng).draw(300)
+    found = measured_by_probes(meter, piece, directions, 0)
     assert found.trace.shape == found.excess_variance.shape == (300, outputs or 1)
     assert len(fits) == meter.n_fits == 601
     for values, wanted in ((found.trace, trace), (found.excess_variance, excess)):
@@ -139,30 +163,24 @@ def test_both_ways_to_measure(outputs, weighted):
         np.testing.assert_allclose(part.new, model.predict(X_new).reshape(7, -1))
 
 
-class Recorder(ResponseMeter):
-    """Keeps the directions that it is asked about."""
-
-    def responses(self, directions, factor=1.0):
-        self.seen = directions
-        return super().responses(directions, factor)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_probes_tell_what_their_directions_do(weighted):
     X, y, X_new, _ = data(outputs=2)
     weight = np.arange(20) % 4 if weighted else np.ones(20)
     weight_new = np.linspace(0.0, 2.0, 7) if weighted else np.ones(7)
     refit = Refit.of(Ridge([0.1, 9.0]), X, y, weight, "shared")
-    piece = NewInputs(replace(refit, X_new=X_new), X_new, None, weight_new)
-    meter = Recorder(piece.refit, np.full(2, 0.3), "central", None, lambda: None)
-    found = measured_by_probes(meter, piece, 4, 0)
+    piece = NewInputs(replace(refit, X_new=X_new), None, weight_new)
+    meter = ResponseMeter(piece.refit, np.full(2, 0.3), "central", None, lambda: None)
+    vectors = np.random.default_rng(0).normal(size=(4, 20, 2))
+    found = measured_by_probes(meter, piece, [Direction(v, 0) for v in vectors], 0)
     at_training = jacobian(Ridge([0.1, 9.0]), X, y, X, weight)
     at_new = jacobian(Ridge([0.1, 9.0]), X, y, X_new, weight)
-    for k, direction in enumerate(meter.seen):
-        for j, move in enumerate(direction.vector.T):
-            # Noise of a row that stands for w observations: ±1/√w.
-            np.testing.assert_allclose(move[weight > 0] ** 2 * weight[weight > 0], 1.0)
-            assert (move[weight == 0] == 0.0).all()
+    used = weight > 0
+    for k, vector in enumerate(vectors):
+        for j in range(2):
+            # Noise of a row that stands for w observations is smaller by √w.
+            move = np.zeros(20)
+            move[used] = vector[used, j] / np.sqrt(weight[used])
             here, there = at_training[j] @ move, at_new[j] @ move
             assert found.trace[k, j] == pytest.approx((weight * move) @ here)
             excess = np.average(there**2, weights=weight_new) - np.average(here**2, weights=weight)
@@ -173,6 +191,15 @@ def test_exact_measurement_needs_a_closed_form():
     X, y, X_new, _ = data()
     (piece,) = new_inputs(Refit.of(Lasso(), X, y), X_new, None, 5)
     with pytest.raises(NotLinearError, match="Lasso"):
+        measured_exactly(piece, 0)
+
+
+@pytest.mark.filterwarnings("ignore:One or more samples have no neighbors")
+def test_rows_without_a_neighbour_cannot_be_measured():
+    X, y, X_new, _ = data()
+    model = RadiusNeighborsRegressor(2.0)
+    (piece,) = new_inputs(Refit.of(model, X, y), np.vstack([X_new, np.full((1, 3), 99.0)]), None, 5)
+    with pytest.raises(NonFiniteError, match="no neighbour is near"):
         measured_exactly(piece, 0)
 
 
@@ -197,6 +224,6 @@ def test_error_gain_by_hand():
 def test_error_gain_needs_targets():
     X, y, X_new, _ = data()
     refit = replace(Refit.of(Ridge(), X, y), X_new=X_new)
-    piece = NewInputs(refit, X_new, None, None)
+    piece = NewInputs(refit, None, None)
     with pytest.raises(ValueError, match="not known"):
         error_gain(piece, measured_exactly(piece, 0))

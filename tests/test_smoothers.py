@@ -30,7 +30,8 @@ from sklearn.preprocessing import (
 )
 
 from negcorr import NCLRegressor, smoother_kinds, smoothers
-from negcorr.smoothers import KINDS, LinearSmoother, NotLinearError, linear_smoother
+from negcorr.exceptions import NotLinearError
+from negcorr.smoothers import KINDS, LinearSmoother, linear_smoother
 
 FIXED = ConstantKernel(2.0, "fixed") * RBF(1.5, "fixed")
 NOISY = FIXED + WhiteKernel(0.3, "fixed")

@@ -7,8 +7,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from negcorr import degrees_of_freedom, monte_carlo_dof
+from negcorr.exceptions import NotLinearError
 from negcorr.monte_carlo.refits import Refit
-from negcorr.smoothers import NotLinearError
 from negcorr.sure_points import GridPoint, at_point, results_table, score_point
 
 OPTIONS = {

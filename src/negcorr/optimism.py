@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.linear_model import ElasticNet, ElasticNetCV, Lasso, LassoCV, Ridge, RidgeCV
+from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
@@ -19,6 +20,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from negcorr._typing import FloatArray, Table
 from negcorr._validation import check_positive_int
 from negcorr.degrees import DegreesOfFreedom, degrees_of_freedom
+from negcorr.exceptions import StepSizeWarning, warn_caller
 from negcorr.monte_carlo.probing import ProbeSource
 from negcorr.monte_carlo.refits import Refit, fit_arguments, own_copy
 from negcorr.monte_carlo.step import choose_step
@@ -29,7 +31,7 @@ from negcorr.seeds import seeded
 __all__ = ["ExcessOptimism", "excess_optimism"]
 
 #: Share of the usual step: a larger one measures the search at more noise than there is.
-STEP_SHARE = 0.25
+STEP_SHARE = 0.5
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,8 +106,10 @@ def excess_optimism(
         Gaussian probes; each takes two fits of the search, and two of what it chose where the
         choices differ.
     eps : "auto", float or array-like, default="auto"
-        Step. "auto" is a quarter of that of :func:`monte_carlo_dof`. A choice from a grid jumps,
-        so a smaller step is nearer to the noise at hand and has the larger standard error.
+        Step. "auto" is half of that of :func:`monte_carlo_dof`. A choice from a grid jumps, so a
+        smaller step is nearer to the noise at hand and has the larger standard error. Where no
+        probe changes the choice a :class:`~negcorr.exceptions.StepSizeWarning` says that the
+        excess is 0 only as far as such steps can tell.
     sample_weight, random_state, n_jobs, progress
         As in :func:`monte_carlo_dof`.
 
@@ -155,9 +159,23 @@ def excess_optimism(
             advance()
             values.append(value)
     table = np.array(values)
+    if not table.any() and len(_options(search)) != 1:
+        warn_caller(
+            f"the choice {choice} was the same in all {n_probes} probes, so the excess is 0 as far "
+            f"as steps of eps={np.array2string(step, precision=4)} can tell; with a coarse grid, "
+            "larger steps tell more.",
+            StepSizeWarning,
+        )
     spread = table.std(axis=0, ddof=1) if n_probes > 1 else np.full(table.shape[1], np.nan)
     at_choice = degrees_of_freedom(
-        chosen, X, y, sample_weight=sample_weight, random_state=rng, n_jobs=n_jobs
+        chosen,
+        X,
+        y,
+        eps=eps,
+        n_probes=n_probes,
+        sample_weight=sample_weight,
+        random_state=rng,
+        n_jobs=n_jobs,
     )
     return _result(refit.single_output, table, spread, step, at_choice, choice)
 
@@ -184,6 +202,12 @@ def _result(
         values=values[:, 0] if single_output else values,
         eps=shaped(step),
     )
+
+
+def _options(search: Any) -> list[Any] | tuple[None, None]:
+    """The points that a grid search chooses among, or two for one that does not say."""
+    grid = getattr(search, "param_grid", None)
+    return (None, None) if grid is None else list(ParameterGrid(grid))
 
 
 def _moved_choice(search: Any, refit: Refit, vector: FloatArray, step: FloatArray) -> FloatArray:
