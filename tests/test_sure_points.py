@@ -145,6 +145,14 @@ def test_outputs_are_averaged_in_units_of_their_variance():
     np.testing.assert_allclose(table["sure_std_error"], [np.linalg.norm(errors) / 2.0])
 
 
+def test_constant_outputs_have_no_say():
+    y = np.column_stack([np.arange(10.0), np.full(10, 7.0)])
+    refit = Refit.of(Ridge(), np.zeros((10, 1)), y)
+    points = [point([0.5, 1e-12], [4.0, 4.0]), point([0.6, 0.0], [4.0, 4.0])]
+    table = results_table([{}, {}], points, refit, np.array([2.0, 0.0]), None)
+    np.testing.assert_allclose(table["sure"], np.array([0.1, 0.2]) / y[:, 0].var() / 2.0)
+
+
 def test_constant_outputs_do_not_divide_by_zero():
     refit = Refit.of(Ridge(), np.zeros((10, 1)), np.zeros((10, 2)))
     points = [point([0.0, 0.0], [4.0, 2.0], [0.3, 0.6])]

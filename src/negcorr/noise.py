@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_consistent_length
 
@@ -74,7 +76,7 @@ def difference_noise_variance(
 
     Parameters
     ----------
-    X : array-like of shape (n, d)
+    X : {array-like, sparse matrix} of shape (n, d)
         Inputs; columns are standardised first.
     y : array-like of shape (n,) or (n, outputs)
         Targets.
@@ -112,21 +114,22 @@ def neighbour_differences(
     differences : ndarray of shape (distinct,) or (distinct, outputs)
     weight : ndarray of shape (distinct,)
     """
-    rows = check_array(X, dtype=np.float64, ensure_min_samples=2)
+    rows = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
     target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
     check_consistent_length(rows, target)
     rows, target, weight = _distinct(rows, target, check_weight(sample_weight, rows))
     centre, scale = standardizer(rows, weight, True)
-    scaled = (rows - centre) / scale
+    # Distances do not need the centre, which would make a sparse table dense.
+    scaled = rows.multiply(1.0 / scale).tocsr() if sp.issparse(rows) else (rows - centre) / scale
     neighbours = NearestNeighbors(n_neighbors=1).fit(scaled).kneighbors(return_distance=False)
     return target - target[neighbours[:, 0]], weight
 
 
 def _distinct(
-    rows: FloatArray, target: FloatArray, weight: FloatArray | None
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+    rows: Any, target: FloatArray, weight: FloatArray | None
+) -> tuple[Any, FloatArray, FloatArray]:
     """Equal rows once, with their weights added: a copy is no neighbour."""
-    mass = np.ones(len(rows)) if weight is None else weight
+    mass = np.ones(len(target)) if weight is None else weight
     used = np.flatnonzero(mass > 0)
     keys = content_hash(rows[used], target[used])
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)

@@ -145,6 +145,7 @@ def excess_optimism(
     """
     check_positive_int("n_probes", n_probes)
     refit = Refit.of(estimator, X, y, sample_weight, "shared")
+    _check_searches(estimator)
     rng = check_random_state(random_state)
     search = seeded(estimator, int(rng.randint(2**31)))
     step = choose_step(eps, refit) * (STEP_SHARE if isinstance(eps, str) else 1.0)
@@ -233,8 +234,6 @@ def _fitted(estimator: Any, refit: Refit, y: FloatArray) -> tuple[Any, FloatArra
     target = y[:, 0] if refit.single_output else y
     model = clone(estimator)
     model.fit(own_copy(refit.X), target, **fit_arguments(model, refit.weight))
-    if not hasattr(model, "predict"):
-        raise ValueError(f"estimator={estimator!r} cannot predict; a search needs refit=True.")
     return model, np.asarray(model.predict(own_copy(refit.X)), dtype=np.float64).reshape(y.shape)
 
 
@@ -245,10 +244,6 @@ def _chosen(fitted: Any, search: Any) -> tuple[Any, dict[str, Any]]:
         inner, choice = _chosen(fitted.steps[-1][1], last)
         return clone(search).set_params(**{name: inner}), choice
     if isinstance(search, NCLRegressor):
-        if not (isinstance(search.lam, str) and search.gap is None):
-            raise ValueError(
-                f"estimator={search!r} does not search: give lam='auto', not lam or gap."
-            )
         return clone(search).set_params(gap=fitted.gap_), {"lam": fitted.lam_, "gap": fitted.gap_}
     if type(search) in _WITHOUT_SEARCH:
         kind, wanted = _WITHOUT_SEARCH[type(search)]
@@ -256,13 +251,28 @@ def _chosen(fitted: Any, search: Any) -> tuple[Any, dict[str, Any]]:
         # Gram matrices computed beforehand are given in other words there.
         shared = set(kind().get_params()) & set(search.get_params()) - {*choice, "precompute"}
         return kind(**choice, **{name: getattr(search, name) for name in shared}), choice
-    if hasattr(fitted, "best_params_") and hasattr(search, "estimator"):
-        return clone(search.estimator).set_params(**fitted.best_params_), dict(fitted.best_params_)
-    raise TypeError(
-        f"estimator={search!r} must be an NCLRegressor(lam='auto'), a search object with "
-        "best_params_, a RidgeCV, LassoCV or ElasticNetCV, or a pipeline that ends in one: "
-        "something that chooses by looking at y."
-    )
+    return clone(search.estimator).set_params(**fitted.best_params_), dict(fitted.best_params_)
+
+
+def _check_searches(estimator: Any) -> None:
+    """Raise unless it chooses by looking at y, in a way that is known here."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if isinstance(last, NCLRegressor):
+        if not (isinstance(last.lam, str) and last.gap is None):
+            raise ValueError(
+                f"estimator={estimator!r} does not search: give lam='auto', not lam or gap."
+            )
+        return
+    # Search objects have an estimator and refit the best.
+    is_search = hasattr(last, "estimator") and hasattr(last, "refit")
+    if is_search and not last.refit:
+        raise ValueError(f"estimator={estimator!r} cannot predict: a search needs refit=True.")
+    if not is_search and type(last) not in _WITHOUT_SEARCH:
+        raise TypeError(
+            f"estimator={estimator!r} must be an NCLRegressor(lam='auto'), a search object with "
+            "best_params_, a RidgeCV, LassoCV or ElasticNetCV, or a pipeline that ends in one: "
+            "something that chooses by looking at y."
+        )
 
 
 #: Estimators that search by themselves: what they are without, and what they choose.

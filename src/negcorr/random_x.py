@@ -250,14 +250,14 @@ def _result(
         pairs = zip(pieces, parts, strict=True)
         gains = [error_gain(piece, part) / variance for piece, part in pairs]
         emergent = shaped([matched_dof(gain, n) for gain, n in zip(gains, sizes, strict=True)])
-    squares = shaped([error**2 for error in errors])
+    spread = np.sqrt(shaped([error**2 for error in errors]) / len(parts))
     return RandomXDof(
         fixed_x=shaped([part.trace.mean(axis=0) for part in parts]),
         intrinsic=shaped([matched_dof(o.mean(axis=0), n) for o, n in both]),
         predictive=shaped([n * o.mean(axis=0) / 2.0 for o, n in both]),
         emergent=emergent,
         excess_variance=shaped([part.excess_variance.mean(axis=0) for part in parts]),
-        std_error=0.0 * squares if method == "exact" else np.sqrt(squares / len(parts)),
+        std_error=shaped([np.zeros_like(errors[0])]) if method == "exact" else spread,
         method=method,
         n_samples=float(np.mean(sizes)),
         n_new=sum(_num_samples(piece.refit.X_new) for piece in pieces),

@@ -212,15 +212,16 @@ def training_error(prediction: Any, y: Any, sample_weight: Any = None) -> FloatA
 
 def check_noise_variance(value: Any, X: Table, y: Any, sample_weight: Any = None) -> FloatArray:
     """σ² for every output, shape (outputs,), given or from differences of neighbours."""
-    outputs = 1 if np.ndim(y) < 2 else np.shape(y)[1]
+    target = np.asarray(y)
+    outputs = 1 if target.ndim < 2 else target.shape[1]
     if isinstance(value, str):
         if value != "difference":
             raise ValueError(
                 f"noise_variance={value!r} is unknown; allowed are numbers and 'difference'."
             )
         try:
-            return np.atleast_1d(difference_noise_variance(X, y, sample_weight))
-        except (TypeError, ValueError) as error:
+            return np.atleast_1d(difference_noise_variance(X, target, sample_weight))
+        except ValueError as error:
             raise ValueError(
                 "noise_variance='difference' needs X as a table of finite numbers; give "
                 f"noise_variance a number. The reason: {error}"
@@ -245,7 +246,7 @@ def _ingredients(
     check_consistent_length(X, y)
     error = training_error(estimator.predict(X), y, sample_weight)
     weight = check_weight(sample_weight, check_array(y, ensure_2d=False, dtype=None))
-    n_samples = float(np.shape(y)[0]) if weight is None else float(weight.sum())
+    n_samples = float(len(np.asarray(y))) if weight is None else float(weight.sum())
     return error, _dof(dof, len(error)), n_samples
 
 
@@ -266,4 +267,4 @@ def _dof(dof: Any, outputs: int) -> FloatArray:
 
 
 def _shaped(values: FloatArray, y: Any) -> float | FloatArray:
-    return float(values[0]) if np.ndim(y) == 1 else values
+    return float(values[0]) if np.asarray(y).ndim == 1 else values

@@ -135,14 +135,25 @@ def _row(
         row = _row(GridPoint(nan, nan, nan, "failed", 0, np.nan), n, variance, units, penalty)
         return {**row, "sure": penalty}
     spread = 2.0 * variance / n * point.dof_std_error / units
-    one = len(units) == 1
+    per_output = {
+        "train_error": point.train_error,
+        "dof": point.dof,
+        "dof_std_error": point.dof_std_error,
+    }
     return {
         "sure": float(np.mean(sure(point.train_error, point.dof, n, variance) / units)),
         "sure_std_error": float(np.sqrt(np.sum(spread**2)) / len(units)),
-        "train_error": float(point.train_error[0]) if one else point.train_error,
-        "dof": float(point.dof[0]) if one else point.dof,
-        "dof_std_error": float(point.dof_std_error[0]) if one else point.dof_std_error,
+        **_by_output(per_output),
         "method": point.method,
         "n_fits": point.n_fits,
         "fit_time": point.seconds,
+    }
+
+
+def _by_output(values: dict[str, FloatArray]) -> dict[str, float]:
+    """A column for every output, numbered where there are several: tables have no third axis."""
+    return {
+        name if len(array) == 1 else f"{name}_{j}": float(number)
+        for name, array in values.items()
+        for j, number in enumerate(array)
     }

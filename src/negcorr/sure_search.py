@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import time
 import warnings
 from collections.abc import Mapping
@@ -95,7 +96,8 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
     cv_results_ : dict of arrays
         One entry a point, ready for ``pandas.DataFrame``: ``params``, ``param_*``, ``sure``,
         ``sure_std_error`` (from the probes alone), ``train_error``, ``dof``,
-        ``dof_std_error``, ``method``, ``n_fits``, ``fit_time``, ``rank_sure``, and
+        ``dof_std_error`` (``train_error_0`` and so on for several outputs), ``method``,
+        ``n_fits``, ``fit_time``, ``rank_sure``, and
         ``mean_test_score`` (minus SURE) with ``rank_test_score`` for code written for
         GridSearchCV. Nothing here was tested on held-out data.
     noise_variance_ : float or ndarray of shape (outputs,)
@@ -181,9 +183,9 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
         step = choose_step(self.eps, refit)
         seed = int(check_random_state(self.random_state).randint(2**31))
         points = self._points(grid, refit, step, seed)
-        results = results_table(grid, points, refit, variance, self._penalty())
-        if np.isnan(results["sure"]).all():
+        if all(isinstance(point, Exception) for point in points):
             raise ValueError(f"all {len(grid)} points of param_grid failed; see the warnings.")
+        results = results_table(grid, points, refit, variance, self._penalty())
         best = int(np.argmin(results["rank_sure"]))
         start = time.perf_counter()
         # The very model that was scored, seeds and all.
@@ -269,6 +271,8 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
             if self.error_score != "raise":
                 raise ValueError(f"error_score={self.error_score!r} must be 'raise' or a number.")
             return None
+        if isinstance(self.error_score, bool) or not isinstance(self.error_score, numbers.Real):
+            raise TypeError(f"error_score={self.error_score!r} must be 'raise' or a number.")
         return float(self.error_score)
 
     def _points(
@@ -298,10 +302,8 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
 
 def _report(error: Exception, params: dict[str, Any], penalty: float | None) -> None:
     if penalty is None:
-        raise ValueError(
-            f"the fit at {params} failed with {type(error).__name__}: {error}. Give error_score a "
-            "number to go on without it."
-        ) from error
+        error.add_note(f"in the fit at {params}; give error_score a number to go on without it")
+        raise error
     warnings.warn(
         f"the fit at {params} failed with {type(error).__name__}: {error}. Its SURE counts as "
         f"{penalty}.",

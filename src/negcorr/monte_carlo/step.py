@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing, check_array
+import scipy.sparse as sp
+from sklearn.utils import _safe_indexing
 
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr.monte_carlo.refits import Refit
@@ -123,20 +124,18 @@ def noise_scale(refit: Refit) -> FloatArray:
     if len(used) > MOST_NEIGHBOUR_ROWS:
         kept = np.sort(np.random.default_rng(0).permutation(len(used))[:MOST_NEIGHBOUR_ROWS])
         used, target = used[kept], target[kept]
-    rows = _numbers(refit.X, used)
-    if rows is None or len(np.unique(rows, axis=0)) < 2:
+    try:
+        differences = np.abs(neighbour_differences(_rows(refit.X, used), target)[0])
+    except (TypeError, ValueError):
+        # Not a table of finite numbers, or all rows equal: neighbours tell nothing.
         return np.asarray(unit * spread)
-    differences = np.abs(neighbour_differences(rows, target)[0])
     noise = np.median(differences, axis=0) / MEDIAN_DIFFERENCE
     return np.asarray(unit * np.where(noise > 1e-9 * spread, np.minimum(noise, spread), spread))
 
 
-def _numbers(X: Table, rows: IntArray) -> FloatArray | None:
-    """Rows of X as finite numbers; None if they are not."""
-    try:
-        return np.asarray(check_array(_safe_indexing(X, rows), dtype=np.float64))
-    except (TypeError, ValueError):
-        return None
+def _rows(X: Table, used: IntArray) -> Table:
+    # Some sparse formats cannot be indexed.
+    return sp.csr_array(X)[used] if sp.issparse(X) else _safe_indexing(X, used)
 
 
 def check_steps(
