@@ -628,7 +628,7 @@ def test_trees_are_told_that_the_step_matters():
             assert (said[0].category, said[0].filename) == (StepSizeWarning, __file__)
             assert "the step matters" in str(said[0].message)
         told += len(said)
-    assert told > 0
+    assert told >= 3
     # An eps that is given is accepted.
     assert nothing_said(tree, *DIABETES, eps=result.eps, random_state=0).step_check is None
 

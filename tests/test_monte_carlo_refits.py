@@ -270,7 +270,7 @@ def test_what_is_no_regressor_is_refused_with_the_reason(estimator, reason):
         lambda X, y: y,
         Ridge().fit,
     ],
-    ids=lambda v: repr(v)[:30],
+    ids=lambda v: type(v).__name__,
 )
 def test_regressors_and_callables_are_taken(estimator):
     check_regressor(estimator)

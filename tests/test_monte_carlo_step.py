@@ -84,7 +84,8 @@ def test_step_does_not_depend_on_the_kind_of_table():
     X, y = data()
     wanted = choose_step("auto", refit_of(X, y))
     columns = {"a": X[:, 0], "b": X[:, 1]}
-    for table in (pd.DataFrame(columns), pl.DataFrame(columns), X.tolist()):
+    sparse = [sp.csr_array(X), sp.coo_array(X), sp.bsr_array(X)]
+    for table in (pd.DataFrame(columns), pl.DataFrame(columns), X.tolist(), *sparse):
         assert_allclose(choose_step("auto", refit_of(table, y)), wanted)
 
 
@@ -93,7 +94,6 @@ def test_step_does_not_depend_on_the_kind_of_table():
     [
         lambda X: pd.DataFrame(X).assign(name="red").set_axis(["a", "b", "c"], axis=1),
         lambda X: pl.DataFrame({"a": X[:, 0], "name": ["red"] * len(X)}),
-        sp.csr_array,
         lambda X: np.where(X < 0.1, np.nan, X),
         lambda X: X[:, 0],
         lambda X: X[:, :, np.newaxis],
@@ -101,7 +101,7 @@ def test_step_does_not_depend_on_the_kind_of_table():
         lambda X: np.ones_like(X),
         lambda X: X.astype(object).astype(str).astype(object) + np.array(["a", "b"], object),
     ],
-    ids=["pandas", "polars", "sparse", "nan", "1d", "3d", "dicts", "equal rows", "strings"],
+    ids=["pandas", "polars", "nan", "1d", "3d", "dicts", "equal rows", "strings"],
 )
 def test_where_no_neighbours_can_be_found_the_spread_is_used(table):
     X, y = data()

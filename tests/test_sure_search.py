@@ -225,7 +225,7 @@ def test_two_outputs_share_a_choice_whatever_their_units():
     ]
     np.testing.assert_allclose(first.cv_results_["sure"], np.mean(by_one, axis=0))
     assert first.predict(X).shape == (40, 2)
-    assert first.cv_results_["dof"].shape[0] == 3
+    assert first.cv_results_["dof_1"].shape == (3,)
     np.testing.assert_allclose(first.noise_variance_, [0.3, 0.3])
 
 
@@ -548,7 +548,7 @@ def test_penalties_for_each_output_as_values():
     grid = {"alpha": [np.array([0.1, 1.0]), np.array([1.0, 0.1]), 3.0]}
     search = SURESearch(Ridge(), grid).fit(X, y)
     np.testing.assert_array_equal(search.cv_results_["param_alpha"][1], [1.0, 0.1])
-    dof = np.array([np.broadcast_to(d, 2) for d in search.cv_results_["dof"]])
+    dof = np.column_stack([search.cv_results_[f"dof_{j}"] for j in range(2)])
     np.testing.assert_allclose(dof[0], dof[1][::-1])
 
 

@@ -251,6 +251,8 @@ def _chosen(fitted: Any, search: Any) -> tuple[Any, dict[str, Any]]:
         # Gram matrices computed beforehand are given in other words there.
         shared = set(kind().get_params()) & set(search.get_params()) - {*choice, "precompute"}
         return kind(**choice, **{name: getattr(search, name) for name in shared}), choice
+    if not hasattr(fitted, "best_params_"):
+        raise _not_a_search(search)
     return clone(search.estimator).set_params(**fitted.best_params_), dict(fitted.best_params_)
 
 
@@ -263,16 +265,19 @@ def _check_searches(estimator: Any) -> None:
                 f"estimator={estimator!r} does not search: give lam='auto', not lam or gap."
             )
         return
-    # Search objects have an estimator and refit the best.
-    is_search = hasattr(last, "estimator") and hasattr(last, "refit")
-    if is_search and not last.refit:
+    if not getattr(last, "refit", True):
         raise ValueError(f"estimator={estimator!r} cannot predict: a search needs refit=True.")
-    if not is_search and type(last) not in _WITHOUT_SEARCH:
-        raise TypeError(
-            f"estimator={estimator!r} must be an NCLRegressor(lam='auto'), a search object with "
-            "best_params_, a RidgeCV, LassoCV or ElasticNetCV, or a pipeline that ends in one: "
-            "something that chooses by looking at y."
-        )
+    # Whether something with an estimator inside is a search shows when it is fitted.
+    if not hasattr(last, "estimator") and type(last) not in _WITHOUT_SEARCH:
+        raise _not_a_search(estimator)
+
+
+def _not_a_search(estimator: Any) -> TypeError:
+    return TypeError(
+        f"estimator={estimator!r} must be an NCLRegressor(lam='auto'), a search object with "
+        "best_params_, a RidgeCV, LassoCV or ElasticNetCV, or a pipeline that ends in one: "
+        "something that chooses by looking at y."
+    )
 
 
 #: Estimators that search by themselves: what they are without, and what they choose.

@@ -271,9 +271,10 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
             if self.error_score != "raise":
                 raise ValueError(f"error_score={self.error_score!r} must be 'raise' or a number.")
             return None
-        if isinstance(self.error_score, bool) or not isinstance(self.error_score, numbers.Real):
-            raise TypeError(f"error_score={self.error_score!r} must be 'raise' or a number.")
-        return float(self.error_score)
+        value: Any = self.error_score
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise TypeError(f"error_score={value!r} must be 'raise' or a number.")
+        return float(value)
 
     def _points(
         self, grid: list[dict[str, Any]], refit: Refit, step: FloatArray, seed: int
