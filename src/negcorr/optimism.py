@@ -208,7 +208,10 @@ def _result(
 def _options(search: Any) -> list[Any] | tuple[None, None]:
     """The points that a grid search chooses among, or two for one that does not say."""
     grid = getattr(search, "param_grid", None)
-    return (None, None) if grid is None else list(ParameterGrid(grid))
+    if grid is not None:
+        return list(ParameterGrid(grid))
+    alphas = getattr(search, "alphas", None)
+    return [None] if alphas is not None and np.size(alphas) == 1 else (None, None)
 
 
 def _moved_choice(search: Any, refit: Refit, vector: FloatArray, step: FloatArray) -> FloatArray:

@@ -53,8 +53,8 @@ def seeded(estimator: Any, seed: int) -> Any:
     estimator : estimator
         Left as it is.
     seed : int
-        Every unset ``random_state``, at any depth, gets a number that follows from this one
-        and its own name.
+        Every unset ``random_state``, at any depth, gets a number of its own that follows from
+        this one.
 
     Returns
     -------

@@ -94,7 +94,8 @@ def monte_carlo_dof(
         Limit on fits for ``target_std_error``; a
         :class:`~negcorr.exceptions.ProbeLimitWarning` says when it was met first.
     linear : "auto" or bool, default="auto"
-        Whether the fit is linear in y. True is believed: one fit a probe is then enough. With
+        Whether the fit is linear in y. True is believed, unless a deflation finds otherwise:
+        one fit a probe is then enough. With
         ``target_std_error`` and one output, linearity (declared, or found by two more fits)
         lets the largest modes be taken out exactly, which can save most of the fits. Fits whose
         random numbers matter and change between probes are never taken for linear.
@@ -121,8 +122,8 @@ def monte_carlo_dof(
     Raises
     ------
     ProbeError
-        When a fit fails. It names the probe, and its ``partial`` holds the estimate from the
-        others. Where every fit fails, their own error is raised.
+        When a fit fails. It names the probe, and its ``partial`` holds the estimate from those
+        that had succeeded. Where the fit to y itself fails too, its own error is raised.
 
     Notes
     -----
@@ -330,7 +331,7 @@ def check_options(n_probes: Any, probe: Any, scheme: Any) -> None:
 
 def _check_precision(n_probes: int, target: Any, max_fits: Any, linear: Any) -> None:
     check_positive_int("max_fits", max_fits)
-    if not (isinstance(linear, (bool, np.bool_)) or linear == "auto"):
+    if not (isinstance(linear, (bool, np.bool_)) or (isinstance(linear, str) and linear == "auto")):
         raise ValueError(f"linear={linear!r} is unknown; allowed are 'auto', True and False.")
     if target is None:
         return

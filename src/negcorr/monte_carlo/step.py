@@ -31,9 +31,8 @@ SECOND_STEP = 0.5
 #: How far the two may differ, in standard errors of the estimate.
 AGREEMENT = 2.0
 
-#: Two values of one probe are this far apart, in spreads between probes, if they have no more
-#: in common than two different probes.
-UNRELATED = 2.0**0.5
+#: How far the two values of one probe may be apart, in spreads between probes.
+UNRELATED = 1.0
 
 #: The same as AGREEMENT for one probe, which has no standard error: as a share of its value.
 AGREEMENT_OF_ONE = 0.25
@@ -55,7 +54,7 @@ class StepCheck:
         Standard error of that mean; NaN for one probe.
     agree : bool
         Whether the difference is covered by twice the standard error of a mean over as many
-        probes, and the two values of a probe have more in common than those of two probes.
+        probes, and the two values of a probe differ by less than probes do.
     n_probes : int
         How many probes were repeated.
     """
@@ -87,7 +86,10 @@ def choose_step(eps: Any, refit: Refit) -> FloatArray:
         return _resolved(eps, 2.0 * noise_scale(refit) / len(refit.y) ** 0.3, refit)
     if isinstance(eps, bool) or not isinstance(eps, (numbers.Real, np.ndarray, list, tuple)):
         raise TypeError(f"eps={eps!r} must be 'auto' or positive numbers.")
-    step = np.asarray(eps, dtype=np.float64)
+    try:
+        step = np.asarray(eps, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"eps={eps!r} must be 'auto' or positive numbers.") from error
     if step.shape not in ((), (outputs,)):
         raise ValueError(f"eps={eps!r} must be one number or one for each of {outputs} outputs.")
     if not (np.isfinite(step) & (step > 0)).all():
