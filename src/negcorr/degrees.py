@@ -13,6 +13,7 @@ from negcorr._typing import FloatArray, Table
 from negcorr.exceptions import NotLinearError
 from negcorr.monte_carlo import MonteCarloDof, monte_carlo_dof
 from negcorr.monte_carlo.refits import Refit, is_estimator
+from negcorr.monte_carlo.result import with_error
 from negcorr.seeds import seeded
 from negcorr.smoothers import LinearSmoother, linear_smoother
 
@@ -49,11 +50,7 @@ class DegreesOfFreedom:
     monte_carlo: MonteCarloDof | None = None
 
     def __repr__(self) -> str:
-        pairs = zip(np.atleast_1d(self.dof), np.atleast_1d(self.std_error), strict=True)
-        exact = self.method == "exact"
-        dof = ", ".join(f"{d:.4g}" if exact else f"{d:.4g} ± {e:.2g}" for d, e in pairs)
-        if np.ndim(self.dof):
-            dof = f"[{dof}]"
+        dof = with_error(self.dof, self.std_error)
         return f"{type(self).__name__}(dof={dof}, method={self.method!r}, reason={self.reason!r})"
 
 

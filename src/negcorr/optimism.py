@@ -23,6 +23,7 @@ from negcorr.degrees import DegreesOfFreedom, degrees_of_freedom
 from negcorr.exceptions import StepSizeWarning, warn_caller
 from negcorr.monte_carlo.probing import ProbeSource
 from negcorr.monte_carlo.refits import Refit, fit_arguments, own_copy
+from negcorr.monte_carlo.result import with_error
 from negcorr.monte_carlo.step import choose_step
 from negcorr.progress import progress_bar
 from negcorr.regressor import NCLRegressor
@@ -68,13 +69,11 @@ class ExcessOptimism:
     eps: float | FloatArray
 
     def __repr__(self) -> str:
-        def text(value: float | FloatArray) -> str:
-            return np.array2string(np.asarray(value), precision=4)
-
+        at_choice = with_error(self.dof_at_choice, self.at_choice.std_error)
+        dof = with_error(self.dof, np.zeros_like(self.dof))
         return (
-            f"{type(self).__name__}(dof={text(self.dof)}, "
-            f"dof_at_choice={text(self.dof_at_choice)}, excess={text(self.excess)} "
-            f"± {text(self.std_error)}, choice={self.choice})"
+            f"{type(self).__name__}(dof={dof}, dof_at_choice={at_choice}, "
+            f"excess={with_error(self.excess, self.std_error)}, choice={self.choice})"
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from negcorr._typing import FloatArray
 from negcorr.monte_carlo.step import StepCheck
 
-__all__ = ["MonteCarloDof", "mean_and_error"]
+__all__ = ["MonteCarloDof", "mean_and_error", "with_error"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,14 +59,19 @@ class MonteCarloDof:
     fitted: FloatArray | None = None
 
     def __repr__(self) -> str:
-        pairs = zip(np.atleast_1d(self.dof), np.atleast_1d(self.std_error), strict=True)
-        dof = ", ".join(f"{value:.4g} ± {error:.2g}" for value, error in pairs)
-        if np.ndim(self.dof):
-            dof = f"[{dof}]"
         return (
-            f"{type(self).__name__}(dof={dof}, n_probes={len(self.values)}, "
-            f"n_fits={self.n_fits}, n_samples={self.n_samples})"
+            f"{type(self).__name__}(dof={with_error(self.dof, self.std_error)}, "
+            f"n_probes={len(self.values)}, n_fits={self.n_fits}, n_samples={self.n_samples})"
         )
+
+
+def with_error(value: float | FloatArray, std_error: float | FloatArray) -> str:
+    """Numbers as people write them: 12.3 ± 0.4, in brackets for several outputs."""
+    pairs = zip(np.atleast_1d(value), np.atleast_1d(std_error), strict=True)
+    text = ", ".join(
+        f"{number:.4g}" + (f" ± {error:.2g}" if error != 0 else "") for number, error in pairs
+    )
+    return f"[{text}]" if np.ndim(value) else text
 
 
 def mean_and_error(
