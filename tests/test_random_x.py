@@ -386,7 +386,8 @@ def test_noise_of_neighbours_for_emergent():
     named = random_x_dof(Ridge(), X, y, noise_variance="difference", **settings)
     noise = difference_noise_variance(X, y)
     close(named.emergent, random_x_dof(Ridge(), X, y, noise_variance=noise, **settings).emergent)
-    assert random_x_dof(Ridge(), X, y, **settings).emergent is None
+    with pytest.raises(ValueError, match="y_new is for emergent, which needs noise_variance"):
+        random_x_dof(Ridge(), X, y, **settings)
     assert random_x_dof(Ridge(), X, y, X_new=X_new, noise_variance=1.0).emergent is None
     assert random_x_dof(Ridge(), X, y, noise_variance=1.0).emergent is not None
 
@@ -439,7 +440,7 @@ def test_inputs_with_outliers_part_the_two_kinds_of_dof():
         ({"y_new": np.zeros((9, 2))}, ValueError, r"y_new has 2 output\(s\), y has 1"),
         ({"y_new": np.zeros(8)}, ValueError, "inconsistent"),
         ({"y_new": np.full(9, np.nan)}, ValueError, "y_new contains NaN"),
-        ({"X_new": np.zeros((9, 2))}, ValueError, "features"),
+        ({"X_new": np.zeros((9, 2)), "y_new": None}, ValueError, "features"),
         ({"noise_variance": 0.0}, ValueError, "noise_variance=0.0 must be greater than 0"),
         ({"noise_variance": -1.0}, ValueError, "noise_variance=-1.0"),
         ({"noise_variance": "paper"}, ValueError, "noise_variance='paper' is unknown"),
@@ -486,7 +487,9 @@ def test_folds_must_be_possible(cv):
 
 def test_results_say_what_they_are():
     found = RandomXDof(3.0, 3.5, 4.25, None, 0.1, 0.0, "exact", 20.0, 9)
-    assert repr(found) == "RandomXDof(fixed_x=3., intrinsic=3.5, predictive=4.25, method='exact')"
+    assert repr(found) == (
+        "RandomXDof(fixed_x=3, intrinsic=3.5, predictive=4.25, n_samples=20, method='exact')"
+    )
     pair = np.array([1.0, 2.0])
     found = RandomXDof(pair, pair, pair, pair, pair, pair, "monte-carlo", 20.0, 9)
     assert "emergent=[1. 2.], method='monte-carlo'" in repr(found)

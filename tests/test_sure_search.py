@@ -584,7 +584,9 @@ def test_a_failed_fit_is_raised():
 def test_a_failed_fit_that_counts_as_nothing():
     X, y = data()
     search = SURESearch(Fragile(), HALF, error_score=np.nan, random_state=0)
-    with pytest.warns(FitFailedWarning, match=r"the fit at .*'badly'.*counts as nan") as caught:
+    with pytest.warns(
+        FitFailedWarning, match=r"the fit at .*'badly'.*counts with a SURE of nan"
+    ) as caught:
         search.fit(X, y)
     assert len(caught) == 2
     results = search.cv_results_
@@ -601,7 +603,7 @@ def test_a_failed_fit_that_counts_as_nothing():
 def test_a_failed_fit_that_counts_as_a_number():
     X, y = data()
     search = SURESearch(Fragile(), HALF, error_score=1e6, random_state=0)
-    with pytest.warns(FitFailedWarning, match="counts as 1000000"):
+    with pytest.warns(FitFailedWarning, match="counts with a SURE of 1000000"):
         search.fit(X, y)
     assert search.cv_results_["sure"].tolist()[2:] == [1e6, 1e6]
     assert search.best_params_["how"] == "well"

@@ -12,8 +12,10 @@ from sklearn.utils import check_random_state
 from negcorr._typing import FloatArray, Table
 from negcorr.exceptions import NotLinearError
 from negcorr.monte_carlo import MonteCarloDof, monte_carlo_dof
+from negcorr.monte_carlo.estimate import check_options
 from negcorr.monte_carlo.refits import Refit, is_estimator
 from negcorr.monte_carlo.result import with_error
+from negcorr.monte_carlo.step import choose_step
 from negcorr.seeds import seeded
 from negcorr.smoothers import LinearSmoother, linear_smoother
 
@@ -104,10 +106,15 @@ def degrees_of_freedom(
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is unknown; allowed are {METHODS}.")
-    unknown = set(options) - set(inspect.signature(monte_carlo_dof).parameters)
+    known = inspect.signature(monte_carlo_dof).parameters
+    unknown = sorted(set(options) - set(known))
     if unknown:
-        raise TypeError(f"degrees_of_freedom got unknown options {sorted(unknown)}.")
+        allowed = [name for name, p in known.items() if p.kind is p.KEYWORD_ONLY]
+        raise TypeError(f"degrees_of_freedom got unknown options {unknown}; allowed: {allowed}.")
+    check_options(*(options.get(n, known[n].default) for n in ("n_probes", "probe", "scheme")))
     refit = Refit.of(estimator, X, y, sample_weight)
+    if "eps" in options:
+        choose_step(options["eps"], refit)
     reason = "asked for"
     if method != "monte-carlo":
         try:

@@ -162,8 +162,8 @@ def excess_optimism(
     if not table.any() and len(_options(search)) != 1:
         warn_caller(
             f"the choice {choice} was the same in all {n_probes} probes, so the excess is 0 as far "
-            f"as steps of eps={np.array2string(step, precision=4)} can tell; with a coarse grid, "
-            "larger steps tell more.",
+            f"as steps of eps={', '.join(f'{e:.4g}' for e in step)} can tell; with a coarse grid, "
+            "steps up to the noise's standard deviation tell more.",
             StepSizeWarning,
         )
     spread = table.std(axis=0, ddof=1) if n_probes > 1 else np.full(table.shape[1], np.nan)
@@ -249,7 +249,7 @@ def _chosen(fitted: Any, search: Any) -> tuple[Any, dict[str, Any]]:
         return clone(search).set_params(gap=fitted.gap_), {"lam": fitted.lam_, "gap": fitted.gap_}
     if type(search) in _WITHOUT_SEARCH:
         kind, wanted = _WITHOUT_SEARCH[type(search)]
-        choice = {name: getattr(fitted, f"{name}_") for name in wanted}
+        choice = {name: _plain(getattr(fitted, f"{name}_")) for name in wanted}
         # Gram matrices computed beforehand are given in other words there.
         shared = set(kind().get_params()) & set(search.get_params()) - {*choice, "precompute"}
         return kind(**choice, **{name: getattr(search, name) for name in shared}), choice
@@ -280,6 +280,10 @@ def _not_a_search(estimator: Any) -> TypeError:
         "best_params_, a RidgeCV, LassoCV or ElasticNetCV, or a pipeline that ends in one: "
         "something that chooses by looking at y."
     )
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 #: Estimators that search by themselves: what they are without, and what they choose.

@@ -26,6 +26,7 @@ from negcorr.exceptions import NotLinearError
 from negcorr.monte_carlo.probing import ProbeSource
 from negcorr.monte_carlo.refits import Refit, is_estimator
 from negcorr.monte_carlo.responses import ResponseMeter
+from negcorr.monte_carlo.result import with_error
 from negcorr.monte_carlo.step import choose_step
 from negcorr.new_inputs import (
     Measured,
@@ -82,13 +83,15 @@ class RandomXDof:
     n_new: int
 
     def __repr__(self) -> str:
+        errors = {"intrinsic": self.std_error}
         names = ["fixed_x", "intrinsic", "predictive", "emergent"]
         parts = [
-            f"{name}={np.array2string(np.asarray(value), precision=4)}"
+            f"{name}={with_error(value, errors.get(name, np.zeros_like(value)))}"
             for name in names
             if (value := getattr(self, name)) is not None
         ]
-        return f"{type(self).__name__}({', '.join(parts)}, method={self.method!r})"
+        size = f"n_samples={self.n_samples:.6g}"
+        return f"{type(self).__name__}({', '.join(parts)}, {size}, method={self.method!r})"
 
 
 def matched_dof(optimism: npt.ArrayLike, n_samples: float) -> FloatArray:
@@ -193,6 +196,8 @@ def random_x_dof(
     variance = _noise(noise_variance, X, y, sample_weight)
     seed = int(check_random_state(random_state).randint(2**31))
     pieces = new_inputs(refit, X_new, y_new, cv)
+    if y_new is not None and variance is None:
+        raise ValueError("y_new is for emergent, which needs noise_variance too.")
     try:
         parts = [measured_exactly(piece, seed) for piece in pieces]
         method = "exact"
@@ -250,7 +255,7 @@ def _result(
         pairs = zip(pieces, parts, strict=True)
         gains = [error_gain(piece, part) / variance for piece, part in pairs]
         emergent = shaped([matched_dof(gain, n) for gain, n in zip(gains, sizes, strict=True)])
-    spread = np.sqrt(shaped([error**2 for error in errors]) / len(parts))
+    spread = shaped([np.sqrt(np.mean(np.square(errors), axis=0) / len(parts))])
     return RandomXDof(
         fixed_x=shaped([part.trace.mean(axis=0) for part in parts]),
         intrinsic=shaped([matched_dof(o.mean(axis=0), n) for o, n in both]),

@@ -224,7 +224,8 @@ def check_noise_variance(value: Any, X: Table, y: Any, sample_weight: Any = None
         except ValueError as error:
             raise ValueError(
                 "noise_variance='difference' needs X as a table of finite numbers; give "
-                f"noise_variance a number. The reason: {error}"
+                "noise_variance a number, such as difference_noise_variance(Z, y) for the table Z "
+                f"that the transformers of a pipeline make of X. The reason: {error}"
             ) from error
     if value is None or isinstance(value, bool):
         raise TypeError(f"noise_variance={value!r} must be numbers or 'difference'.")

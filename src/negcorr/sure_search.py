@@ -306,8 +306,8 @@ def _report(error: Exception, params: dict[str, Any], penalty: float | None) -> 
         error.add_note(f"in the fit at {params}; give error_score a number to go on without it")
         raise error
     warnings.warn(
-        f"the fit at {params} failed with {type(error).__name__}: {error}. Its SURE counts as "
-        f"{penalty}.",
+        f"the fit at {params} counts with a SURE of {penalty}; it failed with "
+        f"{type(error).__name__}: {error}",
         FitFailedWarning,
         stacklevel=4,
     )

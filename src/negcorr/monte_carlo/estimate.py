@@ -304,8 +304,8 @@ def _warn(result: MonteCarloDof, probes: Probes, plan: _Plan) -> None:
             f"the step matters: the same {check.n_probes} probes give dof {_short(first)} with "
             f"eps={_short(result.eps)} and {_short(check.dof)} with eps={_short(check.eps)}, "
             "and single probes differ as much. The fit jumps or bends as y moves, as trees do; the "
-            "value is that of the fit smoothed over eps. Compare several eps with more probes, or "
-            "give the eps you want.",
+            "value is that of the fit smoothed over eps. Give an eps between half the noise's "
+            "standard deviation and all of it, and more probes.",
             StepSizeWarning,
         )
     if plan.limits is not None and not plan.limits.reached(probes):

@@ -79,7 +79,12 @@ class Refit:
         if seeding not in SEEDINGS:
             raise ValueError(f"seeding={seeding!r} is unknown; allowed are {SEEDINGS}.")
         check_regressor(estimator)
-        target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+        try:
+            target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+        except ValueError as error:
+            if "could not convert" in str(error):
+                raise ValueError(f"y must be numbers: {error}.") from error
+            raise
         if target.ndim > 2:
             raise ValueError(f"y must be (n,) or (n, outputs), got shape {target.shape}.")
         check_consistent_length(X, target)

@@ -34,6 +34,9 @@ AGREEMENT = 2.0
 #: How far the two values of one probe may be apart, in spreads between probes.
 UNRELATED = 1.0
 
+#: Shares of the value below which a shift of the mean, or of single values, is let pass.
+SMALL_SHIFT, SMALL_JUMP = 0.02, 0.1
+
 #: The same as AGREEMENT for one probe, which has no standard error: as a share of its value.
 AGREEMENT_OF_ONE = 0.25
 
@@ -174,7 +177,9 @@ def check_steps(
     slack = 10.0 * rounding + 1e-9 * size
     apart = np.sqrt((difference**2).mean(axis=0))
     between = probes.std(axis=0, ddof=1) if len(probes) > 1 else np.full(mean.shape, np.inf)
-    agree = (np.abs(mean) <= allowed + slack) & (apart <= UNRELATED * between + slack)
+    # A few percent are no reason to speak up, however small the spread.
+    agree = np.abs(mean) <= np.maximum(allowed, SMALL_SHIFT * size) + slack
+    agree &= apart <= np.maximum(UNRELATED * between, SMALL_JUMP * size) + slack
     return StepCheck(
         eps=eps,
         dof=second.mean(axis=0),
