@@ -492,7 +492,7 @@ def test_results_say_what_they_are():
     )
     pair = np.array([1.0, 2.0])
     found = RandomXDof(pair, pair, pair, pair, pair, pair, "monte-carlo", 20.0, 9)
-    assert "emergent=[1. 2.], method='monte-carlo'" in repr(found)
+    assert "emergent=[1, 2], n_samples=20, method='monte-carlo'" in repr(found)
 
 
 def test_tables_of_other_kinds():
