@@ -51,6 +51,7 @@ test: lint
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/core.py --out benchmarks/results
 	$(BIN)/python benchmarks/dof.py --out benchmarks/results
+	$(BIN)/python benchmarks/calibration.py --out benchmarks/results
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
