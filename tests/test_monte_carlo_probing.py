@@ -9,6 +9,7 @@ from negcorr.exceptions import ProbeError
 from negcorr.monte_carlo.probing import Probes, ProbeSource, measure
 from negcorr.monte_carlo.refits import Refit
 from negcorr.monte_carlo.responses import Direction, ResponseMeter
+from negcorr.monte_carlo.spread import Spread
 
 
 def source_of(kind="rademacher", per_probe=False, n=200, outputs=None, weight=None, seed=0):
@@ -81,7 +82,7 @@ class Given:
 def test_values_are_kept_and_derivatives_only_on_request():
     meter = meter_of(lambda X, y: 2.0 * y)
     for keeps in (True, False):
-        probes = Probes(keeps_derivatives=keeps)
+        probes = Probes(keeps_derivatives=keeps, spread=Spread(signs=False))
         probes.extend(meter, Given([1.0, 2.0, 0.0], np.ones(3)), 2)
         np.testing.assert_allclose(np.ravel(probes.values), [10.0, 6.0])
         assert len(probes.derivatives) == (2 if keeps else 0)
@@ -90,7 +91,7 @@ def test_values_are_kept_and_derivatives_only_on_request():
 
 
 def test_fits_that_never_move_are_noticed():
-    probes = Probes(keeps_derivatives=False)
+    probes = Probes(keeps_derivatives=False, spread=Spread(signs=False))
     probes.extend(meter_of(lambda X, y: np.ones(3)), Given(np.ones(3)), 1)
     assert not probes.moved
     probes.extend(meter_of(lambda X, y: y), Given(np.ones(3)), 1)
@@ -116,7 +117,7 @@ def test_failures_name_their_probe_and_chain_their_cause():
             raise ArithmeticError("too far")
         return y
 
-    probes = Probes(keeps_derivatives=False)
+    probes = Probes(keeps_derivatives=False, spread=Spread(signs=False))
     meter = meter_of(fit_predict)
     near, far = np.ones(3), 2.0 * np.ones(3)
     probes.extend(meter, Given(near, near), 2)
@@ -131,7 +132,7 @@ def test_failures_name_their_probe_and_chain_their_cause():
 def test_many_directions_are_measured_as_a_few_are(keeps):
     source = source_of("gaussian", n=3)
     S = np.random.default_rng(0).normal(size=(3, 3))
-    probes = Probes(keeps_derivatives=keeps)
+    probes = Probes(keeps_derivatives=keeps, spread=Spread(signs=False))
     probes.extend(meter_of(lambda X, y: S @ y), source, 100)
     vectors = [d.vector[:, 0] for d in source_of("gaussian", n=3).draw(100)]
     np.testing.assert_allclose(np.ravel(probes.values), [b @ S @ b for b in vectors], atol=1e-12)
@@ -143,11 +144,13 @@ def test_many_directions_are_measured_as_a_few_are(keeps):
 
 def test_probes_may_go_on_in_two_ways():
     meter = meter_of(lambda X, y: y)
-    probes = Probes(keeps_derivatives=True)
+    probes = Probes(keeps_derivatives=True, spread=Spread(signs=False))
     probes.extend(meter, Given(np.ones(3)), 1)
     other = probes.copied()
     other.extend(meter, Given(2.0 * np.ones(3)), 1)
     np.testing.assert_allclose(np.ravel(other.values), [3.0, 12.0])
+    assert probes.spread.variance() is None
+    assert other.spread.variance() is not None
     assert [len(p.values) for p in (probes, other)] == [1, 2]
     assert [len(p.directions) for p in (probes, other)] == [1, 2]
     assert [len(p.derivatives) for p in (probes, other)] == [1, 2]

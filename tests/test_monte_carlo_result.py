@@ -35,8 +35,8 @@ def test_of_two_variances_the_larger_counts():
     values, still = np.array([[1.0], [3.0]]), np.zeros((2, 1))
     plain = mean_and_error(values, still)[1]
     assert_allclose(plain, 1.0)
-    assert_allclose(mean_and_error(values, still, np.array([[0.0], [1.0]]))[1], plain)
-    assert_allclose(mean_and_error(values, still, np.array([[2.0], [14.0]]))[1], 2.0)
+    assert_allclose(mean_and_error(values, still, np.array([0.5]))[1], plain)
+    assert_allclose(mean_and_error(values, still, np.array([8.0]))[1], 2.0)
 
 
 @pytest.mark.parametrize(

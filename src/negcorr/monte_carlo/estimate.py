@@ -144,7 +144,7 @@ def monte_carlo_dof(
     >>> X, y = load_diabetes(return_X_y=True)
     >>> result = monte_carlo_dof(LinearRegression(), X, y, n_probes=50, random_state=0)
     >>> print(f"{result.dof:.1f} ± {result.std_error:.1f} (10 columns and an intercept)")
-    11.1 ± 0.6 (10 columns and an intercept)
+    11.1 ± 0.7 (10 columns and an intercept)
     """
     check_options(n_probes, probe, scheme)
     _check_precision(n_probes, target_std_error, max_fits, linear)
@@ -212,7 +212,7 @@ def _share_seed_if_it_does_not_matter(meter: ResponseMeter, source: ProbeSource)
 
 def _carried_out(plan: _Plan, meter: ResponseMeter, source: ProbeSource) -> MonteCarloDof:
     deflates = plan.may_deflate and not source.per_probe
-    probes = Probes(keeps_derivatives=deflates)
+    probes = source.none_yet(keeps_derivatives=deflates)
     check: StepCheck | None = None
     found: bool | None = plan.linear if isinstance(plan.linear, bool) else None
     n_deflated = 0

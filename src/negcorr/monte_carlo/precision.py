@@ -128,7 +128,7 @@ def deflate(
         vectors, images = columns(probes)
         values, variances = deflation.values(vectors, images)
         probes.values = list(values[:, np.newaxis])
-        probes.variances = variances[:, np.newaxis]
+        probes.leftover_variance = variances.mean(keepdims=True)
         if limits.reached(probes):
             return probes, deflation
         wanted = limits.probes_wanted(probes)
@@ -143,7 +143,9 @@ def deflate(
             deflation = extended
             fresh = max(FEWEST_FRESH, ceil(share * wanted))
             count = min(fresh, max(FEWEST_FRESH, basis.shape[1]))
-            probes = Probes(keeps_derivatives=True, moved=probes.moved)
+            moved = probes.moved
+            probes = source.none_yet(keeps_derivatives=True)
+            probes.moved = moved
         else:
             count = int(np.clip(ceil(wanted) - here, 1, here))
         count = min(count, limits.max_fits - meter.n_fits)

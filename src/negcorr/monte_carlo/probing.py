@@ -14,6 +14,7 @@ from negcorr.exceptions import ProbeError
 from negcorr.monte_carlo.refits import Refit
 from negcorr.monte_carlo.responses import Direction, Failure, Response, ResponseMeter
 from negcorr.monte_carlo.result import mean_and_error
+from negcorr.monte_carlo.spread import Spread
 
 __all__ = ["ProbeSource", "Probes", "measure"]
 
@@ -50,6 +51,10 @@ class ProbeSource:
     seeds: np.random.Generator
     _shared: int | None = None
     _ready: list[int] = field(default_factory=list)
+
+    def none_yet(self, keeps_derivatives: bool) -> Probes:
+        """Nothing measured so far."""
+        return Probes(keeps_derivatives, Spread(signs=self.kind == "rademacher"))
 
     def draw(self, count: int) -> list[Direction]:
         """So many new directions."""
@@ -98,29 +103,35 @@ class Probes:
         bᵀ J b, and what rounding can add.
     derivatives : list of ndarray of shape (n, outputs)
         J b, kept only where they are needed again.
-    variances : ndarray of shape (probes, outputs) or None
-        Variances of the values, where deflation gives them.
+    spread : Spread
+        What responses say about the variance of the values.
+    leftover_variance : ndarray of shape (outputs,) or None
+        The same after deflation, which takes its place.
     moved : bool
         Whether any fitted value moved.
     """
 
     keeps_derivatives: bool
+    spread: Spread
     directions: list[Direction] = field(default_factory=list)
     values: list[FloatArray] = field(default_factory=list)
     rounding: list[FloatArray] = field(default_factory=list)
     derivatives: list[FloatArray] = field(default_factory=list)
-    variances: FloatArray | None = None
+    leftover_variance: FloatArray | None = None
     moved: bool = False
 
     def mean_and_error(self) -> tuple[FloatArray, FloatArray]:
         """Mean over probes and its standard error, both of shape (outputs,)."""
-        return mean_and_error(np.array(self.values), np.array(self.rounding), self.variances)
+        variance = self.leftover_variance
+        if variance is None:
+            variance = self.spread.variance()
+        return mean_and_error(np.array(self.values), np.array(self.rounding), variance)
 
     def copied(self) -> Probes:
         """The same probes, to go on with in another way."""
         lists = ("directions", "values", "rounding", "derivatives")
         own: dict[str, Any] = {name: list(getattr(self, name)) for name in lists}
-        return replace(self, **own)
+        return replace(self, spread=self.spread.copied(), **own)
 
     def add(self, direction: Direction, response: Response) -> None:
         """Remember one probe."""
@@ -129,6 +140,7 @@ class Probes:
         self.values.append(response.along(direction.vector))
         self.rounding.append(response.rounding)
         self.moved = self.moved or bool(response.derivative.any())
+        self.spread.add(direction.vector, response.derivative)
         if self.keeps_derivatives:
             self.derivatives.append(response.derivative)
 

@@ -21,8 +21,9 @@ class MonteCarloDof:
     dof : float or ndarray of shape (outputs,)
         Mean over probes.
     std_error : float or ndarray of shape (outputs,)
-        Its standard error: the spread between probes over √probes, and what rounding of the
-        fitted values can add. NaN for one probe, which has no spread.
+        Its standard error: the spread between probes, from their values or from the size of
+        their responses, whichever is larger, over √probes, and what rounding of the fitted
+        values can add. NaN for one probe, which has no spread.
     values : ndarray of shape (probes,) or (probes, outputs)
         What each probe says; their mean is ``dof``.
     eps : float or ndarray of shape (outputs,)
@@ -75,7 +76,7 @@ def with_error(value: float | FloatArray, std_error: float | FloatArray) -> str:
 
 
 def mean_and_error(
-    values: FloatArray, rounding: FloatArray, variances: FloatArray | None = None
+    values: FloatArray, rounding: FloatArray, other_variance: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Mean over probes and its standard error, both of shape (outputs,).
 
@@ -83,15 +84,15 @@ def mean_and_error(
     ----------
     values, rounding : ndarray of shape (probes, outputs)
         One value for each probe, and what rounding can add to it.
-    variances : ndarray of shape (probes, outputs), optional
-        Other estimates of the variance of a value; the larger counts.
+    other_variance : ndarray of shape (outputs,), optional
+        Another estimate of the variance of a value; the larger counts.
     """
     n_probes = len(values)
     mean = values.mean(axis=0)
     if n_probes == 1:
         return mean, np.full(mean.shape, np.nan)
     variance = values.var(axis=0, ddof=1)
-    if variances is not None:
-        variance = np.maximum(variance, variances.mean(axis=0))
+    if other_variance is not None:
+        variance = np.maximum(variance, other_variance)
     # Rounding need not average out: targets of few digits are rounded alike in every fit.
     return mean, np.sqrt(variance / n_probes + (rounding**2).mean(axis=0))
