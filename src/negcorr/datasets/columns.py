@@ -1,0 +1,161 @@
+"""CSV text as numbers, every column and every cell checked on the way."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+
+from negcorr._typing import FloatArray
+from negcorr.datasets.errors import DatasetError
+from negcorr.datasets.registry import DatasetInfo
+
+__all__ = ["Columns", "check_shape", "is_number", "parse_csv", "quoted"]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """A data set as it was read, before it takes the form that the user wants.
+
+    Attributes
+    ----------
+    feature_names : tuple of str
+        Names of the feature columns.
+    features : ndarray of shape (n, d)
+        Their values; a category is its position in ``DatasetInfo.categories``.
+    targets : ndarray of shape (n, outputs)
+        Values of the targets, in the order of ``DatasetInfo.target_names``.
+    """
+
+    feature_names: tuple[str, ...]
+    features: FloatArray
+    targets: FloatArray
+
+
+def parse_csv(text: str, entry: DatasetInfo, source: str) -> Columns:
+    """The columns of a CSV text with a header row.
+
+    Targets are found by name, wherever they stand. The other columns are the features, in the
+    order of the file.
+
+    Parameters
+    ----------
+    text : str
+        The text of the file.
+    entry : DatasetInfo
+        What the file must hold.
+    source : str
+        Name of the file, for errors.
+
+    Returns
+    -------
+    Columns
+
+    Raises
+    ------
+    DatasetError
+        If columns, rows or cells are not those of the data set.
+    """
+    rows = _rows(text, source)
+    _, header = next(rows, (0, []))
+    _check_header(header, entry, source)
+    codes = {
+        header.index(name): {value: str(code) for code, value in enumerate(values)}
+        for name, values in zip(entry.categorical, entry.categories, strict=True)
+    }
+    table = [_numbers(cells, header, codes, f"{source}, line {line}") for line, cells in rows]
+    values = np.array(table, dtype=np.float64).reshape(-1, len(header))
+    target_at = [header.index(name) for name in entry.target_names]
+    feature_at = [j for j in range(len(header)) if j not in target_at]
+    columns = Columns(
+        feature_names=tuple(header[j] for j in feature_at),
+        features=values[:, feature_at],
+        targets=values[:, target_at],
+    )
+    check_shape(columns, entry, source)
+    return columns
+
+
+def check_shape(columns: Columns, entry: DatasetInfo, source: str) -> None:
+    """Raise unless rows, features and targets are as many as the registry says."""
+    found = (*columns.features.shape, columns.targets.shape[1])
+    if found != entry.shape:
+        raise DatasetError(
+            f"{source} has {_sizes(found)}; {entry.name} must have {_sizes(entry.shape)}."
+        )
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a finite number as CSV files have it."""
+    if "_" in cell:  # 1_000 is a number to Python only
+        return False
+    try:
+        return isfinite(float(cell))
+    except ValueError:
+        return False
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Names as an error lists them."""
+    return ", ".join(map(repr, names))
+
+
+def _sizes(shape: tuple[int, ...]) -> str:
+    return "{} rows, {} features and {} targets".format(*shape)
+
+
+def _rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:
+    """Line number and cells of each row."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        for cells in reader:
+            yield reader.line_num, cells
+    except csv.Error as error:
+        raise DatasetError(f"{source}, line {reader.line_num}, is not CSV: {error}.") from error
+
+
+def _check_header(header: list[str], entry: DatasetInfo, source: str) -> None:
+    if not header:
+        raise DatasetError(f"{source} is empty: its first line must name the columns.")
+    lacking = [name for name in (*entry.target_names, *entry.categorical) if name not in header]
+    if lacking:
+        columns = "column" if len(lacking) == 1 else "columns"
+        raise DatasetError(f"{source} lacks the {columns} {quoted(lacking)} of {entry.name}.")
+    repeated = [name for name, count in Counter(header).items() if count > 1]
+    if repeated:
+        raise DatasetError(f"{source} names more than one column {quoted(repeated)}.")
+    n_features = len(header) - entry.n_targets
+    if n_features != entry.n_features:
+        raise DatasetError(
+            f"{source} has {n_features} feature columns; {entry.name} must have "
+            f"{entry.n_features}, and targets beside them."
+        )
+
+
+def _numbers(
+    cells: list[str], header: list[str], codes: dict[int, dict[str, str]], where: str
+) -> list[float]:
+    """One row as numbers, categories as their codes."""
+    if len(cells) != len(header):
+        raise DatasetError(f"{where}, has {len(cells)} cells; the header has {len(header)}.")
+    for j, known in codes.items():
+        if cells[j] not in known:
+            raise DatasetError(
+                f"{where}, column {header[j]!r}: {cells[j]!r} is no category of it; allowed are "
+                f"{quoted(known)}."
+            )
+        cells[j] = known[cells[j]]
+    try:
+        values = list(map(float, cells))
+        sound = all(map(isfinite, values)) and "_" not in "".join(cells)
+    except ValueError:
+        sound = False
+    if not sound:
+        j = next(j for j, cell in enumerate(cells) if not is_number(cell))
+        raise DatasetError(f"{where}, column {header[j]!r}: {cells[j]!r} is not a finite number.")
+    return values

@@ -1,0 +1,126 @@
+"""What is known of each data set of Appendix E, without a byte of the data themselves."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from types import MappingProxyType
+from typing import Any
+
+__all__ = ["DATASETS", "DatasetInfo", "info"]
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """One data set of Table E.2.
+
+    Attributes
+    ----------
+    name : str
+        The name by which it is loaded, in lower case.
+    title : str
+        The name in the paper.
+    n_samples, n_features : int
+        Rows and feature columns, as in the source. A categorical feature counts once.
+    target_names : tuple of str
+        The columns to predict.
+    categorical : tuple of str
+        Feature columns that hold categories.
+    categories : tuple of tuple of str
+        The allowed values of each of them, sorted.
+    predicts : str
+        What the targets are.
+    citation : str
+        Whom to cite.
+    origin : str
+        Its public name, collection and file.
+    openml_id : int or None
+        Number at OpenML; None where no copy there is known to be the same.
+    sha256 : str or None
+        Checksum of the file ``<name>.csv.gz``; None if no copy was at hand.
+    paper_shape : tuple of int
+        Rows, features and outputs according to Table E.2.
+    notes : str
+        Where the paper is wrong about it, and traps; may be empty.
+    """
+
+    name: str
+    title: str
+    n_samples: int
+    n_features: int
+    target_names: tuple[str, ...]
+    categorical: tuple[str, ...]
+    categories: tuple[tuple[str, ...], ...]
+    predicts: str
+    citation: str
+    origin: str
+    openml_id: int | None
+    sha256: str | None
+    paper_shape: tuple[int, int, int]
+    notes: str
+
+    @property
+    def n_targets(self) -> int:
+        """Number of columns to predict."""
+        return len(self.target_names)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Rows, features and targets of the data, to compare with ``paper_shape``."""
+        return self.n_samples, self.n_features, self.n_targets
+
+
+def info(name: str) -> DatasetInfo:
+    """What is known of a data set.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``DATASETS``.
+
+    Returns
+    -------
+    DatasetInfo
+
+    Raises
+    ------
+    ValueError
+        If there is no such data set; the message has the nearest name.
+
+    Examples
+    --------
+    >>> from negcorr.datasets import info
+    >>> bank = info("bank")
+    >>> bank.shape, bank.paper_shape
+    ((8192, 8, 1), (8192, 9, 1))
+    >>> bank.notes
+    'The paper has 9 features, in the table and in words; there are 8, and 9 columns with the
+    target.'
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name={name!r} must be a string, got {type(name).__name__}.")
+    if name not in DATASETS:
+        near = difflib.get_close_matches(name.lower(), DATASETS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise ValueError(f"name={name!r} is no data set{hint} Allowed are {', '.join(DATASETS)}.")
+    return DATASETS[name]
+
+
+def _entry(fields: dict[str, Any]) -> DatasetInfo:
+    fields = {key: tuple(item) if isinstance(item, list) else item for key, item in fields.items()}
+    columns: dict[str, list[str]] = fields.pop("categorical")
+    categories = tuple(tuple(sorted(values)) for values in columns.values())
+    return DatasetInfo(**fields, categorical=tuple(columns), categories=categories)
+
+
+def _read() -> Mapping[str, DatasetInfo]:
+    text = resources.files("negcorr.datasets").joinpath("registry.json").read_text("utf-8")
+    entries = [_entry(fields) for fields in json.loads(text)]
+    return MappingProxyType({entry.name: entry for entry in entries})
+
+
+#: The data sets by name, in the order of Table E.2.
+DATASETS: Mapping[str, DatasetInfo] = _read()

@@ -1,0 +1,122 @@
+"""CSV text as numbers, and what is wrong with it."""
+
+import csv
+import dataclasses
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from negcorr.datasets import DatasetError, info
+from negcorr.datasets.columns import is_number, parse_csv
+
+
+def entry(n_samples=2, n_features=2, target_names=("y",), categorical=(), categories=()):
+    return dataclasses.replace(
+        info("machine"),
+        name="toy",
+        n_samples=n_samples,
+        n_features=n_features,
+        target_names=target_names,
+        categorical=categorical,
+        categories=categories,
+    )
+
+
+def parse(text, **kwargs):
+    return parse_csv(text, entry(**kwargs), "toy.csv")
+
+
+def test_columns_are_features_in_order_and_targets_by_name():
+    columns = parse("a,y,b\n1,2,3\n4,5,6\n")
+    assert columns.feature_names == ("a", "b")
+    np.testing.assert_array_equal(columns.features, [[1, 3], [4, 6]])
+    np.testing.assert_array_equal(columns.targets, [[2], [5]])
+
+
+def test_targets_come_in_the_order_of_the_registry():
+    columns = parse("a,z,b,y\n1,2,3,4\n", n_samples=1, target_names=("y", "z"))
+    np.testing.assert_array_equal(columns.targets, [[4, 2]])
+
+
+def test_categories_become_codes():
+    text = "sex,b,y\nM,1,2\nF,3,4\n"
+    columns = parse(text, categorical=("sex",), categories=(("F", "I", "M"),))
+    np.testing.assert_array_equal(columns.features, [[2, 1], [0, 3]])
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_line_ends_quotes_and_exponents_are_understood(end):
+    columns = parse(end.join(['"a, really",b,y', '1e3,"-2.50", 3', "4,5,6"]))
+    assert columns.feature_names == ("a, really", "b")
+    np.testing.assert_array_equal(columns.features, [[1000, -2.5], [4, 5]])
+
+
+@given(
+    st.integers(1, 3).flatmap(
+        lambda p: st.lists(
+            st.lists(
+                st.floats(allow_nan=False, allow_infinity=False), min_size=p + 2, max_size=p + 2
+            ),
+            min_size=1,
+            max_size=6,
+        )
+    )
+)
+def test_what_is_written_is_read_to_the_last_bit(rows):
+    n_targets = len(rows[0]) - 2
+    targets = tuple(f"y,{j}" for j in range(n_targets))
+    file = io.StringIO()
+    csv.writer(file).writerows([["a", 'b "quoted"', *targets], *rows])
+    columns = parse(file.getvalue(), n_samples=len(rows), target_names=targets)
+    np.testing.assert_array_equal(np.hstack([columns.features, columns.targets]), rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"toy\.csv is empty: its first line must name the columns"),
+        ("\n1,2,3\n", r"toy\.csv is empty"),
+        ("a,b,c\n1,2,3\n4,5,6\n", r"toy\.csv lacks the column 'y' of toy"),
+        ("a,a,y\n1,2,3\n4,5,6\n", r"names more than one column 'a'"),
+        ("a,y\n1,2\n3,4\n", r"has 1 feature columns; toy must have 2"),
+        ("a,b,c,y\n1,2,3,4\n", r"has 3 feature columns; toy must have 2"),
+        ("a,b,y\n", r"has 0 rows, 2 features and 1 targets; toy must have 2 rows, 2 features"),
+        ("a,b,y\n1,2,3\n", r"has 1 rows, .* must have 2 rows"),
+        ("a,b,y\n1,2,3\n4,5,6\n7,8,9\n", r"has 3 rows, .* must have 2 rows"),
+        ("a,b,y\n1,2,3\n4,5\n", r"toy\.csv, line 3, has 2 cells; the header has 3"),
+        ("a,b,y\n1,2,3\n\n4,5,6\n", r"line 3, has 0 cells"),
+        ("a,b,y\n1,2,3\n4,oops,6\n", r"toy\.csv, line 3, column 'b': 'oops' is not a finite"),
+        ("a,b,y\n1,2,3\n4,5,\n", r"line 3, column 'y': '' is not a finite number"),
+        ("a,b,y\n1,2,nan\n4,5,6\n", r"line 2, column 'y': 'nan' is not a finite number"),
+        ("a,b,y\n-inf,2,3\n4,5,6\n", r"line 2, column 'a': '-inf' is not a finite number"),
+        ("a,b,y\n1,1e999,3\n4,5,6\n", r"line 2, column 'b': '1e999' is not a finite number"),
+        ("a,b,y\n1,1_000,3\n4,5,6\n", r"line 2, column 'b': '1_000' is not a finite number"),
+        ('a,b,y\n1,"2"x,3\n4,5,6\n', r"toy\.csv, line 2, is not CSV: "),
+        ('a,b,y\n1,2,3\n4,5,"6\n', r"is not CSV: unexpected end of data"),
+    ],
+)
+def test_text_that_is_not_the_data_set_is_refused(text, message):
+    with pytest.raises(DatasetError, match=message):
+        parse(text)
+
+
+@pytest.mark.parametrize("value", ["m", "", "X"])
+def test_unknown_category_is_refused(value):
+    with pytest.raises(
+        DatasetError,
+        match=rf"line 2, column 'sex': '{value}' is no category of it; allowed are 'F', 'M'",
+    ):
+        parse(f"sex,b,y\n{value},1,2\nF,3,4\n", categorical=("sex",), categories=(("F", "M"),))
+
+
+def test_several_columns_that_lack_are_all_named():
+    with pytest.raises(DatasetError, match=r"lacks the columns 'z', 'sex' of toy"):
+        parse("a,b,y\n", target_names=("y", "z"), categorical=("sex",), categories=(("F",),))
+
+
+@pytest.mark.parametrize("cell", ["1", " -2.5e-3 ", "+4.", "0x10", "1,5", "", "nan", "1_0"])
+def test_numbers_are_those_of_csv_files(cell):
+    assert is_number(cell) == (cell in ("1", " -2.5e-3 ", "+4."))
