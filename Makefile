@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 JOBS ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() or 1)")
 
-.PHONY: help demo test lint format bench docs clean
+.PHONY: help demo test lint format bench docs reproduction clean
 
 help:
 	@echo "make demo    fit, tune and report on data that ships with scikit-learn"
@@ -14,6 +14,7 @@ help:
 	@echo "make format  let ruff rewrite the code"
 	@echo "make bench   speed and memory, as ratios measured side by side"
 	@echo "make docs    the documentation, into docs/_build/html"
+	@echo "make reproduction  the paper's figures and tables, into docs (minutes; needs the data sets)"
 
 $(VENV)/.python:
 	$(PYTHON) -c "import sys; assert sys.version_info >= (3, 11), 'negcorr needs Python 3.11 or newer'"
@@ -52,6 +53,13 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/core.py --out benchmarks/results
 	$(BIN)/python benchmarks/dof.py --out benchmarks/results
 	$(BIN)/python benchmarks/calibration.py --out benchmarks/results
+
+# Every figure and table, into the documentation; NEGCORR_DATA names the folder with the data sets.
+reproduction: $(VENV)/.test
+	$(BIN)/negcorr reproduce all --out build/reproduction
+	mkdir -p docs/figures
+	cp build/reproduction/reproduction.md docs/reproduction.md
+	cp build/reproduction/figures/*.svg docs/figures/
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

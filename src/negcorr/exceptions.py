@@ -19,6 +19,7 @@ __all__ = [
     "ProbeLimitWarning",
     "SearchBoundaryWarning",
     "StepSizeWarning",
+    "StoredPieceWarning",
     "warn_caller",
 ]
 
@@ -61,6 +62,10 @@ class ProbeLimitWarning(NegcorrWarning):
 
 class NoResponseWarning(NegcorrWarning):
     """Fitted values did not move with the targets at all."""
+
+
+class StoredPieceWarning(NegcorrWarning):
+    """A stored piece of an experiment cannot be read, and is computed again."""
 
 
 class NotLinearError(ValueError):

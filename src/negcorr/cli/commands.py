@@ -1,0 +1,123 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import rich  # noqa: F401 - what commands print with: met here, so that its lack is told
+import typer
+
+import negcorr
+
+__all__ = ["app", "click_errors"]
+
+app = typer.Typer(
+    name="negcorr",
+    help="Regression ensembles whose diversity is trained, measured and tuned.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def click_errors() -> tuple[Any, Any]:
+    """Classes of usage errors and of aborts, wherever this typer has them from."""
+    parents = typer.BadParameter.__mro__
+    usage = next(parent for parent in parents if parent.__name__ == "ClickException")
+    return usage, typer.Abort
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"negcorr {negcorr.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", help="Folder with data sets, looked at before $NEGCORR_DATA."),
+]
+
+
+@app.command(epilog="**Examples**\n\n`negcorr datasets --data ~/data`\n\n`negcorr datasets --json`")
+def datasets(
+    data: DataOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """List the paper's data sets, and which of them are at hand."""
+    from negcorr.cli.listing import print_datasets
+
+    print_datasets(data, as_json)
+
+
+@app.command(
+    epilog="**Examples**\n\n`negcorr reproduce figure3 --data ~/data`\n\n"
+    "`negcorr reproduce table1 --sets housing,slump --out tables`\n\n"
+    "`negcorr reproduce all --quick`"
+)
+def reproduce(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME...",
+            help="figure1, figure3, figure4, figure5, table1, diversity-dof, optimal-gap, "
+            "bias-variance-covariance, split, or all.",
+        ),
+    ],
+    data: DataOption = None,
+    sets: Annotated[
+        str | None, typer.Option("--sets", help="Data sets to use, separated by commas.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for tables, figures and the page.")
+    ] = Path("reproduction"),
+    protocol: Annotated[
+        str,
+        typer.Option(
+            "--protocol",
+            help="paper: what the authors must have run, inferred from their numbers; "
+            "printed: what the text says.",
+        ),
+    ] = "paper",
+    shuffle: Annotated[
+        bool, typer.Option("--shuffle", help="Shuffle rows before they are split into folds.")
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", help="Processes; by default one for each core.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of everything random.")] = 0,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few rows and features: a look in a minute.")
+    ] = False,
+    times: Annotated[
+        bool,
+        typer.Option("--times/--no-times", help="Whether Table 1 is timed, its longest part."),
+    ] = True,
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch sets that are not at hand from OpenML.")
+    ] = False,
+) -> None:
+    """Compute figures and tables of the paper, beside the paper's numbers.
+
+    Finished pieces are kept in OUT/pieces: the same command, started again after it was stopped,
+    goes on from there.
+    """
+    from negcorr.cli.reproducing import Request, run_reproduce
+
+    run_reproduce(
+        Request(names, data, sets, out, protocol, shuffle, jobs, seed, quick, times, download)
+    )

@@ -1,0 +1,66 @@
+"""``negcorr datasets``: a table of the data sets."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from negcorr.datasets import DATASETS, available
+
+__all__ = ["print_datasets"]
+
+_WORDS = {"here": "at hand", "download": "on OpenML", "missing": "not at hand"}
+
+
+def print_datasets(data: Path | None, as_json: bool) -> None:
+    """Print name, size, origin and place of every set.
+
+    Parameters
+    ----------
+    data : Path or None
+        Folder to look at first.
+    as_json : bool
+        A JSON list instead of a table.
+    """
+    places = available(data)
+    if as_json:
+        rows = [
+            asdict(DATASETS[place.name])
+            | {"status": place.status, "path": None if place.path is None else str(place.path)}
+            for place in places
+        ]
+        print(json.dumps(rows, indent=2))
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column, side in (
+        ("name", "left"),
+        ("rows", "right"),
+        ("features", "right"),
+        ("targets", "right"),
+        ("available", "left"),
+        ("predicts", "left"),
+    ):
+        table.add_column(column, justify=side)  # type: ignore[arg-type]
+    for place in places:
+        entry = DATASETS[place.name]
+        table.add_row(
+            entry.name,
+            str(entry.n_samples),
+            str(entry.n_features),
+            str(entry.n_targets),
+            _WORDS[place.status],
+            entry.predicts,
+        )
+    console = Console()
+    console.print(table)
+    here = sum(place.status == "here" for place in places)
+    console.print(
+        f"{here} of {len(places)} are at hand. Sets are looked for in --data, $NEGCORR_DATA and "
+        "the user cache.",
+        highlight=False,
+    )

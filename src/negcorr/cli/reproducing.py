@@ -1,0 +1,166 @@
+"""``negcorr reproduce``: options to a study, progress on the screen, verdicts at the end."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from joblib import cpu_count
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from negcorr.cli.codes import UsageError
+from negcorr.datasets import DatasetError
+from negcorr.experiments import FULL, QUICK, Setup, Store, Study
+from negcorr.experiments.files import write_atomically
+from negcorr.experiments.pieces import Piece
+
+__all__ = ["Request", "run_reproduce"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user typed."""
+
+    names: Sequence[str]
+    data: Path | None
+    sets: str | None
+    out: Path
+    protocol: str
+    shuffle: bool
+    jobs: int | None
+    seed: int
+    quick: bool
+    times: bool
+    download: bool
+
+    @property
+    def command(self) -> str:
+        """The command that asks for the same numbers; folders and processes do not matter."""
+        words = ["negcorr", "reproduce", *self.names]
+        if self.sets is not None:
+            words += ["--sets", self.sets]
+        if self.protocol != "paper":
+            words += ["--protocol", self.protocol]
+        if self.seed != 0:
+            words += ["--seed", str(self.seed)]
+        flags = {"--shuffle": self.shuffle, "--quick": self.quick, "--no-times": not self.times}
+        return shlex.join(words + [flag for flag, given in flags.items() if given])
+
+
+def run_reproduce(request: Request) -> None:
+    """Carry out a request; errors of usage are :class:`~negcorr.cli.codes.UsageError`."""
+    missing = [name for name in ("matplotlib", "pandas") if find_spec(name) is None]
+    if missing:
+        raise OSError(
+            f"figures and tables need {' and '.join(missing)}, not installed: "
+            "pip install 'negcorr[cli,plot]'"
+        )
+    from negcorr.experiments.reproduce import chosen_experiments, plan, reproduce
+
+    study = _study(request)
+    try:
+        chosen_experiments(request.names, study.sets)
+        pieces = plan(study, request.names, request.times)
+    except DatasetError:
+        raise
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    _check_writable(request.out)
+    console = Console(stderr=True)
+    with _progress(console) as progress:
+        left = sum(piece.effort for piece in pieces)
+        bar = progress.add_task("starting", total=left, done=0, pieces=len(pieces))
+        done = 0
+
+        def show(piece: Piece, stored: bool) -> None:
+            nonlocal done, left
+            done += 1
+            # What was stored takes no time, and says nothing about the time that is left.
+            left -= piece.effort if stored else 0.0
+            advance = 0.0 if stored else piece.effort
+            progress.update(bar, total=left, advance=advance, description=piece.title, done=done)
+
+        study.on_piece = show
+        try:
+            page = reproduce(
+                study, request.names, request.out, times=request.times, command=request.command
+            )
+        except KeyboardInterrupt:
+            progress.stop()
+            console.print(
+                f"Stopped. {done} of {len(pieces)} pieces are stored in {request.out / 'pieces'}: "
+                "the same command goes on from there.",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
+            raise
+        progress.update(bar, description="done")
+    _print_verdicts(page)
+
+
+def _study(request: Request) -> Study:
+    if request.jobs is not None and (request.jobs == 0 or request.jobs < -1):
+        raise UsageError(f"--jobs {request.jobs}: give a number of processes, or -1 for all cores.")
+    sets = None
+    if request.sets is not None:
+        sets = [name.strip() for name in request.sets.split(",") if name.strip()]
+    try:
+        return Study(
+            Setup(
+                protocol=request.protocol,
+                shuffle=request.shuffle,
+                seed=request.seed,
+                size=QUICK if request.quick else FULL,
+            ),
+            data_home=request.data,
+            sets=sets,
+            n_jobs=cpu_count() if request.jobs is None else request.jobs,
+            store=Store(request.out / "pieces"),
+            download=request.download,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _check_writable(out: Path) -> None:
+    """Fail now rather than after an hour."""
+    try:
+        probe = out / ".writable"
+        write_atomically(probe, b"")
+        probe.unlink()
+    except OSError as error:
+        raise OSError(f"--out {out}: cannot write there ({error.strerror or error}).") from error
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description:<28.28}"),
+        BarColumn(bar_width=None),
+        TextColumn("{task.fields[done]}/{task.fields[pieces]}"),
+        TimeElapsedColumn(),
+        TextColumn("passed"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=console,
+        transient=False,
+    )
+
+
+def _print_verdicts(page: Path) -> None:
+    console = Console(markup=False)
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if line.startswith(("### ", "- ✓", "- ✗")):
+            plain = line.removeprefix("### ").removeprefix("- ").replace("*", "")
+            console.print(plain, style="bold" if line.startswith("#") else "", highlight=False)
+    console.print(f"\nThe page is {page}.", highlight=False, soft_wrap=True)

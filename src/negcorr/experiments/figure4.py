@@ -1,0 +1,92 @@
+"""Figure 4: degrees of freedom against λ, on six data sets and for three widths."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from negcorr.experiments.claims import Claim
+from negcorr.experiments.curves import GRID, pieces_of
+from negcorr.experiments.drawing import COLOURS, band, panels, style
+from negcorr.experiments.figure1 import PANELS
+from negcorr.experiments.pieces import Piece
+from negcorr.experiments.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+__all__ = ["CAPTION", "NAME", "SETS", "TITLE", "claims", "pieces", "plot", "run"]
+
+NAME = "figure4"
+
+TITLE = "Figure 4: degrees of freedom"
+
+#: Data sets that it can use.
+SETS = PANELS
+
+CAPTION = (
+    "Degrees of freedom against λ (Theorem 5), for members of 5, 10 and 20 features of which there "
+    "are 1000 in all. Means over the training rows of five folds. At λ = 0 dof is the width of a "
+    "member, at λ = 1 the rank of all features."
+)
+
+
+def pieces(study: Study) -> list[Piece]:
+    """What has to be computed."""
+    return pieces_of(study, study.datasets(PANELS), study.setup.size.widths)
+
+
+def run(study: Study) -> DataFrame:
+    """Degrees of freedom on the grid of λ, one row for each set, width, fold and λ."""
+    table = study.table(pieces(study))
+    return table[table["gap"].isin(GRID)].reset_index(drop=True)
+
+
+def plot(table: DataFrame) -> Figure:
+    """One panel for each set, one line for each width, from the table alone."""
+    return curves_by_width(table, "dof", "degrees of freedom", yscale="log", ylim=(3, 1500))
+
+
+def curves_by_width(table: DataFrame, column: str, label: str, **axis: object) -> Figure:
+    """A panel for each set with a line for each width."""
+    with style():
+        names = list(dict.fromkeys(table["set"]))
+        figure, grid = panels(names)
+        for name, axes in zip(names, grid, strict=True):
+            axes.set(xlim=(0, 1.02), **axis)
+            for k, (width, part) in enumerate(table[table["set"] == name].groupby("width")):
+                wide = part.pivot(index="fold", columns="lam", values=column)
+                members = part["members"].iloc[0]
+                band(
+                    axes,
+                    wide.columns.to_numpy(),
+                    wide.to_numpy(),
+                    color=COLOURS[k],
+                    ls=("-", "--", "-.")[k % 3],
+                    label=f"H = {width}, M = {members}",
+                )
+        handles, labels = grid[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+        figure.supxlabel("diversity parameter λ", fontsize=9.5)
+        figure.supylabel(label, fontsize=9.5)
+    return figure
+
+
+def claims(table: DataFrame) -> list[Claim]:
+    """Degrees of freedom are strictly increasing and strictly convex in λ (Theorem 5)."""
+    increasing, convex, curves = 0, 0, 0
+    for _, part in table.sort_values("lam").groupby(["set", "width", "fold"]):
+        slopes = np.diff(part["dof"].to_numpy()) / np.diff(part["lam"].to_numpy())
+        curves += 1
+        increasing += bool((slopes > 0).all())
+        convex += bool((np.diff(slopes) > 0).all())
+    return [
+        Claim(
+            "Degrees of freedom strictly increase with λ, on every set and for every width.",
+            increasing == curves,
+            f"{increasing} of {curves} curves (set, width, fold)",
+        ),
+        Claim("They are strictly convex in λ.", convex == curves, f"{convex} of {curves} curves"),
+    ]

@@ -1,0 +1,71 @@
+"""Files that are there in full or not at all, whenever the run is killed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["remove_leftovers", "write_atomically"]
+
+#: Half-written files; no other program's have such names.
+_PREFIX, _SUFFIX = ".negcorr-", ".part"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace ``path`` by ``content`` in one step; its folder is made where needed.
+
+    The bytes go to a neighbour first and reach the disk before the neighbour takes the name.
+    Where that fails (disk full, no permission) the neighbour goes and the old file stays.
+
+    Parameters
+    ----------
+    path : Path
+        What to write.
+    content : bytes
+        All of it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from negcorr.experiments.files import write_atomically
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_atomically(Path(folder) / "new" / "file", b"all of it")
+    ...     (Path(folder) / "new" / "file").read_bytes()
+    b'all of it'
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_PREFIX, suffix=_SUFFIX)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes files for their owner alone; what is written here is for everybody.
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(name).chmod(0o666 & ~umask)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def remove_leftovers(folder: Path, older_than: float = 5.0) -> None:
+    """Remove what killed runs have left half written, under any name but its own.
+
+    Parameters
+    ----------
+    folder : Path
+        Searched with all that is in it.
+    older_than : float, default=5.0
+        Seconds. Younger files may be those of another run, which writes at this moment.
+    """
+    now = time.time()
+    for file in folder.rglob(f"{_PREFIX}*{_SUFFIX}"):
+        with suppress(FileNotFoundError):  # its run has given it its name just now
+            if now - file.stat().st_mtime > older_than:
+                file.unlink()

@@ -1,0 +1,115 @@
+"""Pieces of a study: pure functions of few settings, whose rows are kept as they finish."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from negcorr.exceptions import StoredPieceWarning
+from negcorr.experiments.files import write_atomically
+from negcorr.experiments.setup import Setup
+
+__all__ = ["Piece", "Row", "Store"]
+
+#: One line of a tidy table.
+Row = dict[str, Any]
+
+#: Raised when functions give other rows for the same settings; older pieces are made again.
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One unit of work.
+
+    Attributes
+    ----------
+    kind : str
+        Name of what is computed.
+    function : callable
+        ``function(setup, data_home, **choice)`` gives the rows: a list of dictionaries of
+        strings and numbers, the same for the same arguments on every machine and in any order.
+    choice : tuple of (str, value) pairs
+        What tells it from others of its kind, such as the data set and the fold.
+    fingerprint : str
+        Of the data that it reads.
+    effort : float
+        About how many seconds it takes: long ones start first, and time left is told from it.
+    """
+
+    kind: str
+    function: Callable[..., list[Row]]
+    choice: tuple[tuple[str, Any], ...]
+    fingerprint: str = ""
+    effort: float = 1.0
+
+    @property
+    def title(self) -> str:
+        """Kind and choice, for people."""
+        return " ".join([self.kind, *(str(value) for _, value in self.choice)])
+
+    def identity(self, setup: Setup) -> dict[str, Any]:
+        """All that decides on the rows."""
+        return {
+            "format": FORMAT,
+            "kind": self.kind,
+            "choice": dict(self.choice),
+            "data": self.fingerprint,
+            "setup": asdict(setup),
+        }
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder with the rows of finished pieces, one file each.
+
+    A file's name contains a hash of everything that decides on its rows, so that other settings
+    or other data never meet rows that are not theirs. Files appear in one step: a run that is
+    killed leaves finished pieces and nothing else.
+
+    Attributes
+    ----------
+    folder : Path
+        Where the files are.
+    """
+
+    folder: Path
+
+    def path(self, piece: Piece, setup: Setup) -> Path:
+        """File of a piece."""
+        text = json.dumps(piece.identity(setup), sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        name = "-".join(str(value) for _, value in piece.choice)
+        return self.folder / piece.kind / f"{name}-{digest}.json"
+
+    def read(self, piece: Piece, setup: Setup) -> list[Row] | None:
+        """Rows of a piece, None where they are not there.
+
+        A file that cannot be read is made again, with a warning.
+        """
+        path = self.path(piece, setup)
+        try:
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            if stored["identity"] != json.loads(json.dumps(piece.identity(setup))):
+                raise ValueError("it is of another piece")
+            rows: list[Row] = stored["rows"]
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError) as error:
+            warnings.warn(
+                f"{path} is not a stored piece ({error}); it is computed again.",
+                StoredPieceWarning,
+                stacklevel=2,
+            )
+            return None
+        return rows
+
+    def write(self, piece: Piece, setup: Setup, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Keep the rows of a piece."""
+        content = {"identity": piece.identity(setup), "rows": list(rows)}
+        write_atomically(self.path(piece, setup), json.dumps(content, indent=0).encode())

@@ -1,0 +1,134 @@
+"""From names of experiments to a folder of tables, figures and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from negcorr.experiments import figure2, figure6, table1
+from negcorr.experiments.catalogue import BEYOND, EXPERIMENTS, PAPER
+from negcorr.experiments.differences import explained
+from negcorr.experiments.drawing import save
+from negcorr.experiments.files import remove_leftovers, write_atomically
+from negcorr.experiments.page import Section, page
+from negcorr.experiments.pieces import Piece
+from negcorr.experiments.setup import FULL
+from negcorr.experiments.study import Study
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["ALL", "chosen_experiments", "plan", "reproduce"]
+
+#: Stands for every experiment.
+ALL = "all"
+
+
+def chosen_experiments(
+    names: Sequence[str], sets: Sequence[str] | None = None
+) -> dict[str, ModuleType]:
+    """Experiments by name; unknown names are met with the nearest.
+
+    "all" stands for every one that uses any of ``sets``, and those that are simulated.
+    """
+    chosen: dict[str, ModuleType] = {}
+    for name in names:
+        if name == ALL:
+            chosen |= {
+                other: module
+                for other, module in EXPERIMENTS.items()
+                if sets is None or module.SETS is None or set(module.SETS) & set(sets)
+            }
+        elif name in EXPERIMENTS:
+            chosen[name] = EXPERIMENTS[name]
+        else:
+            near = get_close_matches(name, [*EXPERIMENTS, ALL], n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(
+                f"experiment {name!r} is unknown.{hint} Allowed are {[*EXPERIMENTS, ALL]}."
+            )
+    if not chosen:
+        raise ValueError(f"name at least one experiment: {[*EXPERIMENTS, ALL]}.")
+    return {name: module for name, module in EXPERIMENTS.items() if name in chosen}
+
+
+def plan(study: Study, names: Sequence[str], times: bool = True) -> list[Piece]:
+    """All pieces that the experiments need, each once."""
+    pieces: list[Piece] = []
+    for module in chosen_experiments(names, study.sets).values():
+        pieces += module.pieces(study)
+        if module is table1 and times:
+            pieces += table1.time_pieces(study)
+    return list(dict.fromkeys(pieces))
+
+
+def reproduce(
+    study: Study, names: Sequence[str], out: Path, *, times: bool = True, command: str = ""
+) -> Path:
+    """Compute, draw, check and write.
+
+    Parameters
+    ----------
+    study : Study
+        Settings, data, and what has been computed already.
+    names : sequence of str
+        Experiments, or "all".
+    out : Path
+        Folder for ``reproduction.md``, ``figures/`` and ``tables/``. Nothing in it is ever half
+        written.
+    times : bool, default=True
+        Whether Table 1 is timed. Without, two runs give the same bytes.
+    command : str
+        Stands on the page as what made it.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    experiments = chosen_experiments(names, study.sets)
+    remove_leftovers(out)
+    study.rows(plan(study, names, times))
+    sections = {name: _section(study, module, out, times) for name, module in experiments.items()}
+    groups = {
+        "Figures and tables of the paper": [sections[name] for name in PAPER if name in sections],
+        "Beyond the paper": [sections[name] for name in BEYOND if name in sections],
+        "The two diagrams": [_diagram(m, out) for m in (figure2, figure6) if ALL in names],
+    }
+    path = out / "reproduction.md"
+    write_atomically(path, page(study.setup, groups, command).encode())
+    return path
+
+
+def _section(study: Study, module: ModuleType, out: Path, times: bool) -> Section:
+    table = module.run(study)
+    _write_table(table, out / "tables" / f"{module.NAME}.csv")
+    if module is table1:
+        return _table1_section(study, table, out, times)
+    save(module.plot(table), out / "figures" / module.NAME)
+    picture = f"figures/{module.NAME}.svg"
+    return Section(module.TITLE, module.CAPTION, picture, claims=module.claims(table))
+
+
+def _table1_section(study: Study, table: DataFrame, out: Path, times: bool) -> Section:
+    seconds = table1.run_times(study) if times else None
+    if seconds is not None:
+        _write_table(seconds, out / "tables" / "table1_seconds.csv")
+    body = table1.table(table, seconds)
+    if study.setup.size == FULL:
+        # Words about the paper's numbers are for runs that can be compared with them.
+        body += "\n" + explained(table)
+    claims = table1.claims(table) + ([] if seconds is None else table1.time_claims(seconds))
+    return Section(table1.TITLE, table1.CAPTION, body=body, claims=claims)
+
+
+def _diagram(module: ModuleType, out: Path) -> Section:
+    save(module.plot(), out / "figures" / module.NAME)
+    return Section(module.TITLE, module.CAPTION, f"figures/{module.NAME}.svg")
+
+
+def _write_table(table: DataFrame, path: Path) -> None:
+    write_atomically(path, table.to_csv(index=False, lineterminator="\n").encode())

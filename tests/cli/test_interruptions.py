@@ -1,0 +1,163 @@
+"""Ctrl-C and kill -9: what is finished stays, and a second run ends as if nothing had happened."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import toy_data
+from toy_data import contents
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+
+REQUEST = ("reproduce", "table1", "figure4", "--quick", "--no-times", "--sets", "machine,slump")
+PIECES = 2 * 10 + 15
+
+
+class Run:
+    """``python -m negcorr`` in a process group of its own."""
+
+    def __init__(self, home, out, jobs):
+        self.out = Path(out)
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "negcorr", *REQUEST),
+                *("--data", str(home), "--out", str(out), "--jobs", str(jobs)),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env=os.environ | {"PYTHONIOENCODING": "utf-8"},
+            start_new_session=True,
+        )
+
+    @property
+    def pieces(self):
+        return sorted((self.out / "pieces").rglob("*.json"))
+
+    def wait_for_pieces(self, n):
+        deadline = time.monotonic() + 100.0
+        while len(self.pieces) < n and self.process.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+
+    def stop(self, number):
+        os.killpg(self.process.pid, number)
+        return self.process.communicate(timeout=100)
+
+
+@pytest.fixture
+def run(toy_home, tmp_path):
+    runs = []
+
+    def start(jobs):
+        runs.append(Run(toy_home, tmp_path / "killed", jobs))
+        return runs[-1]
+
+    yield start
+    for one in runs:
+        if one.process.poll() is None:
+            os.killpg(one.process.pid, signal.SIGKILL)
+        one.process.communicate()
+
+
+@pytest.fixture
+def completed(negcorr, toy_home):
+    """Bytes of a run that nobody interrupts, in this process."""
+
+    def complete(folder):
+        assert negcorr(*REQUEST, "--data", toy_home, "--out", folder, "--jobs", 1).code == 0
+        return contents(folder)
+
+    return complete
+
+
+def ages(paths):
+    return {path: path.stat().st_mtime_ns for path in paths}
+
+
+def make_leftovers_old(folder):
+    lefts = list(folder.rglob("*.part"))
+    for left in lefts:
+        os.utime(left, (0, 0))
+    return lefts
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_keeps_what_is_finished_and_says_so(run, jobs):
+    running = run(jobs)
+    running.wait_for_pieces(3)
+    _, err = running.stop(signal.SIGINT)
+    assert running.process.returncode == 130
+    stored, of = re.search(r"Stopped\. (\d+) of (\d+) pieces are stored in ", err).groups()
+    assert int(of) == PIECES
+    # Ctrl-C may come between a file and its count.
+    assert 3 <= int(stored) <= len(running.pieces) <= int(stored) + 1 < PIECES
+    assert f"{running.out / 'pieces'}: the same command goes on from there." in err
+    for path in running.pieces:
+        json.loads(path.read_bytes())
+    assert not list(running.out.rglob("*.part"))
+    if jobs == 1:
+        assert "Traceback" not in err
+
+
+def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(run, completed, tmp_path):
+    running = run(2)
+    running.wait_for_pieces(4)
+    running.stop(signal.SIGKILL)
+    assert running.process.returncode == -signal.SIGKILL
+    finished = running.pieces
+    assert 4 <= len(finished) < PIECES
+    for path in finished:
+        json.loads(path.read_bytes())
+    before = ages(finished)
+    make_leftovers_old(running.out)
+    assert completed(running.out) == completed(tmp_path / "whole")
+    assert ages(finished) == before
+
+
+#: The command at toy size, on a machine that goes down as a file is written.
+KILLED_WHILE_WRITING = f"""
+import os, signal, sys
+sys.path.insert(0, {str(Path(toy_data.__file__).parent)!r})
+writes, fsync = [0], os.fsync
+def killed(handle):
+    writes[0] += 1
+    if writes[0] == LAST:
+        os.kill(os.getpid(), signal.SIGKILL)
+    fsync(handle)
+os.fsync = killed
+import toy_data
+import negcorr.cli.reproducing
+negcorr.cli.reproducing.QUICK = toy_data.SIZE
+from negcorr.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("at", [9, PIECES + 3])
+def test_a_run_killed_in_the_middle_of_a_file_leaves_it_under_another_name(
+    shell, toy_home, tmp_path, completed, monkeypatch, at
+):
+    """At a piece, and at a table or figure."""
+    monkeypatch.setattr("negcorr.cli.reproducing.QUICK", toy_data.SIZE)
+    folder = tmp_path / "killed"
+    code = KILLED_WHILE_WRITING.replace("LAST", str(at))
+    result = shell(*REQUEST, "--data", toy_home, "--out", folder, "--jobs", 1, code=code)
+    assert result.code == -signal.SIGKILL
+    expected = completed(tmp_path / "whole")
+    found = contents(folder)
+    lefts = make_leftovers_old(folder)
+    assert len(lefts) == 1
+    names = set(found) - {str(left.relative_to(folder)) for left in lefts}
+    assert len(names) == at - 2
+    assert all(found[name] == expected[name] for name in names)
+    before = ages(folder / name for name in names if name.startswith("pieces"))
+    assert completed(folder) == expected
+    assert ages(before) == before

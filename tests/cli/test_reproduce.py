@@ -1,0 +1,303 @@
+"""``negcorr reproduce``: folders, accidents on the way, and what is said of them."""
+
+import dataclasses
+import errno
+import io
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+import toy_data
+from toy_data import contents
+
+import negcorr as package
+from negcorr.cli.reproducing import Request
+from negcorr.experiments import study as study_module
+
+REAL = Path(package.__file__).parents[3] / "shared" / "data"
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """A quick look is a toy one."""
+    monkeypatch.setattr("negcorr.cli.reproducing.QUICK", toy_data.SIZE)
+
+
+@pytest.fixture
+def reproduce(small, negcorr, toy_home, tmp_path):
+    """Figure 1 on one set at toy size: five pieces."""
+
+    def run(*arguments, names=("figure1",), sets="machine", out=None, data=toy_home):
+        return negcorr(
+            *("reproduce", *names, "--data", data, "--sets", sets, "--quick", "--no-times"),
+            *("--jobs", 1, "--out", out or tmp_path / "out", *arguments),
+        )
+
+    return run
+
+
+def assert_whole(folder):
+    """No file is half written."""
+    for path in Path(folder).rglob("*"):
+        assert path.suffix != ".part"
+        assert path.name != ".writable"
+        if path.suffix == ".json":
+            json.loads(path.read_bytes())
+
+
+# ---------------------------------------------------------------------------------------
+# What is written and said
+# ---------------------------------------------------------------------------------------
+
+
+def test_a_run_writes_its_folder_and_says_what_holds(reproduce, tmp_path):
+    result = reproduce()
+    assert result.code == 0
+    found = contents(tmp_path / "out")
+    names = [name for name in found if not name.startswith("pieces")]
+    assert names == [
+        "figures/figure1.png",
+        "figures/figure1.svg",
+        "reproduction.md",
+        "tables/figure1.csv",
+    ]
+    assert len(found) == len(names) + 5
+    page = found["reproduction.md"].decode()
+    assert "Made by `negcorr reproduce figure1 --sets machine --quick --no-times`" in page
+    assert "Figure 1: training and test error" in result.out
+    verdicts = [line for line in page.splitlines() if line.startswith(("- ✓", "- ✗"))]
+    assert len(verdicts) == 2
+    said = " ".join(result.out.split())
+    for line in verdicts:
+        assert " ".join(line.removeprefix("- ").replace("*", "").split()) in said
+    assert f"The page is {tmp_path / 'out' / 'reproduction.md'}." in result.out
+    assert " 5/5 " in result.err
+
+
+@pytest.mark.usefixtures("small")
+def test_the_default_folder_is_here(negcorr, toy_home):
+    arguments = ["reproduce", "figure1", "--data", toy_home, "--sets", "machine", "--quick"]
+    assert negcorr(*arguments, "--jobs", 1).code == 0
+    assert Path("reproduction/reproduction.md").is_file()
+
+
+def test_a_folder_with_brackets_is_named_as_it_is(reproduce, tmp_path):
+    result = reproduce(out=tmp_path / "[bold]" / "out")
+    assert f"The page is {tmp_path}/[bold]/out/reproduction.md." in result.out
+
+
+def test_the_same_command_again_goes_on_from_stored_pieces(reproduce, tmp_path, monkeypatch):
+    reproduce()
+    before = contents(tmp_path / "out")
+
+    def computed(*arguments):
+        raise AssertionError("a stored piece was computed again")
+
+    monkeypatch.setattr(study_module, "_computed", computed)
+    assert reproduce().code == 0
+    assert contents(tmp_path / "out") == before
+
+
+def test_another_experiment_uses_what_is_stored(reproduce, tmp_path):
+    reproduce()
+    pieces = {
+        path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "pieces").rglob("*.json")
+    }
+    assert reproduce(names=("figure4",)).code == 0
+    assert {path: path.stat().st_mtime_ns for path in pieces} == pieces
+    assert len(list((tmp_path / "out" / "pieces").rglob("*.json"))) == 15
+
+
+def test_a_damaged_piece_is_mended(reproduce, tmp_path):
+    reproduce()
+    before = contents(tmp_path / "out")
+    path = next((tmp_path / "out" / "pieces").rglob("*.json"))
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.warns(UserWarning, match="is not a stored piece"):
+        result = reproduce()
+    assert result.code == 0
+    assert contents(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--seed", 5], ["--protocol", "printed"], ["--shuffle"]], ids=str
+)
+def test_options_change_the_numbers_and_stand_on_the_page(reproduce, tmp_path, arguments):
+    reproduce()
+    reproduce(*arguments, out=tmp_path / "other")
+    ours, theirs = (contents(tmp_path / name) for name in ("out", "other"))
+    assert ours["tables/figure1.csv"] != theirs["tables/figure1.csv"]
+    page = theirs["reproduction.md"].decode().split("Made by `", 1)[1].split("`")[0]
+    assert " ".join(map(str, arguments)) in page
+
+
+def test_sets_may_have_spaces_around_them(reproduce, tmp_path):
+    result = reproduce(names=("table1",), sets=" slump , machine")
+    assert result.code == 0
+    rows = (tmp_path / "out" / "tables" / "table1.csv").read_text(encoding="utf-8").splitlines()
+    assert {row.split(",")[0] for row in rows[1:]} == {"machine", "slump"}
+
+
+@pytest.mark.usefixtures("small")
+def test_simulated_experiments_need_no_data(negcorr, tmp_path):
+    arguments = ["reproduce", "bias-variance-covariance", "--quick", "--jobs", 1]
+    assert negcorr(*arguments, "--out", tmp_path / "out").code == 0
+    assert (tmp_path / "out" / "figures" / "bias-variance-covariance.svg").is_file()
+
+
+def test_the_command_of_a_request_asks_for_the_same_numbers():
+    request = Request(
+        names=["figure1", "table1"],
+        data=Path("data"),
+        sets="slump,my set",
+        out=Path("out"),
+        protocol="paper",
+        shuffle=False,
+        jobs=3,
+        seed=0,
+        quick=False,
+        times=True,
+        download=True,
+    )
+    assert request.command == "negcorr reproduce figure1 table1 --sets 'slump,my set'"
+    other = dataclasses.replace(
+        request, sets=None, protocol="printed", shuffle=True, seed=4, quick=True, times=False
+    )
+    assert other.command == (
+        "negcorr reproduce figure1 table1 --protocol printed --seed 4 --shuffle --quick --no-times"
+    )
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="no folder shared/data beside the project")
+def test_real_data_run_in_a_process_of_its_own(shell, tmp_path):
+    result = shell(
+        *("reproduce", "table1", "--quick", "--no-times", "--sets", "slump", "--data", REAL),
+        *("--jobs", 1, "--out", tmp_path / "out"),
+    )
+    assert result.code == 0
+    assert "Table 1" in result.out
+    assert "Traceback" not in result.err
+    assert_whole(tmp_path / "out")
+
+
+def test_a_terminal_without_unicode_is_no_failure(reproduce, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    assert reproduce().code == 0
+
+
+# ---------------------------------------------------------------------------------------
+# Data
+# ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["nowhere", "file"])
+def test_data_that_are_no_folder_are_named(reproduce, tmp_path, kind):
+    (tmp_path / "file").touch()
+    result = reproduce(data=tmp_path / kind)
+    assert result.code == 1
+    assert "must be a folder that exists" in result.complaint()
+    assert not (tmp_path / "out").exists()
+
+
+def test_half_a_folder_of_data_names_what_is_not_there(negcorr, toy_home, tmp_path):
+    out = tmp_path / "out"
+    result = negcorr("reproduce", "table1", "--data", toy_home, "--quick", "--out", out)
+    assert result.code == 1
+    for name in toy_data.ABSENT:
+        assert (f"'{name}'" in result.complaint()) == (name != "scm1d")
+    for name in toy_data.SETS:
+        assert f"'{name}'" not in result.complaint()
+    assert "--sets" in result.complaint()
+    assert not out.exists()
+
+
+def test_sets_that_were_asked_for_and_are_not_there_are_named(reproduce, tmp_path):
+    result = reproduce(sets="machine,scm1d,jura", names=("table1",))
+    assert result.code == 1
+    assert "['scm1d', 'jura'] are not at hand" in result.complaint()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b"\xff\xfe\x00", "not text in UTF-8"),
+        (b"MYCT,MMIN\n1,2\n", "lacks the column"),
+        (b"a,b,c,d,e,f,PRP\n1,2,3,4,5,6,x\n", "line 2"),
+        (b"a,b,c,d,e,f,PRP\n1,2,3,4,5,6,7\n", "has 1 rows"),
+    ],
+)
+def test_a_corrupt_file_is_named_in_one_line(reproduce, tmp_path, content, words):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "machine.csv").write_bytes(content)
+    result = reproduce(data=home)
+    assert result.code == 1
+    assert "machine.csv" in result.complaint()
+    assert words in result.complaint()
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_compressed_file_cut_short_is_named_in_one_line(reproduce, tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "machine.csv.gz").write_bytes(b"\x1f\x8b\x08\x00\x00")
+    result = reproduce(data=home)
+    assert result.code == 1
+    assert "cut short or not gzip" in result.complaint()
+
+
+# ---------------------------------------------------------------------------------------
+# Folders that cannot be written
+# ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("below", ["", "below", "far/below"])
+def test_a_folder_that_cannot_be_written_is_named_before_the_work(
+    reproduce, tmp_path, monkeypatch, below
+):
+    def computed(*arguments):
+        raise AssertionError("work was begun")
+
+    monkeypatch.setattr(study_module, "_computed", computed)
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    result = reproduce(out=tmp_path / "file" / below)
+    assert result.code == 1
+    assert "cannot write there" in result.complaint()
+    assert str(tmp_path / "file") in result.complaint()
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
+
+
+def full_after(monkeypatch, writes):
+    """A disk that takes so many files."""
+    count, fsync = [0], os.fsync
+
+    def full(handle):
+        count[0] += 1
+        if count[0] > writes:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+
+
+@pytest.mark.parametrize("writes", [0, 1, 3, 6, 8])
+def test_a_full_disk_is_told_in_one_line_and_leaves_whole_files(
+    reproduce, tmp_path, monkeypatch, writes
+):
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        full_after(patch, writes)
+        result = reproduce()
+    assert result.code == 1
+    complaints = [line for line in result.err.splitlines() if "negcorr:" in line]
+    assert len(complaints) == 1
+    assert "No space left on device" in complaints[0]
+    assert "Traceback" not in result.err
+    assert_whole(out)
+    # The first file is a probe that is removed again.
+    assert len(contents(out)) == max(0, writes - 1)
+    assert reproduce().code == 0
+    assert len(contents(out)) == 9

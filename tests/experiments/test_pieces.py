@@ -1,0 +1,172 @@
+"""Rows of finished pieces, kept in files that other settings never meet."""
+
+import dataclasses
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+from toy_data import noted, toy_setup
+
+from negcorr.exceptions import StoredPieceWarning
+from negcorr.experiments import Piece, Store
+
+SETUP = toy_setup()
+PIECE = Piece("kind", noted, (("name", "machine"), ("fold", 3)), fingerprint="abc", effort=2.0)
+ROWS = [{"a": 1, "b": 0.1}, {"a": 2, "b": 1.0 / 3.0}]
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "pieces")
+
+
+def stored(store, piece=PIECE, setup=SETUP, rows=ROWS):
+    store.write(piece, setup, rows)
+    return store.path(piece, setup)
+
+
+def test_a_piece_that_was_never_stored_is_none_without_a_word(store):
+    assert store.read(PIECE, SETUP) is None
+    assert not store.folder.exists()
+
+
+def test_rows_come_back_exactly(store):
+    values = [0.1, 1.0 / 3.0, 5e-324, 1.7976931348623157e308, -0.0, 1e-20, 2**53 + 1, "Größe", None]
+    stored(store, rows=[{"value": value} for value in values])
+    back = [row["value"] for row in store.read(PIECE, SETUP)]
+    assert back == values
+    assert math.copysign(1.0, back[4]) == -1.0
+
+
+def test_random_doubles_come_back_bit_for_bit(store):
+    bits = np.random.default_rng(0).integers(0, 2**63 - 2**53, size=500, dtype=np.uint64)
+    values = bits.view(np.float64)
+    values = values[np.isfinite(values)]
+    stored(store, rows=[{"value": float(value)} for value in values])
+    back = np.array([row["value"] for row in store.read(PIECE, SETUP)])
+    np.testing.assert_array_equal(back.view(np.uint64), values.view(np.uint64))
+
+
+def test_what_is_no_number_comes_back_too(store):
+    stored(store, rows=[{"a": math.inf, "b": -math.inf, "c": math.nan}])
+    (row,) = store.read(PIECE, SETUP)
+    assert (row["a"], row["b"]) == (math.inf, -math.inf)
+    assert math.isnan(row["c"])
+
+
+def test_order_of_columns_and_no_rows_at_all_are_kept(store):
+    stored(store, rows=[{"z": 1, "a": 2}])
+    assert list(store.read(PIECE, SETUP)[0]) == ["z", "a"]
+    stored(store, rows=[])
+    assert store.read(PIECE, SETUP) == []
+
+
+def test_file_says_for_people_what_it_is(store):
+    path = stored(store)
+    assert path.parent == store.folder / "kind"
+    assert path.name.startswith("machine-3-")
+    assert PIECE.title == "kind machine 3"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    assert content["identity"]["choice"] == {"name": "machine", "fold": 3}
+    assert content["identity"]["setup"] == json.loads(json.dumps(dataclasses.asdict(SETUP)))
+
+
+OTHERS = {
+    "kind": (dataclasses.replace(PIECE, kind="other"), SETUP),
+    "choice": (dataclasses.replace(PIECE, choice=(("name", "machine"), ("fold", 4))), SETUP),
+    "word": (dataclasses.replace(PIECE, choice=(("name", "machine"), ("width", 3))), SETUP),
+    "data": (dataclasses.replace(PIECE, fingerprint="abd"), SETUP),
+    "seed": (PIECE, toy_setup(seed=1)),
+    "protocol": (PIECE, toy_setup(protocol="printed")),
+    "shuffle": (PIECE, toy_setup(shuffle=True)),
+    "features": (PIECE, toy_setup(n_features=13)),
+    "rows": (PIECE, toy_setup(max_rows=None)),
+    "repeats": (PIECE, toy_setup(repeats=4)),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_another_piece_is_another_file(store, what):
+    path = stored(store)
+    assert store.path(*OTHERS[what]) != path
+    assert store.read(*OTHERS[what]) is None
+
+
+def test_another_format_is_another_file(store, monkeypatch):
+    path = stored(store)
+    monkeypatch.setattr("negcorr.experiments.pieces.FORMAT", -1)
+    assert store.path(PIECE, SETUP) != path
+
+
+def test_a_seed_of_numpy_is_the_seed(store):
+    path = stored(store, setup=toy_setup(seed=3))
+    assert store.path(PIECE, toy_setup(seed=np.int64(3))) == path
+
+
+def test_effort_makes_no_other_piece(store):
+    stored(store)
+    assert store.read(dataclasses.replace(PIECE, effort=99.0), SETUP) == ROWS
+
+
+def test_every_cut_of_a_file_is_noticed(store):
+    path = stored(store)
+    content = path.read_bytes()
+    for stop in range(len(content)):
+        path.write_bytes(content[:stop])
+        with pytest.warns(StoredPieceWarning, match=r"machine-3-\w+\.json is not a stored piece"):
+            assert store.read(PIECE, SETUP) is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff\xfe\x00garbage",
+        b"null",
+        b"[]",
+        b"3",
+        b'"text"',
+        b"{}",
+        b'{"rows": []}',
+        b"\x00" * 300,
+    ],
+)
+def test_files_of_something_else_are_computed_again_with_a_warning(store, content):
+    path = stored(store)
+    path.write_bytes(content)
+    with pytest.warns(StoredPieceWarning, match=r"it is computed again"):
+        assert store.read(PIECE, SETUP) is None
+
+
+def test_a_file_without_rows_is_no_piece(store):
+    path = stored(store)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    del content["rows"]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.warns(StoredPieceWarning, match=r"not a stored piece"):
+        assert store.read(PIECE, SETUP) is None
+
+
+def test_a_copied_file_does_not_pass_for_another_piece(store):
+    other, setup = OTHERS["choice"]
+    target = store.path(other, setup)
+    stored(store).rename(target)
+    with pytest.warns(StoredPieceWarning, match=r"it is of another piece"):
+        assert store.read(other, setup) is None
+
+
+def test_writing_again_mends_a_damaged_file(store):
+    path = stored(store)
+    path.write_bytes(path.read_bytes()[:40])
+    stored(store)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert store.read(PIECE, SETUP) == ROWS
+
+
+def test_the_same_rows_have_the_same_bytes(store, tmp_path):
+    other = Store(tmp_path / "other")
+    assert stored(store).read_bytes() == stored(other).read_bytes()
+    assert store.path(PIECE, SETUP).name == other.path(PIECE, SETUP).name

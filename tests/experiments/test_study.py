@@ -1,0 +1,269 @@
+"""A study runs every piece once, in whatever order, and never on other data than was asked for."""
+
+import json
+from pathlib import Path
+
+import pytest
+import toy_data
+from toy_data import after_others, calls, failing, noted, toy_setup, toy_study
+
+from negcorr.datasets import DATASETS, MissingDatasetError
+from negcorr.exceptions import StoredPieceWarning
+from negcorr.experiments import Store, Study
+from negcorr.experiments.curves import curves, pieces_of
+from negcorr.experiments.study import table_of
+
+
+@pytest.fixture
+def notes(tmp_path):
+    (tmp_path / "notes").mkdir()
+    return tmp_path / "notes"
+
+
+def study_of(n_jobs=1, **settings):
+    return Study(toy_setup(), n_jobs=n_jobs, **settings)
+
+
+def pieces_for(study, notes, function=noted, labels=(0, 1, 2), efforts=None):
+    efforts = efforts or [1.0] * len(labels)
+    return [
+        study.piece(function, effort=effort, label=label, notes=str(notes))
+        for label, effort in zip(labels, efforts, strict=True)
+    ]
+
+
+def labels_of(rows):
+    return [row["label"] for row in rows if row["k"] == 0]
+
+
+# ---------------------------------------------------------------------------------------
+# Pieces and rows
+# ---------------------------------------------------------------------------------------
+
+
+def test_rows_come_in_the_order_of_the_pieces_and_large_pieces_run_first(notes):
+    done = []
+    study = study_of(on_piece=lambda piece, _: done.append(dict(piece.choice)["label"]))
+    pieces = pieces_for(study, notes, labels=(5, 6, 7), efforts=(1.0, 3.0, 2.0))
+    assert labels_of(study.rows(pieces)) == [5, 6, 7]
+    assert done == [6, 7, 5]
+    assert labels_of(study.rows(pieces[::-1])) == [7, 6, 5]
+
+
+def test_rows_come_in_the_order_of_the_pieces_whoever_finishes_first(notes):
+    done = []
+    study = study_of(2, on_piece=lambda piece, _: done.append(dict(piece.choice)["label"]))
+    rows = study.rows(pieces_for(study, notes, after_others))
+    assert done[-1] == 0
+    assert labels_of(rows) == [0, 1, 2]
+
+
+def test_a_piece_runs_once_however_often_it_is_asked_for(notes):
+    study = study_of()
+    pieces = pieces_for(study, notes)
+    rows = study.rows([*pieces, pieces[0]])
+    assert labels_of(rows) == [0, 1, 2, 0]
+    assert study.rows(pieces_for(study, notes)) == rows[:6]
+    assert calls(notes) == [0, 1, 2]
+
+
+def test_no_pieces_are_no_rows(notes):
+    assert study_of().rows([]) == []
+
+
+def test_every_finished_piece_is_told_once_also_those_of_the_store(notes, tmp_path):
+    first = study_of(store=tmp_path / "pieces")
+    first.rows(pieces_for(first, notes, labels=(0, 1)))
+    told = []
+    again = study_of(store=tmp_path / "pieces", on_piece=lambda *what: told.append(what))
+    pieces = pieces_for(again, notes)
+    again.rows(pieces)
+    again.rows(pieces)
+    assert told == list(zip(pieces, (True, True, False), strict=True))
+
+
+@pytest.mark.parametrize("as_type", [str, Path, Store])
+def test_a_study_started_again_goes_on_from_its_store(notes, tmp_path, as_type):
+    folder = tmp_path / "pieces"
+    first = study_of(store=as_type(folder))
+    rows = first.rows(pieces_for(first, notes, labels=(0, 1)))
+    again = study_of(store=as_type(folder))
+    assert again.rows(pieces_for(again, notes)) == [*rows, *noted(toy_setup(), None, 2, tmp_path)]
+    assert calls(notes) == [0, 1, 2]
+
+
+def test_a_damaged_file_is_computed_again_and_mended(notes, tmp_path):
+    first = study_of(store=tmp_path / "pieces")
+    pieces = pieces_for(first, notes)
+    rows = first.rows(pieces)
+    path = first.store.path(pieces[1], first.setup)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:50])
+    again = study_of(store=tmp_path / "pieces")
+    with pytest.warns(StoredPieceWarning):
+        assert again.rows(pieces) == rows
+    assert calls(notes) == [0, 1, 1, 2]
+    assert path.read_bytes() == whole
+
+
+def test_another_seed_does_not_meet_stored_rows(notes, tmp_path):
+    first = study_of(store=tmp_path / "pieces")
+    first.rows(pieces_for(first, notes))
+    other = Study(toy_setup(seed=1), store=tmp_path / "pieces")
+    rows = other.rows(pieces_for(other, notes))
+    assert [row["value"] for row in rows][:2] == [1.0, 2.0]
+    assert calls(notes) == [0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_piece_that_fails_is_heard_of_and_finished_ones_stay(notes, tmp_path, n_jobs):
+    study = study_of(n_jobs, store=tmp_path / "pieces")
+    pieces = pieces_for(study, notes, failing, efforts=(9.0, 1.0, 5.0))
+    study.rows(pieces[:1])
+    with pytest.raises(ZeroDivisionError, match="label 1 cannot be computed"):
+        study.rows(pieces)
+    assert not study.store.path(pieces[1], study.setup).exists()
+    (notes / "mended").touch()
+    again = study_of(store=tmp_path / "pieces")
+    assert labels_of(again.rows(pieces)) == [0, 1, 2]
+    assert calls(notes).count(0) == 1
+
+
+def test_what_finished_before_a_failure_is_stored(notes, tmp_path):
+    study = study_of(store=tmp_path / "pieces")
+    pieces = pieces_for(study, notes, failing, efforts=(9.0, 1.0, 5.0))
+    with pytest.raises(ZeroDivisionError):
+        study.rows(pieces)
+    there = [study.store.path(piece, study.setup).exists() for piece in pieces]
+    assert there == [True, False, True]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_store_that_cannot_be_written_is_an_error_without_a_half_file(notes, tmp_path, n_jobs):
+    (tmp_path / "pieces").write_text("a file, not a folder", encoding="utf-8")
+    study = study_of(n_jobs, store=tmp_path / "pieces")
+    with pytest.raises(OSError, match="pieces"):
+        study.rows(pieces_for(study, notes))
+
+
+def test_two_processes_give_the_rows_of_one(toy_home):
+    tables = []
+    for n_jobs in (1, 2):
+        study = toy_study(toy_home, n_jobs=n_jobs)
+        tables.append(study.rows(pieces_of(study, ("machine", "slump"), (2, 3))))
+    assert json.dumps(tables[0]) == json.dumps(tables[1])
+    assert len(tables[0]) > 100
+
+
+def test_a_table_has_a_line_for_each_row_and_gaps_where_rows_have_none():
+    table = table_of([{"a": 1, "b": 2.5}, {"a": 3}])
+    assert list(table) == ["a", "b"]
+    assert table["a"].tolist() == [1, 3]
+    assert table["b"].isna().tolist() == [False, True]
+
+
+def test_pieces_know_the_data_that_they_read(toy_home, tmp_path):
+    study = toy_study(toy_home)
+    piece = study.piece(curves, name="machine", width=3, fold=0)
+    assert piece.kind == "curves"
+    assert piece.fingerprint != study.piece(curves, name="slump", width=3, fold=0).fingerprint
+    toy_data.write_set(tmp_path, "machine", seed=1)
+    other = toy_study(tmp_path, sets=None).piece(curves, name="machine", width=3, fold=0)
+    assert other.fingerprint != piece.fingerprint
+    assert study.piece(noted, label=1).fingerprint == ""
+
+
+def test_where_data_lie_makes_no_other_piece(toy_home, tmp_path):
+    toy_data.write_set(tmp_path, "machine")
+    pieces = [
+        toy_study(home).piece(curves, name="machine", width=3, fold=0)
+        for home in (toy_home, str(toy_home), tmp_path)
+    ]
+    assert pieces[0] == pieces[1] == pieces[2]
+
+
+def test_rows_that_are_used_are_counted():
+    assert Study(toy_setup()).n_rows("andromeda") == 40
+    assert Study(toy_setup(max_rows=None)).n_rows("andromeda") == 49
+    assert Study(toy_setup(max_rows=100)).n_rows("andromeda") == 49
+
+
+# ---------------------------------------------------------------------------------------
+# Data sets
+# ---------------------------------------------------------------------------------------
+
+
+def test_sets_must_be_a_sequence_of_names():
+    with pytest.raises(TypeError, match=r"sets='machine' must be a sequence of names, or None"):
+        Study(sets="machine")
+    with pytest.raises(TypeError, match=r"must be a string"):
+        Study(sets=[3])
+
+
+def test_unknown_sets_are_met_with_the_nearest():
+    with pytest.raises(ValueError, match=r"'machin' is no data set; did you mean 'machine'\?"):
+        Study(sets=["slump", "machin"])
+
+
+def test_no_sets_at_all_are_refused():
+    with pytest.raises(ValueError, match=r"sets is empty; name at least one"):
+        Study(sets=[])
+
+
+def test_sets_that_were_asked_for_come_in_the_order_of_what_is_wanted(toy_home):
+    study = toy_study(toy_home, sets=("slump", "machine", "housing"))
+    assert study.datasets() == ("machine", "housing", "slump")
+    assert study.datasets(("slump", "kinematics", "machine")) == ("slump", "machine")
+
+
+def test_wanting_none_of_those_asked_for_is_an_error(toy_home):
+    with pytest.raises(ValueError, match=r"none of the sets that this needs: \['kinematics'\]"):
+        toy_study(toy_home, sets=("slump",)).datasets(("kinematics",))
+
+
+@pytest.mark.usefixtures("no_other_homes")
+def test_sets_that_are_not_at_hand_are_named_with_the_ways_out(toy_home):
+    study = toy_study(toy_home, sets=("machine", "jura", "bank"))
+    with pytest.raises(MissingDatasetError) as caught:
+        study.datasets()
+    message = str(caught.value)
+    assert "'jura'" in message
+    assert "'bank'" in message
+    assert "machine" not in message
+    for way in ("--data", "NEGCORR_DATA", "--download", "--sets"):
+        assert way in message
+
+
+@pytest.mark.usefixtures("no_other_homes")
+def test_half_a_home_is_not_studied_as_if_it_were_whole(toy_home):
+    with pytest.raises(MissingDatasetError) as caught:
+        toy_study(toy_home, sets=None).datasets()
+    for name in toy_data.ABSENT:
+        assert (f"'{name}'" in str(caught.value)) == (name != "scm1d")
+
+
+@pytest.mark.usefixtures("no_other_homes")
+def test_sets_on_openml_are_at_hand_where_downloads_are_allowed(toy_home):
+    allowed = toy_study(toy_home, sets=("machine", "bank"), download=True)
+    assert allowed.datasets() == ("machine", "bank")
+    with pytest.raises(MissingDatasetError, match=r"\['jura'\]"):
+        toy_study(toy_home, sets=("jura", "bank"), download=True).datasets()
+
+
+@pytest.mark.usefixtures("no_other_homes")
+def test_the_set_without_a_public_copy_is_left_out_only_if_nobody_asked(toy_home):
+    assert toy_study(toy_home, sets=None).datasets(("machine", "scm1d")) == ("machine",)
+    with pytest.raises(MissingDatasetError, match=r"\['scm1d'\]"):
+        toy_study(toy_home, sets=("machine", "scm1d")).datasets()
+
+
+@pytest.mark.usefixtures("no_other_homes")
+def test_the_set_without_a_public_copy_is_used_where_the_user_has_it(tmp_path):
+    (tmp_path / "scm1d.csv").touch()
+    assert Study(data_home=tmp_path).datasets(("scm1d",)) == ("scm1d",)
+    assert DATASETS["scm1d"].sha256 is None
+
+
+def test_a_home_that_is_no_folder_is_refused(tmp_path):
+    with pytest.raises(NotADirectoryError, match=r"must be a folder that exists"):
+        Study(data_home=tmp_path / "nowhere").datasets()
