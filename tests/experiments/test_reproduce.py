@@ -40,6 +40,15 @@ def test_all_is_every_experiment():
     assert set(PAPER) == {"figure1", "figure3", "figure4", "figure5", "table1"}
 
 
+def test_all_leaves_out_what_uses_none_of_the_sets():
+    chosen = chosen_experiments([ALL], ("slump", "housing"))
+    assert set(EXPERIMENTS) - set(chosen) == {"figure3"}
+    chosen = chosen_experiments([ALL], ("slump",))
+    assert set(EXPERIMENTS) - set(chosen) == {"figure1", "figure3", "figure4", "figure5", "split"}
+    # What is asked for by name is not left out in silence.
+    assert "figure3" in chosen_experiments([ALL, "figure3"], ("slump",))
+
+
 @pytest.mark.parametrize(
     ("name", "nearest"), [("figur1", "figure1"), ("tabel1", "table1"), ("splits", "split")]
 )

@@ -43,7 +43,7 @@ class Size:
 FULL = Size()
 
 #: A look at everything in a minute.
-QUICK = Size(n_features=200, max_rows=300, repeats=20)
+QUICK = Size(n_features=100, max_rows=200, repeats=20)
 
 
 @dataclass(frozen=True)
