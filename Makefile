@@ -53,6 +53,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/core.py --out benchmarks/results
 	$(BIN)/python benchmarks/dof.py --out benchmarks/results
 	$(BIN)/python benchmarks/calibration.py --out benchmarks/results
+	$(BIN)/python benchmarks/deep.py --out benchmarks/results
 
 # Every figure and table, into the documentation; NEGCORR_DATA names the folder with the data sets.
 reproduction: $(VENV)/.test

@@ -54,6 +54,13 @@ def test_line_ends_quotes_and_exponents_are_understood(end):
     np.testing.assert_array_equal(columns.features, [[1000, -2.5], [4, 5]])
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_blank_lines_are_skipped_wherever_they_are(end):
+    columns = parse(end.join(["", "a,b,y", "", "1,2,3", "", "", "4,5,6", "", ""]))
+    np.testing.assert_array_equal(columns.features, [[1, 2], [4, 5]])
+    np.testing.assert_array_equal(columns.targets, [[3], [6]])
+
+
 @given(
     st.integers(1, 3).flatmap(
         lambda p: st.lists(
@@ -78,7 +85,8 @@ def test_what_is_written_is_read_to_the_last_bit(rows):
     ("text", "message"),
     [
         ("", r"toy\.csv is empty: its first line must name the columns"),
-        ("\n1,2,3\n", r"toy\.csv is empty"),
+        ("\n\r\n\n", r"toy\.csv is empty"),
+        ("\n1,2,3\n", r"toy\.csv lacks the column 'y' of toy"),
         ("a,b,c\n1,2,3\n4,5,6\n", r"toy\.csv lacks the column 'y' of toy"),
         ("a,a,y\n1,2,3\n4,5,6\n", r"names more than one column 'a'"),
         ("a,y\n1,2\n3,4\n", r"has 1 feature columns; toy must have 2"),
@@ -87,7 +95,9 @@ def test_what_is_written_is_read_to_the_last_bit(rows):
         ("a,b,y\n1,2,3\n", r"has 1 rows, .* must have 2 rows"),
         ("a,b,y\n1,2,3\n4,5,6\n7,8,9\n", r"has 3 rows, .* must have 2 rows"),
         ("a,b,y\n1,2,3\n4,5\n", r"toy\.csv, line 3, has 2 cells; the header has 3"),
-        ("a,b,y\n1,2,3\n\n4,5,6\n", r"line 3, has 0 cells"),
+        ("a,b,y\n1,2,3\n \n4,5,6\n", r"line 3, has 1 cells"),
+        ("a,b,y\n\n1,2,3\n\n4,oops,6\n", r"toy\.csv, line 5, column 'b': 'oops'"),
+        ("a,b,y\n1,2,3\n\n", r"has 1 rows, .* must have 2 rows"),
         ("a,b,y\n1,2,3\n4,oops,6\n", r"toy\.csv, line 3, column 'b': 'oops' is not a finite"),
         ("a,b,y\n1,2,3\n4,5,\n", r"line 3, column 'y': '' is not a finite number"),
         ("a,b,y\n1,2,nan\n4,5,6\n", r"line 2, column 'y': 'nan' is not a finite number"),

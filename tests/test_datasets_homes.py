@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import hashlib
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,20 @@ def test_packed_file_with_another_checksum_is_refused_with_a_way_out(tmp_path):
     assert "unpack it to toy.csv and remove this file" in str(caught.value)
 
 
+def test_packed_file_with_another_checksum_is_not_kept_in_memory(tmp_path):
+    """A small file may unpack to more than there is memory."""
+    content = gzip.compress(b"0" * (64 << 20), compresslevel=1)
+    path = folder_with(tmp_path, "toy.csv.gz", content) / "toy.csv.gz"
+    tracemalloc.start()
+    try:
+        with pytest.raises(DatasetError, match=r"toy\.csv\.gz is not the published copy of toy"):
+            read_file(path, TOY)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 16 << 20
+
+
 def test_packed_file_without_a_known_checksum_is_read(tmp_path):
     path = folder_with(tmp_path, "toy.csv.gz", gzip.compress(TEXT.encode())) / "toy.csv.gz"
     assert read_file(path, dataclasses.replace(TOY, sha256=None)).targets.tolist() == [[3], [6]]
@@ -136,6 +151,12 @@ def test_damaged_gzip_is_named(tmp_path, content):
     path = folder_with(tmp_path, "toy.csv.gz", content) / "toy.csv.gz"
     with pytest.raises(DatasetError, match=r"toy\.csv\.gz is cut short or not gzip: .* again\."):
         read_file(path, TOY)
+
+
+def test_damage_is_named_where_no_checksum_is_known_too(tmp_path):
+    path = folder_with(tmp_path, "toy.csv.gz", PACKED[:-12]) / "toy.csv.gz"
+    with pytest.raises(DatasetError, match=r"toy\.csv\.gz is cut short or not gzip"):
+        read_file(path, dataclasses.replace(TOY, sha256=None))
 
 
 def test_empty_files_are_refused(tmp_path):

@@ -1312,3 +1312,18 @@ def test_weights_that_nobody_takes_are_refused(estimator, message):
 def test_bad_targets_are_refused(y, message):
     with pytest.raises(ValueError, match=message):
         monte_carlo_dof(Ridge(), X, y)
+
+
+def test_rows_of_weight_zero_do_not_add_to_the_error():
+    rng = np.random.default_rng(0)
+    table, y = rng.normal(size=(80, 4)), rng.normal(size=80)
+    weight = np.repeat([0.0, 1.0], [60, 20])
+    found = [
+        monte_carlo_dof(
+            LinearRegression(), table, y, sample_weight=weight, eps=0.1, n_probes=8, random_state=s
+        )
+        for s in range(150)
+    ]
+    values = np.array([result.dof for result in found])
+    errors = np.array([result.std_error for result in found])
+    assert_calibrated(values, errors, 5.0)

@@ -13,8 +13,10 @@ import toy_data
 from toy_data import contents
 
 import negcorr as package
+from negcorr.cli import reproducing
 from negcorr.cli.reproducing import Request
 from negcorr.experiments import study as study_module
+from negcorr.experiments.page import QUICK_NOTICE
 
 REAL = Path(package.__file__).parents[3] / "shared" / "data"
 
@@ -42,7 +44,7 @@ def assert_whole(folder):
     """No file is half written."""
     for path in Path(folder).rglob("*"):
         assert path.suffix != ".part"
-        assert path.name != ".writable"
+        assert not path.name.startswith(".negcorr-")
         if path.suffix == ".json":
             json.loads(path.read_bytes())
 
@@ -57,22 +59,22 @@ def test_a_run_writes_its_folder_and_says_what_holds(reproduce, tmp_path):
     assert result.code == 0
     found = contents(tmp_path / "out")
     names = [name for name in found if not name.startswith("pieces")]
-    assert names == [
+    assert sorted(names) == [
+        "figure1.md",
         "figures/figure1.png",
         "figures/figure1.svg",
-        "reproduction.md",
         "tables/figure1.csv",
     ]
     assert len(found) == len(names) + 5
-    page = found["reproduction.md"].decode()
-    assert "Made by `negcorr reproduce figure1 --sets machine --quick --no-times`" in page
+    page = found["figure1.md"].decode()
+    assert "Made by `negcorr reproduce figure1 --sets machine --quick`" in page
     assert "Figure 1: training and test error" in result.out
     verdicts = [line for line in page.splitlines() if line.startswith(("- ✓", "- ✗"))]
-    assert len(verdicts) == 2
+    assert len(verdicts) == 1  # the other is about the paper's numbers
     said = " ".join(result.out.split())
     for line in verdicts:
         assert " ".join(line.removeprefix("- ").replace("*", "").split()) in said
-    assert f"The page is {tmp_path / 'out' / 'reproduction.md'}." in result.out
+    assert f"The page is {tmp_path / 'out' / 'figure1.md'}." in result.out
     assert " 5/5 " in result.err
 
 
@@ -80,12 +82,65 @@ def test_a_run_writes_its_folder_and_says_what_holds(reproduce, tmp_path):
 def test_the_default_folder_is_here(negcorr, toy_home):
     arguments = ["reproduce", "figure1", "--data", toy_home, "--sets", "machine", "--quick"]
     assert negcorr(*arguments, "--jobs", 1).code == 0
-    assert Path("reproduction/reproduction.md").is_file()
+    assert Path("reproduction-quick/figure1.md").is_file()
+    assert [path.name for path in Path().iterdir()] == ["reproduction-quick"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "times", "out"),
+    [
+        ([], True, "reproduction"),
+        (["--times"], True, "reproduction"),
+        (["--no-times"], False, "reproduction"),
+        (["--quick"], False, "reproduction-quick"),
+        (["--quick", "--no-times"], False, "reproduction-quick"),
+        (["--quick", "--times"], True, "reproduction-quick"),
+        (["--quick", "--out", "mine"], False, "mine"),
+        (["--out", "mine"], True, "mine"),
+    ],
+    ids=str,
+)
+def test_a_quick_look_is_not_timed_and_has_a_folder_of_its_own(
+    negcorr, monkeypatch, arguments, times, out
+):
+    requests = []
+    monkeypatch.setattr("negcorr.cli.reproducing.run_reproduce", requests.append)
+    assert negcorr("reproduce", "all", *arguments).code == 0
+    (request,) = requests
+    assert (request.times, request.out) == (times, Path(out))
+    assert request.quick == ("--quick" in arguments)
+
+
+def test_a_quick_look_is_timed_where_that_is_asked_for(reproduce, tmp_path):
+    assert reproduce("--times", names=("table1",)).code == 0
+    found = contents(tmp_path / "out")
+    assert "tables/table1_seconds.csv" in found
+    page = found["table1.md"].decode()
+    assert "Made by `negcorr reproduce table1 --sets machine --quick --times`" in page
+    assert reproduce(names=("table1",), out=tmp_path / "other").code == 0
+    assert "tables/table1_seconds.csv" not in contents(tmp_path / "other")
+
+
+def test_a_quick_look_says_so_beside_the_results(reproduce):
+    result = reproduce()
+    said = " ".join(result.err.split())
+    assert QUICK_NOTICE.replace("*", "") in said
+    assert "quick look" not in result.out
+
+
+def test_a_full_run_is_no_quick_look(negcorr, toy_home, tmp_path, monkeypatch):
+    monkeypatch.setattr("negcorr.cli.reproducing.FULL", toy_data.SIZE)
+    arguments = ["reproduce", "figure1", "--data", toy_home, "--sets", "machine", "--jobs", 1]
+    result = negcorr(*arguments, "--no-times", "--out", tmp_path / "out")
+    assert result.code == 0
+    assert "quick look" not in result.err + result.out
+    page = (tmp_path / "out" / "figure1.md").read_text(encoding="utf-8")
+    assert "Made by `negcorr reproduce figure1 --sets machine --no-times`" in page
 
 
 def test_a_folder_with_brackets_is_named_as_it_is(reproduce, tmp_path):
     result = reproduce(out=tmp_path / "[bold]" / "out")
-    assert f"The page is {tmp_path}/[bold]/out/reproduction.md." in result.out
+    assert f"The page is {tmp_path}/[bold]/out/figure1.md." in result.out
 
 
 def test_the_same_command_again_goes_on_from_stored_pieces(reproduce, tmp_path, monkeypatch):
@@ -129,7 +184,7 @@ def test_options_change_the_numbers_and_stand_on_the_page(reproduce, tmp_path, a
     reproduce(*arguments, out=tmp_path / "other")
     ours, theirs = (contents(tmp_path / name) for name in ("out", "other"))
     assert ours["tables/figure1.csv"] != theirs["tables/figure1.csv"]
-    page = theirs["reproduction.md"].decode().split("Made by `", 1)[1].split("`")[0]
+    page = theirs["figure1.md"].decode().split("Made by `", 1)[1].split("`")[0]
     assert " ".join(map(str, arguments)) in page
 
 
@@ -138,6 +193,14 @@ def test_sets_may_have_spaces_around_them(reproduce, tmp_path):
     assert result.code == 0
     rows = (tmp_path / "out" / "tables" / "table1.csv").read_text(encoding="utf-8").splitlines()
     assert {row.split(",")[0] for row in rows[1:]} == {"machine", "slump"}
+
+
+def test_sets_may_be_named_in_any_case(reproduce, tmp_path):
+    assert reproduce(sets="Machine").code == 0
+    assert reproduce(sets="machine", out=tmp_path / "other").code == 0
+    ours, theirs = (contents(tmp_path / name) for name in ("out", "other"))
+    assert ours.pop("figure1.md") != theirs.pop("figure1.md")  # the command stands as it was given
+    assert ours == theirs
 
 
 @pytest.mark.usefixtures("small")
@@ -166,8 +229,25 @@ def test_the_command_of_a_request_asks_for_the_same_numbers():
         request, sets=None, protocol="printed", shuffle=True, seed=4, quick=True, times=False
     )
     assert other.command == (
-        "negcorr reproduce figure1 table1 --protocol printed --seed 4 --shuffle --quick --no-times"
+        "negcorr reproduce figure1 table1 --protocol printed --seed 4 --shuffle --quick"
     )
+
+
+@pytest.mark.parametrize(
+    ("quick", "times", "flags"),
+    [
+        (False, True, ""),
+        (False, False, " --no-times"),
+        (True, False, " --quick"),
+        (True, True, " --quick --times"),
+    ],
+)
+def test_the_command_names_times_only_where_they_are_not_the_default(quick, times, flags):
+    settings = {"protocol": "paper", "shuffle": False, "jobs": None, "seed": 0, "download": False}
+    request = Request(
+        names=["all"], data=None, sets=None, out=Path(), quick=quick, times=times, **settings
+    )
+    assert request.command == f"negcorr reproduce all{flags}"
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="no folder shared/data beside the project")
@@ -196,6 +276,16 @@ def test_a_terminal_without_unicode_is_no_failure(reproduce, monkeypatch):
 def test_data_that_are_no_folder_are_named(reproduce, tmp_path, kind):
     (tmp_path / "file").touch()
     result = reproduce(data=tmp_path / kind)
+    assert (result.code, result.out) == (2, "")
+    said = " ".join(result.err.replace("│", " ").split())
+    assert "Invalid value for '--data'" in said
+    assert {"nowhere": "does not exist", "file": "is a file"}[kind] in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_variable_that_names_no_folder_is_named(negcorr, tmp_path, monkeypatch):
+    monkeypatch.setenv("NEGCORR_DATA", str(tmp_path / "nowhere"))
+    result = negcorr("reproduce", "table1", "--quick", "--out", tmp_path / "out")
     assert result.code == 1
     assert "must be a folder that exists" in result.complaint()
     assert not (tmp_path / "out").exists()
@@ -268,6 +358,25 @@ def test_a_folder_that_cannot_be_written_is_named_before_the_work(
     assert "cannot write there" in result.complaint()
     assert str(tmp_path / "file") in result.complaint()
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
+
+
+def test_the_probe_has_a_name_of_its_own_and_goes(reproduce, tmp_path, monkeypatch):
+    probes = []
+    write = reproducing.write_atomically
+
+    def noted(path, content):
+        probes.append(path)
+        write(path, content)
+        assert path.is_file()
+
+    monkeypatch.setattr(reproducing, "write_atomically", noted)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".writable").write_text("mine", encoding="utf-8")
+    assert reproduce().code == 0
+    assert probes == [tmp_path / "out" / f".negcorr-{os.getpid()}"]
+    assert not probes[0].exists()
+    assert (tmp_path / "out" / ".writable").read_text(encoding="utf-8") == "mine"
+    assert_whole(tmp_path / "out")
 
 
 def full_after(monkeypatch, writes):

@@ -115,6 +115,12 @@ def test_claims_about_sums_are_checked(table):
         assert not all(claim.holds for claim in experiment.claims(broken)[:3]), column
 
 
+def test_identities_are_told_from_findings(table):
+    claims = experiment.claims(table)
+    assert [claim.nature for claim in claims] == ["theorem"] * 3 + ["finding"] * 5
+    assert not any(claim.about_paper for claim in claims)
+
+
 @pytest.mark.parametrize(
     ("which", "column", "value"),
     [

@@ -74,6 +74,12 @@ def test_claims_hold_where_diversity_grows():
     assert "10 of 10 curves; Spearman's correlation 1.0000 (median)" in test
 
 
+def test_the_theorem_is_told_from_the_finding():
+    claims = diversity_dof.claims(constructed(grows))
+    assert [claim.nature for claim in claims] == ["theorem", "finding"]
+    assert not any(claim.about_paper for claim in claims)
+
+
 def test_one_curve_that_falls_on_training_rows_is_enough():
     def falls_once(dof, name, fold, output):
         return 1.0 if (dof, name, fold) == (5.0, "slump", 3) else dof**2

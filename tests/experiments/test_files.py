@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -69,6 +70,35 @@ def test_bytes_reach_the_disk_before_the_name_is_taken(tmp_path, monkeypatch):
     assert seen == [False]
 
 
+def test_neighbours_have_names_of_our_own_and_no_two_the_same(tmp_path, monkeypatch):
+    seen = []
+    fsync = os.fsync
+    monkeypatch.setattr(
+        os, "fsync", lambda handle: (seen.extend(names_in(tmp_path)), fsync(handle))
+    )
+    for name in ("a" * 250, "b"):  # a name as long as it may be leaves no room for more
+        write_atomically(tmp_path / name, b"1")
+        (tmp_path / name).unlink()
+    assert len(set(seen)) == 2
+    assert all(re.fullmatch(r"\.negcorr-[0-9a-f]{16}\.part", name) for name in seen)
+
+
+def test_a_link_by_the_name_of_the_neighbour_is_not_followed(tmp_path, monkeypatch):
+    (tmp_path / "mine").write_bytes(b"mine")
+    monkeypatch.setattr("negcorr.experiments.files.secrets.token_hex", lambda n: "0" * 2 * n)
+    (tmp_path / f".negcorr-{'0' * 16}.part").symlink_to(tmp_path / "mine")
+    with pytest.raises(FileExistsError):
+        write_atomically(tmp_path / "file", b"new")
+    assert (tmp_path / "mine").read_bytes() == b"mine"
+    assert not (tmp_path / "file").exists()
+
+
+def test_the_umask_of_other_threads_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "umask", raiser(AssertionError("umask was asked for")))
+    write_atomically(tmp_path / "file", b"1")
+    assert (tmp_path / "file").read_bytes() == b"1"
+
+
 class HalfWritten:
     """A file that takes half of what is written, as a disk does that fills up."""
 
@@ -91,24 +121,26 @@ class HalfWritten:
 def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path, monkeypatch, old):
     if old is not None:
         (tmp_path / "file").write_bytes(old)
-    fdopen = os.fdopen
-    monkeypatch.setattr(os, "fdopen", lambda *arguments: HalfWritten(fdopen(*arguments)))
-    with pytest.raises(OSError, match="No space left on device"):
-        write_atomically(tmp_path / "file", b"new content")
+    opened = Path.open
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", lambda *arguments: HalfWritten(opened(*arguments)))
+        with pytest.raises(OSError, match="No space left on device"):
+            write_atomically(tmp_path / "file", b"new content")
     assert names_in(tmp_path) == ([] if old is None else ["file"])
     if old is not None:
         assert (tmp_path / "file").read_bytes() == old
 
 
 @pytest.mark.parametrize("error", [FULL_DISK, KeyboardInterrupt(), SystemExit(3)], ids=repr)
-@pytest.mark.parametrize("step", ["fsync", "chmod", "replace"])
+@pytest.mark.parametrize("step", ["fsync", "open", "replace"])
 def test_an_interruption_at_any_step_leaves_the_old_file_and_nothing_else(
     tmp_path, monkeypatch, error, step
 ):
     (tmp_path / "file").write_bytes(b"old")
-    monkeypatch.setattr(os if step == "fsync" else Path, step, raiser(error))
-    with pytest.raises(type(error)):
-        write_atomically(tmp_path / "file", b"new")
+    with monkeypatch.context() as patch:
+        patch.setattr(os if step == "fsync" else Path, step, raiser(error))
+        with pytest.raises(type(error)):
+            write_atomically(tmp_path / "file", b"new")
     assert names_in(tmp_path) == ["file"]
     assert (tmp_path / "file").read_bytes() == b"old"
 

@@ -222,6 +222,12 @@ def test_theorem_6_holds_at_any_size(table):
     assert leading.holds
 
 
+def test_theorems_are_told_from_findings(table):
+    claims = optimal_gap.claims(table)
+    assert [claim.nature for claim in claims] == ["theorem"] * 2 + ["finding"] * 4
+    assert not any(claim.about_paper for claim in claims)
+
+
 def test_simulated_losses_agree_with_the_risk(table):
     noisy = table[table["sigma"] > 0]
     assert_allclose(np.mean(noisy["best_loss"] / noisy["risk"]), 1.0, atol=0.05)

@@ -1,6 +1,7 @@
 """Rows of finished pieces, kept in files that other settings never meet."""
 
 import dataclasses
+import inspect
 import json
 import math
 import warnings
@@ -10,7 +11,7 @@ import pytest
 from toy_data import noted, toy_setup
 
 from negcorr.exceptions import StoredPieceWarning
-from negcorr.experiments import Piece, Store
+from negcorr.experiments import Piece, Store, pieces, timing
 
 SETUP = toy_setup()
 PIECE = Piece("kind", noted, (("name", "machine"), ("fold", 3)), fingerprint="abc", effort=2.0)
@@ -74,6 +75,7 @@ def test_file_says_for_people_what_it_is(store):
 
 
 OTHERS = {
+    "function": (dataclasses.replace(PIECE, function=timing.timing), SETUP),
     "kind": (dataclasses.replace(PIECE, kind="other"), SETUP),
     "choice": (dataclasses.replace(PIECE, choice=(("name", "machine"), ("fold", 4))), SETUP),
     "word": (dataclasses.replace(PIECE, choice=(("name", "machine"), ("width", 3))), SETUP),
@@ -94,10 +96,52 @@ def test_another_piece_is_another_file(store, what):
     assert store.read(*OTHERS[what]) is None
 
 
-def test_another_format_is_another_file(store, monkeypatch):
+def test_other_code_is_another_file(store, monkeypatch):
     path = stored(store)
-    monkeypatch.setattr("negcorr.experiments.pieces.FORMAT", -1)
+    changed = PIECE.identity(SETUP)["code"] | {"source": "0" * 16}
+    monkeypatch.setattr(pieces, "_code_of", lambda module: changed)
     assert store.path(PIECE, SETUP) != path
+    assert store.read(PIECE, SETUP) is None
+
+
+def fresh_code():
+    """What the identity says of the code, computed anew."""
+    return pieces._code_of.__wrapped__(noted.__module__)
+
+
+def test_code_is_versions_and_a_hash_of_the_source():
+    code = PIECE.identity(SETUP)["code"]
+    assert code == fresh_code()
+    assert set(code) == {"source", "negcorr", "numpy", "scipy", "scikit-learn"}
+    assert code["numpy"] == np.__version__
+    assert len(code["source"]) == 16
+
+
+@pytest.mark.parametrize(
+    ("module", "matters"),
+    [
+        ("toy_data", True),
+        ("negcorr.experiments.protocol", True),
+        ("negcorr.experiments.setup", True),
+        ("negcorr.experiments.page", False),
+    ],
+)
+def test_source_is_that_of_the_function_the_protocol_and_the_setup(monkeypatch, module, matters):
+    before = fresh_code()
+    source = inspect.getsource
+
+    def edited(one):
+        return source(one) + ("# another line\n" if one.__name__ == module else "")
+
+    monkeypatch.setattr("negcorr.experiments.pieces.inspect.getsource", edited)
+    assert (fresh_code()["source"] != before["source"]) == matters
+
+
+@pytest.mark.parametrize("library", ["negcorr", "numpy", "scipy", "scikit-learn"])
+def test_another_version_is_other_code(monkeypatch, library):
+    before, version = fresh_code(), pieces.version
+    monkeypatch.setattr(pieces, "version", lambda name: version(name) + "+1" * (name == library))
+    assert {key for key, value in fresh_code().items() if value != before[key]} == {library}
 
 
 def test_a_seed_of_numpy_is_the_seed(store):
@@ -146,6 +190,17 @@ def test_a_file_without_rows_is_no_piece(store):
     del content["rows"]
     path.write_text(json.dumps(content), encoding="utf-8")
     with pytest.warns(StoredPieceWarning, match=r"not a stored piece"):
+        assert store.read(PIECE, SETUP) is None
+
+
+@pytest.mark.parametrize(
+    "rows", [None, 3, "text", {}, {"a": 1}, [1], [[]], [{"a": 1}, "b"]], ids=str
+)
+def test_rows_that_are_no_list_of_dictionaries_are_refused(store, rows):
+    path = stored(store)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(content | {"rows": rows}), encoding="utf-8")
+    with pytest.warns(StoredPieceWarning, match=r"it has no rows\); it is computed again"):
         assert store.read(PIECE, SETUP) is None
 
 

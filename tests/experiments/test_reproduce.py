@@ -4,6 +4,8 @@ import csv
 import errno
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,17 +13,29 @@ import pandas as pd
 import pytest
 from toy_data import contents, toy_study
 
-from negcorr.experiments import Store, files, table1
+from negcorr import experiments
+from negcorr.experiments import Store, Study, files, table1
 from negcorr.experiments.catalogue import BEYOND, EXPERIMENTS, PAPER
+from negcorr.experiments.page import Section
 from negcorr.experiments.reproduce import ALL, chosen_experiments, plan, reproduce
 
 NAMES = ("figure1", "figure5", "table1")
 SETS = ("machine", "slump")
+PAGE = "figure1-figure5-table1.md"
 
 
 def study_in(home, folder=None, **settings):
     store = None if folder is None else Store(Path(folder) / "pieces")
     return toy_study(home, SETS, store=store, **settings)
+
+
+def verdicts_on(page):
+    lines = page.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line.startswith(("- ✓", "- ✗"))]
+
+
+def stub_section(study, module, out, times):
+    return Section(module.TITLE, module.CAPTION)
 
 
 # ---------------------------------------------------------------------------------------
@@ -62,6 +76,20 @@ def test_names_that_are_near_nothing_are_met_with_all():
         chosen_experiments(["xyz"])
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("figure2", "a diagram; 'all' draws it."),
+        ("figure6", "a diagram; 'all' draws it."),
+        ("figure7", "deep networks are not part of this version."),
+        ("figure8", "deep networks are not part of this version."),
+    ],
+)
+def test_figures_that_are_no_experiments_say_why(name, message):
+    with pytest.raises(ValueError, match=rf"^experiment '{name}': {message}$"):
+        chosen_experiments(["figure1", name])
+
+
 def test_no_names_are_refused():
     with pytest.raises(ValueError, match=r"name at least one experiment"):
         chosen_experiments([])
@@ -75,6 +103,39 @@ def test_every_experiment_has_what_the_page_needs(name):
     assert module.CAPTION
     needed = {"pieces", "run", "claims"} | (set() if module is table1 else {"plot"})
     assert all(callable(getattr(module, function)) for function in needed)
+
+
+LAZY = """
+import sys
+import negcorr.experiments as package
+names = {"bias_variance_covariance", "diversity_dof", "optimal_gap", "split", "table1"}
+names |= {f"figure{k}" for k in range(1, 7)}
+loaded = [name for name in names if f"{package.__name__}.{name}" in sys.modules]
+assert not loaded, loaded
+assert "matplotlib" not in sys.modules
+assert names <= set(dir(package)), dir(package)
+assert set(package.__all__) <= set(dir(package))
+assert "negcorr.experiments.figure5" not in sys.modules  # a list loads nothing
+assert package.figure5.NAME == "figure5"
+assert {getattr(package, name).__name__ for name in names} == {
+    f"negcorr.experiments.{name}" for name in names
+}
+"""
+
+
+def test_experiments_are_listed_and_loaded_only_when_asked_for():
+    done = subprocess.run(
+        [sys.executable, "-c", LAZY], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_experiment_is_an_attribute_and_others_are_not():
+    for module in EXPERIMENTS.values():
+        assert getattr(experiments, module.__name__.rpartition(".")[2]) is module
+        assert module.__name__.rpartition(".")[2] in dir(experiments)
+    with pytest.raises(AttributeError, match=r"'negcorr.experiments' has no attribute 'figure9'"):
+        _ = experiments.figure9
 
 
 def test_the_plan_has_each_piece_once_and_seconds_only_if_wanted(toy_home):
@@ -97,14 +158,14 @@ def once(toy_home, tmp_path_factory):
     """A run with everything in its folder."""
     folder = tmp_path_factory.mktemp("once")
     page = reproduce(study_in(toy_home, folder), NAMES, folder, times=False, command="a command")
-    assert page == folder / "reproduction.md"
+    assert page == folder / PAGE
     return folder
 
 
 def test_a_run_writes_page_tables_and_figures(once):
     names = {name for name in contents(once) if not name.startswith("pieces")}
     assert names == {
-        "reproduction.md",
+        PAGE,
         "figures/figure1.png",
         "figures/figure1.svg",
         "figures/figure5.png",
@@ -116,7 +177,7 @@ def test_a_run_writes_page_tables_and_figures(once):
 
 
 def test_the_page_has_a_section_for_each_experiment(once):
-    text = (once / "reproduction.md").read_text(encoding="utf-8")
+    text = (once / PAGE).read_text(encoding="utf-8")
     headings = [line for line in text.splitlines() if line.startswith("##")]
     assert headings == [
         "## Figures and tables of the paper",
@@ -126,14 +187,16 @@ def test_the_page_has_a_section_for_each_experiment(once):
     ]
     assert "Made by `a command`" in text
     assert "A quick look, not a reproduction" in text
-    for claim in ("✓", "✗"):
-        marked = [line for line in text.splitlines() if line.startswith(f"- {claim}")]
-        assert all(line.endswith(".*") for line in marked)
-    assert sum(line.startswith(("- ✓", "- ✗")) for line in text.splitlines()) == 6
+    verdicts = verdicts_on(once / PAGE)
+    assert all(line.endswith(".*") for line in verdicts)
+    # Of Figures 1 and 5 and Table 1, those that are not about the paper's numbers.
+    assert len(verdicts) == 1 + 1 + 2
+    good = sum(line.startswith("- ✓") for line in verdicts)
+    assert f"**Statements that were checked: 4. {good} hold, {4 - good} do not.**" in text
 
 
 def test_every_picture_on_the_page_is_there(once):
-    text = (once / "reproduction.md").read_text(encoding="utf-8")
+    text = (once / PAGE).read_text(encoding="utf-8")
     pictures = [part.split(")")[0] for part in text.split("](")[1:]]
     assert len(pictures) == 2
     assert all((once / picture).is_file() for picture in pictures)
@@ -206,16 +269,89 @@ def test_seconds_are_written_where_they_are_wanted(toy_home, tmp_path):
     assert set(seconds["method"]) == {"sure", "kfold", "refits"}
     text = page.read_text(encoding="utf-8")
     assert "**Seconds to tune λ on one training set**" in text
-    assert sum(line.startswith(("- ✓", "- ✗")) for line in text.splitlines()) == 4
+    # Two that are not about the paper's numbers, and the one about seconds.
+    assert len(verdicts_on(page)) == 3
 
 
-def test_words_about_the_papers_numbers_are_for_full_runs(toy_home, tmp_path, monkeypatch):
-    quick = reproduce(study_in(toy_home), ["table1"], tmp_path / "quick", times=False)
-    assert "Why the two protocols differ" not in quick.read_text(encoding="utf-8")
-    study = study_in(toy_home)
-    monkeypatch.setattr("negcorr.experiments.reproduce.FULL", study.setup.size)
-    full = reproduce(study, ["table1"], tmp_path / "full", times=False)
-    assert "Why the two protocols differ" in full.read_text(encoding="utf-8")
+def test_seconds_are_measured_one_by_one_after_all_else(toy_home, tmp_path, monkeypatch):
+    asked, told = [], []
+    rows = Study.rows
+
+    def noted(self, pieces, one_by_one=False):
+        asked.append(({piece.kind for piece in pieces}, one_by_one))
+        return rows(self, pieces, one_by_one)
+
+    monkeypatch.setattr(Study, "rows", noted)
+    study = study_in(toy_home, on_piece=lambda piece, stored: told.append(piece.kind))
+    reproduce(study, ["table1", "figure1"], tmp_path)
+    assert asked[:2] == [({"curves", "selection"}, False), ({"timing"}, True)]
+    assert told.index("timing") == len(told) - 2
+    assert told[-2:] == ["timing"] * 2
+
+
+@pytest.mark.parametrize(
+    ("full", "shuffle", "comparable"),
+    [(True, False, True), (True, True, False), (False, False, False), (False, True, False)],
+)
+def test_words_about_the_papers_numbers_are_for_full_runs_in_the_order_of_the_files(
+    toy_home, tmp_path, monkeypatch, full, shuffle, comparable
+):
+    study = study_in(toy_home, shuffle=shuffle)
+    if full:
+        monkeypatch.setattr("negcorr.experiments.reproduce.FULL", study.setup.size)
+    page = reproduce(study, ["figure1", "table1"], tmp_path, times=False)
+    assert ("Why the two protocols differ" in page.read_text(encoding="utf-8")) == comparable
+    claims = [
+        claim
+        for module in (EXPERIMENTS["figure1"], table1)
+        for claim in module.claims(module.run(study))
+    ]
+    about = [claim for claim in claims if claim.about_paper]
+    assert len(about) == 3 + 1
+    found = "\n".join(verdicts_on(page))
+    assert len(verdicts_on(page)) == len(claims) - (0 if comparable else len(about))
+    for claim in claims:
+        assert (claim.statement in found) == (comparable or not claim.about_paper)
+
+
+def test_sets_that_were_not_asked_for_are_told_from_those_not_at_hand(toy_home, tmp_path):
+    page = reproduce(study_in(toy_home), ["table1"], tmp_path, times=False)
+    text = page.read_text(encoding="utf-8")
+    assert text.count("| not asked for |") == 2 * 18
+    assert "data not at hand" not in text
+
+
+@pytest.mark.parametrize(
+    ("names", "page"),
+    [
+        (["table1", "figure1"], "figure1-table1.md"),
+        (["optimal-gap"], "optimal-gap.md"),
+        (["figure1", "figure1"], "figure1.md"),
+        (["figure1", ALL], "reproduction.md"),
+    ],
+)
+def test_pages_of_few_experiments_do_not_take_the_place_of_the_whole(
+    toy_home, tmp_path, monkeypatch, names, page
+):
+    monkeypatch.setattr("negcorr.experiments.reproduce._section", stub_section)
+    monkeypatch.setattr(Study, "rows", lambda *arguments, **keywords: [])
+    assert reproduce(study_in(toy_home), names, tmp_path, times=False) == tmp_path / page
+    assert [path.name for path in tmp_path.glob("*.md")] == [page]
+
+
+def test_all_says_what_it_has_left_out(toy_home, tmp_path, monkeypatch):
+    monkeypatch.setattr("negcorr.experiments.reproduce._section", stub_section)
+    monkeypatch.setattr(Study, "rows", lambda *arguments, **keywords: [])
+
+    def lines(sets, names):
+        page = reproduce(toy_study(toy_home, sets), names, tmp_path, times=False)
+        text = page.read_text(encoding="utf-8")
+        return [line for line in text.splitlines() if line.startswith("Left out")]
+
+    (line,) = lines(("slump",), [ALL])
+    assert line.endswith(": figure1, figure3, figure4, figure5, split.")
+    assert lines(("slump",), ["table1"]) == []
+    assert lines(("slump", "kinematics", "machine"), [ALL]) == []
 
 
 def test_an_experiment_without_its_data_is_refused_before_anything_is_written(toy_home, tmp_path):

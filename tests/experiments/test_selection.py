@@ -20,7 +20,7 @@ from negcorr.experiments.study import table_of
 
 @pytest.fixture(scope="module")
 def case(toy_home):
-    setup = toy_setup(n_features=24)
+    setup = toy_setup(n_features=24, seed=7)
     data = task(setup, str(toy_home), "slump", 0)
     return data, fit_ncl(setup, data, 3)
 

@@ -221,10 +221,29 @@ def test_nothing_is_said_of_a_peak_where_rows_outnumber_features():
     assert holds(constructed(peaked, cv=by_size, n_train=1001)) == [True, True]
 
 
-def test_equal_errors_need_no_test():
-    claim = split.claims(constructed(lambda name, m, fold: 1.0))[0]
-    assert claim.holds
-    assert "p = 1" in claim.evidence
+def test_errors_of_folds_that_share_rows_are_counted_and_not_tested():
+    claims = split.claims(constructed(lambda name, m, fold: 1.0))
+    assert claims[0].holds
+    assert claims[0].evidence == (
+        "ratio of errors 1.000 (geometric mean of sets), lower on 0 of 2 sets and 0 of 10 folds; "
+        "Housing 1.00, Machine 1.00"
+    )
+    for claim in claims:
+        assert "p = " not in claim.evidence
+        assert "Wilcoxon" not in str(claim)
+
+
+@pytest.mark.parametrize(("ratio", "holds"), [(0.92, True), (1.09, True), (0.9, False), (1.11, 0)])
+def test_the_ensemble_must_agree_with_the_ridge_within_a_tenth_either_way(ratio, holds):
+    claim = split.claims(constructed(lambda name, m, fold: ratio))[0]
+    assert claim.holds is bool(holds)
+
+
+def test_verdicts_are_findings_and_plain_booleans():
+    for table in (constructed(peaked, cv=by_size), constructed(peaked, cv=by_size, n_train=480)):
+        for claim in split.claims(table):
+            assert type(claim.holds) is bool
+            assert (claim.nature, claim.about_paper) == ("finding", False)
 
 
 def test_the_figure_shows_geometric_means_and_what_lies_beyond():

@@ -1,16 +1,21 @@
 """A study runs every piece once, in whatever order, and never on other data than was asked for."""
 
+import dataclasses
 import json
+import os
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import toy_data
 from toy_data import after_others, calls, failing, noted, toy_setup, toy_study
 
-from negcorr.datasets import DATASETS, MissingDatasetError
+from negcorr.datasets import DATASETS, DatasetError, MissingDatasetError
 from negcorr.exceptions import StoredPieceWarning
-from negcorr.experiments import Store, Study
+from negcorr.experiments import Setup, Store, Study
 from negcorr.experiments.curves import curves, pieces_of
+from negcorr.experiments.protocol import fingerprint, prepared
 from negcorr.experiments.study import table_of
 
 
@@ -65,6 +70,41 @@ def test_a_piece_runs_once_however_often_it_is_asked_for(notes):
     assert labels_of(rows) == [0, 1, 2, 0]
     assert study.rows(pieces_for(study, notes)) == rows[:6]
     assert calls(notes) == [0, 1, 2]
+
+
+def test_another_setup_gives_other_rows(notes):
+    study = study_of()
+    pieces = pieces_for(study, notes)
+    first = study.rows(pieces)
+    study.setup = dataclasses.replace(study.setup, seed=1)
+    second = study.rows(pieces)
+    assert [row["value"] for row in second] == [row["value"] + 1 for row in first]
+    study.setup = toy_setup()
+    assert study.rows(pieces) == first
+    assert calls(notes) == [0, 0, 1, 1, 2, 2]
+
+
+def processes(notes):
+    return {int(path.name.split("-")[2]) for path in notes.glob("call-*")}
+
+
+def test_pieces_run_here_one_after_another_where_that_is_asked_for(notes):
+    done = []
+    study = study_of(2, on_piece=lambda piece, _: done.append(dict(piece.choice)["label"]))
+    pieces = pieces_for(study, notes, efforts=(1.0, 3.0, 2.0))
+    assert labels_of(study.rows(pieces, one_by_one=True)) == [0, 1, 2]
+    assert processes(notes) == {os.getpid()}
+    assert done == [1, 2, 0]
+    assert study.n_jobs == 2
+    others = pieces_for(study, notes, labels=(3, 4))
+    study.rows(others)
+    assert len(processes(notes)) > 1
+
+
+def test_pieces_run_in_other_processes_where_that_is_not_asked_for(notes):
+    study = study_of(2)
+    study.rows(pieces_for(study, notes))
+    assert os.getpid() not in processes(notes)
 
 
 def test_no_pieces_are_no_rows(notes):
@@ -173,6 +213,108 @@ def test_pieces_know_the_data_that_they_read(toy_home, tmp_path):
     assert study.piece(noted, label=1).fingerprint == ""
 
 
+def rewritten(path, text):
+    """The file with another content and another time."""
+    before = path.stat().st_mtime_ns
+    path.write_text(text, encoding="utf-8")
+    os.utime(path, ns=(before, before + 10**9))
+
+
+def machine_rows(home):
+    study = toy_study(home, sets=("machine",))
+    return study.rows(pieces_of(study, ("machine",), (3,))[:1])
+
+
+def errors(rows):
+    return [row["test_error"] for row in rows]
+
+
+def test_a_file_that_is_written_again_is_read_again(tmp_path):
+    path = toy_data.write_set(tmp_path, "machine")
+    first, text = errors(machine_rows(tmp_path)), path.read_text(encoding="utf-8")
+    (tmp_path / "other").mkdir()
+    other = toy_data.write_set(tmp_path / "other", "machine", seed=1)
+    rewritten(path, other.read_text(encoding="utf-8"))
+    second = errors(machine_rows(tmp_path))
+    assert second == errors(machine_rows(tmp_path / "other")) != first
+    rewritten(path, text)
+    assert errors(machine_rows(tmp_path)) == first
+
+
+def swapped(text):
+    """As long as before, with another first row."""
+    header, first, second, rest = text.split("\n", 3)
+    return "\n".join([header, second, first, rest])
+
+
+@pytest.mark.parametrize("read", [fingerprint, lambda *where: prepared(*where)[0].tobytes()])
+def test_time_alone_or_length_alone_tells_of_another_content(tmp_path, read):
+    path = toy_data.write_set(tmp_path, "machine")
+    text, status = path.read_text(encoding="utf-8"), path.stat()
+    first = read("machine", str(tmp_path), None)
+    rewritten(path, swapped(text))
+    assert path.stat().st_size == status.st_size
+    second = read("machine", str(tmp_path), None)
+    header, rows = text.split("\n", 1)
+    path.write_text(f"{header}\n1{rows}", encoding="utf-8")
+    os.utime(path, ns=(status.st_mtime_ns, status.st_mtime_ns))
+    third = read("machine", str(tmp_path), None)
+    assert len({first, second, third}) == 3
+
+
+@pytest.mark.usefixtures("no_other_homes")
+def test_another_home_in_the_environment_is_noticed(tmp_path, monkeypatch):
+    found = []
+    for seed in (0, 1, 0):
+        home = tmp_path / f"home-{seed}"
+        home.mkdir(exist_ok=True)
+        if not (home / "machine.csv").exists():
+            toy_data.write_set(home, "machine", seed=seed)
+        monkeypatch.setenv("NEGCORR_DATA", str(home))
+        found.append(errors(machine_rows(None)))
+        assert found[-1] == errors(machine_rows(home))
+    assert found[0] == found[2] != found[1]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_file_that_changes_while_a_study_runs_is_an_error(tmp_path, n_jobs):
+    path = toy_data.write_set(tmp_path, "machine")
+    study = toy_study(tmp_path, sets=("machine",), n_jobs=n_jobs, store=tmp_path / "pieces")
+    pieces = pieces_of(study, ("machine",), (3,))
+    (tmp_path / "other").mkdir()
+    other = toy_data.write_set(tmp_path / "other", "machine", seed=1)
+    rewritten(path, other.read_text(encoding="utf-8"))
+    message = r"^the file of machine was changed while the study ran; start again\.$"
+    with pytest.raises(DatasetError, match=message):
+        study.rows(pieces)
+    assert not list((tmp_path / "pieces").rglob("*.json"))
+    again = toy_study(tmp_path, sets=("machine",))
+    assert errors(again.rows(pieces_of(again, ("machine",), (3,))[:1])) == errors(
+        machine_rows(tmp_path / "other")
+    )
+
+
+def test_a_file_that_is_only_touched_is_no_other_data(tmp_path):
+    path = toy_data.write_set(tmp_path, "machine")
+    study = toy_study(tmp_path, sets=("machine",))
+    pieces = pieces_of(study, ("machine",), (3,))[:1]
+    rewritten(path, path.read_text(encoding="utf-8"))
+    assert errors(study.rows(pieces)) == errors(machine_rows(tmp_path))
+
+
+@pytest.mark.parametrize("constant", [0.1, 1e-9, -12345.678])
+def test_a_constant_is_zero_although_its_mean_is_rounded(tmp_path, constant):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(209, 6)), rng.normal(size=209)
+    X[:, 3] = constant
+    X[:, 4] = np.where(np.arange(209) == 5, 1e-30, 0.0)
+    toy_data.write_columns(tmp_path, "machine", X, y)
+    scaled = prepared("machine", str(tmp_path), None)[0]
+    np.testing.assert_array_equal(scaled[:, 3], 0.0)
+    # However small, what varies is kept.
+    np.testing.assert_allclose(scaled[:, [0, 1, 2, 4, 5]].std(axis=0), 1.0)
+
+
 def test_where_data_lie_makes_no_other_piece(toy_home, tmp_path):
     toy_data.write_set(tmp_path, "machine")
     pieces = [
@@ -196,8 +338,44 @@ def test_rows_that_are_used_are_counted():
 def test_sets_must_be_a_sequence_of_names():
     with pytest.raises(TypeError, match=r"sets='machine' must be a sequence of names, or None"):
         Study(sets="machine")
-    with pytest.raises(TypeError, match=r"must be a string"):
+    with pytest.raises(TypeError, match=r"sets=3 must be a sequence of names, or None"):
+        Study(sets=3)
+    with pytest.raises(ValueError, match=r"name='3' is no data set"):
         Study(sets=[3])
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        ("Machine", "SLUMP"),
+        ["machine", "slump"],
+        iter(["machine", "Slump"]),
+        {"machine": 1, "slump": 2},
+    ],
+    ids=["tuple", "list", "iterator", "keys"],
+)
+def test_sets_may_be_any_iterable_of_names_in_any_case(toy_home, sets):
+    study = Study(data_home=toy_home, sets=sets)
+    assert study.sets == ("machine", "slump")
+    assert study.datasets() == study.datasets() == ("machine", "slump")
+
+
+@pytest.mark.parametrize("setup", [None, "paper", {"seed": 1}, Setup, toy_data.SIZE])
+def test_setup_must_be_a_setup(setup):
+    with pytest.raises(TypeError, match=rf"^setup={re.escape(repr(setup))} must be a Setup\.$"):
+        Study(setup)
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.0, "2", True, False])
+def test_n_jobs_must_be_an_integer_other_than_0(n_jobs):
+    message = rf"^n_jobs={n_jobs!r} must be an integer other than 0, or None\.$"
+    with pytest.raises(ValueError, match=message):
+        Study(n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, -1, -2])
+def test_n_jobs_as_in_joblib_are_welcome(n_jobs):
+    assert Study(n_jobs=n_jobs).n_jobs == n_jobs
 
 
 def test_unknown_sets_are_met_with_the_nearest():

@@ -49,7 +49,12 @@ def _options(
 
 DataOption = Annotated[
     Path | None,
-    typer.Option("--data", help="Folder with data sets, looked at before $NEGCORR_DATA."),
+    typer.Option(
+        "--data",
+        exists=True,
+        file_okay=False,
+        help="Folder with data sets, looked at before $NEGCORR_DATA.",
+    ),
 ]
 
 
@@ -83,8 +88,12 @@ def reproduce(
         str | None, typer.Option("--sets", help="Data sets to use, separated by commas.")
     ] = None,
     out: Annotated[
-        Path, typer.Option("--out", help="Folder for tables, figures and the page.")
-    ] = Path("reproduction"),
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Folder for tables, figures and the page; reproduction, or reproduction-quick.",
+        ),
+    ] = None,
     protocol: Annotated[
         str,
         typer.Option(
@@ -104,9 +113,12 @@ def reproduce(
         bool, typer.Option("--quick", help="Few rows and features: a look in a minute.")
     ] = False,
     times: Annotated[
-        bool,
-        typer.Option("--times/--no-times", help="Whether Table 1 is timed, its longest part."),
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--times/--no-times",
+            help="Whether Table 1 is timed, its longest part; by default unless --quick.",
+        ),
+    ] = None,
     download: Annotated[
         bool, typer.Option("--download", help="Fetch sets that are not at hand from OpenML.")
     ] = False,
@@ -118,6 +130,8 @@ def reproduce(
     """
     from negcorr.cli.reproducing import Request, run_reproduce
 
+    timed = not quick if times is None else times
+    folder = out if out is not None else Path("reproduction-quick" if quick else "reproduction")
     run_reproduce(
-        Request(names, data, sets, out, protocol, shuffle, jobs, seed, quick, times, download)
+        Request(names, data, sets, folder, protocol, shuffle, jobs, seed, quick, timed, download)
     )

@@ -36,7 +36,7 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
         from negcorr.cli.commands import app
     except ImportError as error:
         _complain(
-            f"the command line needs {error.name}, which is not installed: "
+            f"the command line needs {error.name or error}, which is not installed: "
             "pip install 'negcorr[cli,plot]'"
         )
         return FAILURE

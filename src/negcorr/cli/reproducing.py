@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,7 +54,12 @@ class Request:
             words += ["--protocol", self.protocol]
         if self.seed != 0:
             words += ["--seed", str(self.seed)]
-        flags = {"--shuffle": self.shuffle, "--quick": self.quick, "--no-times": not self.times}
+        flags = {
+            "--shuffle": self.shuffle,
+            "--quick": self.quick,
+            "--times": self.quick and self.times,
+            "--no-times": not self.quick and not self.times,
+        }
         return shlex.join(words + [flag for flag, given in flags.items() if given])
 
 
@@ -65,6 +71,7 @@ def run_reproduce(request: Request) -> None:
             f"figures and tables need {' and '.join(missing)}, not installed: "
             "pip install 'negcorr[cli,plot]'"
         )
+    from negcorr.experiments.page import QUICK_NOTICE
     from negcorr.experiments.reproduce import chosen_experiments, plan, reproduce
 
     study = _study(request)
@@ -77,6 +84,8 @@ def run_reproduce(request: Request) -> None:
         raise UsageError(str(error)) from error
     _check_writable(request.out)
     console = Console(stderr=True)
+    if request.quick:
+        console.print(QUICK_NOTICE.replace("*", ""), highlight=False)
     with _progress(console) as progress:
         left = sum(piece.effort for piece in pieces)
         bar = progress.add_task("starting", total=left, done=0, pieces=len(pieces))
@@ -115,6 +124,8 @@ def _study(request: Request) -> Study:
     sets = None
     if request.sets is not None:
         sets = [name.strip() for name in request.sets.split(",") if name.strip()]
+        if not sets:
+            raise UsageError(f"--sets {request.sets!r}: name at least one data set.")
     try:
         return Study(
             Setup(
@@ -136,7 +147,7 @@ def _study(request: Request) -> Study:
 def _check_writable(out: Path) -> None:
     """Fail now rather than after an hour."""
     try:
-        probe = out / ".writable"
+        probe = out / f".negcorr-{os.getpid()}"
         write_atomically(probe, b"")
         probe.unlink()
     except OSError as error:

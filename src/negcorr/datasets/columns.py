@@ -114,7 +114,8 @@ def _rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         for cells in reader:
-            yield reader.line_num, cells
+            if cells:  # editors leave blank lines at the end
+                yield reader.line_num, cells
     except csv.Error as error:
         raise DatasetError(f"{source}, line {reader.line_num}, is not CSV: {error}.") from error
 

@@ -275,7 +275,7 @@ def _identities(table: DataFrame) -> list[Claim]:
         off = (table[whole] - table[parts].sum(axis=1)).abs()
         worst = float((off / table[[whole, *parts]].abs().max(axis=1)).max())
         off_by = f"off by at most {worst:.0e} of the largest term"
-        found.append(Claim(statement, worst <= ROUNDING, off_by))
+        found.append(Claim(statement, worst <= ROUNDING, off_by, nature="theorem"))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 __all__ = ["Claim"]
 
@@ -19,6 +20,12 @@ class Claim:
         Whether it did.
     evidence : str
         The numbers behind it.
+    nature : {"finding", "theorem", "fitted"}
+        Something that could have been otherwise; a theorem or an identity, where only a mistake
+        in the code could; a comparison with numbers that a choice was fitted to.
+    about_paper : bool
+        Whether it is about the paper's own numbers, which only a run of full size, with rows in
+        the order of the files, can be compared with.
 
     Examples
     --------
@@ -30,6 +37,11 @@ class Claim:
     statement: str
     holds: bool
     evidence: str
+    nature: Literal["finding", "theorem", "fitted"] = "finding"
+    about_paper: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "holds", bool(self.holds))
 
     def __str__(self) -> str:
         return f"{'✓' if self.holds else '✗'} {self.statement} ({self.evidence})"

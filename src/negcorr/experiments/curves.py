@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg
 
 from negcorr._typing import FloatArray
 from negcorr.experiments.pieces import Piece, Row
@@ -10,7 +11,7 @@ from negcorr.experiments.protocol import FOLDS, fit_ncl, task
 from negcorr.experiments.setup import Setup
 from negcorr.experiments.study import Study
 
-__all__ = ["GRID", "TINY_GAPS", "all_gaps", "curves", "pieces_of"]
+__all__ = ["GRID", "LITERAL", "TINY_GAPS", "all_gaps", "curves", "pieces_of"]
 
 #: λ in steps of 0.05, as 1 − λ.
 GRID = tuple(round(1.0 - step / 20.0, 2) for step in range(21))
@@ -19,15 +20,27 @@ GRID = tuple(round(1.0 - step / 20.0, 2) for step in range(21))
 TINY_GAPS = tuple(float(f"1e-{exponent}") for exponent in range(2, 21))
 
 
+#: λ = 0, ½ and 0.95: where degrees of freedom are computed from the matrix of Theorem 5 too.
+LITERAL = (1.0, 0.5, 0.05)
+
+
 def all_gaps() -> FloatArray:
     """Both grids, from λ = 0 to λ = 1."""
     return np.array(sorted({*GRID, *TINY_GAPS}, reverse=True))
 
 
-def pieces_of(study: Study, names: tuple[str, ...], widths: tuple[int, ...]) -> list[Piece]:
-    """One piece for each set, width and fold."""
+def pieces_of(
+    study: Study,
+    names: tuple[str, ...],
+    widths: tuple[int, ...],
+    protocol: str | None = None,
+) -> list[Piece]:
+    """One piece for each set, width and fold, under the study's protocol or another."""
+    protocol = study.setup.protocol if protocol is None else protocol
     return [
-        study.piece(curves, name=name, width=width, fold=fold, effort=_effort(study, name))
+        study.piece(
+            curves, _effort(study, name), name=name, width=width, fold=fold, protocol=protocol
+        )
         for name in names
         for width in widths
         for fold in range(FOLDS)
@@ -35,11 +48,16 @@ def pieces_of(study: Study, names: tuple[str, ...], widths: tuple[int, ...]) -> 
 
 
 def _effort(study: Study, name: str) -> float:
-    return 0.05 + 2e-4 * study.n_rows(name)
+    return 0.15 + 2.5e-4 * study.n_rows(name)
 
 
-def curves(setup: Setup, data_home: str | None, name: str, width: int, fold: int) -> list[Row]:
+def curves(
+    setup: Setup, data_home: str | None, name: str, width: int, fold: int, protocol: str
+) -> list[Row]:
     """Errors, diversity and dof at every gap of :func:`all_gaps`, for every output.
+
+    Errors and diversity are measured on predictions, not taken from the formulas that the theorems
+    are about; dof is Theorem 5's trace, taken literally at the gaps of :data:`LITERAL` as well.
 
     Parameters
     ----------
@@ -51,35 +69,36 @@ def curves(setup: Setup, data_home: str | None, name: str, width: int, fold: int
         Features per member.
     fold : int
         The fold that is held out.
+    protocol : str
+        In place of that of ``setup``.
     """
+    setup = setup.under(protocol)
     data = task(setup, data_home, name, fold)
     model = fit_ncl(setup, data, width)
     spectrum = model.path_.spectrum
     gaps = all_gaps()
     coef = spectrum.coef_path(gaps)
-    features = model.basis_.transform(data.X_test)
-    n_members = spectrum.n_members
-    fitted = features @ coef
-    test_error = np.mean((fitted - data.Y_test.T[:, :, np.newaxis]) ** 2, axis=1)
+    features = model.basis_.transform(data.X)
     columns = {
-        "train_error": spectrum.train_error(gap=gaps).T,
-        "member_error": spectrum.member_error(gap=gaps).T,
-        "diversity": spectrum.diversity(gap=gaps).T,
-        "test_error": test_error,
-        "test_diversity": _diversity(features, coef, n_members) - np.mean(fitted**2, axis=1),
+        **_measured(features, coef, data.Y, spectrum.n_members, ""),
+        **_measured(
+            model.basis_.transform(data.X_test), coef, data.Y_test, spectrum.n_members, "test_"
+        ),
     }
-    dof = spectrum.dof(gap=gaps)
+    dof, literal = spectrum.dof(gap=gaps), _literal_dof(features, spectrum.n_members, gaps)
     return [
         {
             "set": name,
+            "protocol": protocol,
             "width": width,
-            "members": n_members,
+            "members": spectrum.n_members,
             "fold": fold,
             "output": output,
             "n_train": len(data.X),
             "gap": float(gap),
             "lam": 1.0 - float(gap),
             "dof": float(dof[k]),
+            "literal_dof": float(literal[k]),
             **{column: float(values[output, k]) for column, values in columns.items()},
         }
         for output in range(data.Y.shape[1])
@@ -87,12 +106,35 @@ def curves(setup: Setup, data_home: str | None, name: str, width: int, fold: int
     ]
 
 
-def _diversity(features: FloatArray, coef: FloatArray, n_members: int) -> FloatArray:
-    """Mean square of the members' predictions, (outputs, gaps), from Gram matrices of blocks.
+def _measured(
+    features: FloatArray, coef: FloatArray, Y: FloatArray, n_members: int, prefix: str
+) -> dict[str, FloatArray]:
+    """Ensemble error, member error and diversity of predictions, each (outputs, gaps).
 
-    Members predict M φ_mᵀβ_m; the square of the ensemble is taken off by the caller.
+    Members predict M φ_mᵀβ_m. Their mean square comes from Gram matrices of blocks.
     """
+    fitted = features @ coef
+    error = np.mean((fitted - Y.T[:, :, np.newaxis]) ** 2, axis=1)
     blocks = features.reshape(len(features), n_members, -1)
     gram = np.einsum("nmh,nmk->mhk", blocks, blocks, optimize=True) / len(features)
     parts = coef.reshape(len(coef), n_members, -1, coef.shape[2])
-    return np.asarray(n_members * np.einsum("pmhg,mhk,pmkg->pg", parts, gram, parts, optimize=True))
+    square = n_members * np.einsum("pmhg,mhk,pmkg->pg", parts, gram, parts, optimize=True)
+    diversity = square - np.mean(fitted**2, axis=1)
+    name = f"{prefix}error" if prefix else "train_error"
+    return {
+        name: error,
+        f"{prefix}member_error": error + diversity,
+        f"{prefix}diversity": diversity,
+    }
+
+
+def _literal_dof(features: FloatArray, n_members: int, gaps: FloatArray) -> FloatArray:
+    """trace(G (M(1−λ)D + λG)⁻¹) at the gaps of :data:`LITERAL`, NaN at others."""
+    gram = features.T @ features / len(features)
+    blocks = np.kron(np.eye(n_members), np.ones((len(gram) // n_members,) * 2))
+    found = np.full(len(gaps), np.nan)
+    for gap in LITERAL:
+        matrix = n_members * gap * blocks * gram + (1.0 - gap) * gram
+        solved = scipy.linalg.solve(matrix, gram, assume_a="sym")
+        found[gaps == gap] = np.trace(solved)
+    return found

@@ -71,7 +71,8 @@ def panels(
     """One panel for each data set, on the same axes, titled by its name in the paper."""
     rows = -(-len(names) // columns)
     columns = min(columns, len(names))
-    figure = new_figure(2.5 * columns + 0.4, height * rows + 0.5)
+    # The label of the vertical axis needs its room beside a single row, too.
+    figure = new_figure(max(2.5 * columns + 0.4, 4.0), max(height * rows + 0.5, 3.4))
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     flat = list(grid.ravel())
     for spare in flat[len(names) :]:

@@ -27,9 +27,9 @@ TITLE = "Figure 4: degrees of freedom"
 SETS = PANELS
 
 CAPTION = (
-    "Degrees of freedom against λ (Theorem 5), for members of 5, 10 and 20 features of which there "
-    "are 1000 in all. Means over the training rows of five folds. At λ = 0 dof is the width of a "
-    "member, at λ = 1 the rank of all features."
+    "Degrees of freedom against λ (Theorem 5), on a logarithmic axis, for M members of H features "
+    "each. Means over the training rows of five folds. At λ = 0 dof is H, at λ = 1 the rank of all "
+    "features."
 )
 
 
@@ -87,6 +87,25 @@ def claims(table: DataFrame) -> list[Claim]:
             "Degrees of freedom strictly increase with λ, on every set and for every width.",
             increasing == curves,
             f"{increasing} of {curves} curves (set, width, fold)",
+            nature="theorem",
         ),
-        Claim("They are strictly convex in λ.", convex == curves, f"{convex} of {curves} curves"),
+        Claim(
+            "They are strictly convex in λ.",
+            convex == curves,
+            f"{convex} of {curves} curves",
+            nature="theorem",
+        ),
+        _literal(table),
     ]
+
+
+def _literal(table: DataFrame) -> Claim:
+    """Against the trace of the matrix of Theorem 5, which no eigenvalue enters."""
+    known = table[table["literal_dof"].notna()]
+    off = float((known["dof"] / known["literal_dof"] - 1.0).abs().max())
+    return Claim(
+        "They are the trace of the matrix in Theorem 5, solved literally at λ = 0, 0.5 and 0.95.",
+        off <= 1e-6,
+        f"relative difference at most {off:.0e} in {len(known)} cases",
+        nature="theorem",
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -38,19 +38,16 @@ def write_atomically(path: Path, content: bytes) -> None:
     b'all of it'
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_PREFIX, suffix=_SUFFIX)
+    neighbour = path.parent / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
+    file = neighbour.open("xb")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp makes files for their owner alone; what is written here is for everybody.
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)
-        Path(name).replace(path)
+        neighbour.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        neighbour.unlink(missing_ok=True)
         raise
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +22,6 @@ __all__ = ["Piece", "Row", "Store"]
 
 #: One line of a tidy table.
 Row = dict[str, Any]
-
-#: Raised when functions give other rows for the same settings; older pieces are made again.
-FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,25 @@ class Piece:
         return " ".join([self.kind, *(str(value) for _, value in self.choice)])
 
     def identity(self, setup: Setup) -> dict[str, Any]:
-        """All that decides on the rows."""
+        """All that decides on the rows: settings, data, and the code with what it rests on."""
         return {
-            "format": FORMAT,
+            "code": _code_of(self.function.__module__),
             "kind": self.kind,
             "choice": dict(self.choice),
             "data": self.fingerprint,
             "setup": asdict(setup),
         }
+
+
+@cache
+def _code_of(module: str) -> dict[str, str]:
+    """Versions of what computes, and a hash of the module's source with its constants."""
+    sources = {module, "negcorr.experiments.protocol", "negcorr.experiments.setup"}
+    digest = hashlib.sha256()
+    for name in sorted(sources):
+        digest.update(inspect.getsource(sys.modules[name]).encode())
+    versions = {name: version(name) for name in ("negcorr", "numpy", "scipy", "scikit-learn")}
+    return {"source": digest.hexdigest()[:16], **versions}
 
 
 @dataclass(frozen=True)
@@ -98,6 +110,8 @@ class Store:
             if stored["identity"] != json.loads(json.dumps(piece.identity(setup))):
                 raise ValueError("it is of another piece")
             rows: list[Row] = stored["rows"]
+            if not (isinstance(rows, list) and all(isinstance(row, dict) for row in rows)):
+                raise ValueError("it has no rows")
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as error:

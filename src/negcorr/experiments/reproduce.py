@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from negcorr.experiments import figure2, figure6, table1
 from negcorr.experiments.catalogue import BEYOND, EXPERIMENTS, PAPER
+from negcorr.experiments.claims import Claim
 from negcorr.experiments.differences import explained
 from negcorr.experiments.drawing import save
 from negcorr.experiments.files import remove_leftovers, write_atomically
 from negcorr.experiments.page import Section, page
 from negcorr.experiments.pieces import Piece
-from negcorr.experiments.setup import FULL
+from negcorr.experiments.setup import FULL, Setup
 from negcorr.experiments.study import Study
 
 if TYPE_CHECKING:
@@ -25,6 +26,11 @@ __all__ = ["ALL", "chosen_experiments", "plan", "reproduce"]
 
 #: Stands for every experiment.
 ALL = "all"
+
+#: Figures of the paper that are no experiments of their own.
+ELSEWHERE = dict.fromkeys(("figure2", "figure6"), "a diagram; 'all' draws it.") | dict.fromkeys(
+    ("figure7", "figure8"), "deep networks are not part of this version."
+)
 
 
 def chosen_experiments(
@@ -45,6 +51,8 @@ def chosen_experiments(
         elif name in EXPERIMENTS:
             chosen[name] = EXPERIMENTS[name]
         else:
+            if name in ELSEWHERE:
+                raise ValueError(f"experiment {name!r}: {ELSEWHERE[name]}")
             near = get_close_matches(name, [*EXPERIMENTS, ALL], n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(
@@ -57,11 +65,10 @@ def chosen_experiments(
 
 def plan(study: Study, names: Sequence[str], times: bool = True) -> list[Piece]:
     """All pieces that the experiments need, each once."""
-    pieces: list[Piece] = []
-    for module in chosen_experiments(names, study.sets).values():
-        pieces += module.pieces(study)
-        if module is table1 and times:
-            pieces += table1.time_pieces(study)
+    chosen = chosen_experiments(names, study.sets).values()
+    pieces = [piece for module in chosen for piece in module.pieces(study)]
+    if table1 in chosen and times:
+        pieces += table1.time_pieces(study)
     return list(dict.fromkeys(pieces))
 
 
@@ -77,7 +84,8 @@ def reproduce(
     names : sequence of str
         Experiments, or "all".
     out : Path
-        Folder for ``reproduction.md``, ``figures/`` and ``tables/``. Nothing in it is ever half
+        Folder for the page, ``figures/`` and ``tables/``. The page is called ``reproduction.md``
+        for "all", and by the names of the experiments else. Nothing in it is ever half
         written.
     times : bool, default=True
         Whether Table 1 is timed. Without, two runs give the same bytes.
@@ -91,16 +99,26 @@ def reproduce(
     """
     experiments = chosen_experiments(names, study.sets)
     remove_leftovers(out)
-    study.rows(plan(study, names, times))
+    study.rows(plan(study, names, times=False))
+    if times and "table1" in experiments:
+        # One by one, after all else: what runs beside them would be in their seconds.
+        study.rows(table1.time_pieces(study), one_by_one=True)
     sections = {name: _section(study, module, out, times) for name, module in experiments.items()}
     groups = {
         "Figures and tables of the paper": [sections[name] for name in PAPER if name in sections],
         "Beyond the paper": [sections[name] for name in BEYOND if name in sections],
         "The two diagrams": [_diagram(m, out) for m in (figure2, figure6) if ALL in names],
     }
-    path = out / "reproduction.md"
-    write_atomically(path, page(study.setup, groups, command).encode())
+    path = out / f"{'reproduction' if ALL in names else '-'.join(experiments)}.md"
+    left_out = [name for name in EXPERIMENTS if ALL in names and name not in experiments]
+    write_atomically(path, page(study.setup, groups, command, left_out).encode())
     return path
+
+
+def _checked(setup: Setup, claims: Sequence[Claim]) -> list[Claim]:
+    """Without those about the paper's numbers where a run cannot be compared with them."""
+    comparable = setup.size == FULL and not setup.shuffle
+    return [claim for claim in claims if comparable or not claim.about_paper]
 
 
 def _section(study: Study, module: ModuleType, out: Path, times: bool) -> Section:
@@ -110,19 +128,22 @@ def _section(study: Study, module: ModuleType, out: Path, times: bool) -> Sectio
         return _table1_section(study, table, out, times)
     save(module.plot(table), out / "figures" / module.NAME)
     picture = f"figures/{module.NAME}.svg"
-    return Section(module.TITLE, module.CAPTION, picture, claims=module.claims(table))
+    return Section(
+        module.TITLE, module.CAPTION, picture, claims=_checked(study.setup, module.claims(table))
+    )
 
 
 def _table1_section(study: Study, table: DataFrame, out: Path, times: bool) -> Section:
     seconds = table1.run_times(study) if times else None
     if seconds is not None:
         _write_table(seconds, out / "tables" / "table1_seconds.csv")
-    body = table1.table(table, seconds)
-    if study.setup.size == FULL:
+    body = table1.table(table, seconds, study.sets)
+    if study.setup.size == FULL and not study.setup.shuffle:
         # Words about the paper's numbers are for runs that can be compared with them.
         body += "\n" + explained(table)
     claims = table1.claims(table) + ([] if seconds is None else table1.time_claims(seconds))
-    return Section(table1.TITLE, table1.CAPTION, body=body, claims=claims)
+    checked = _checked(study.setup, claims)
+    return Section(table1.TITLE, table1.CAPTION, body=body, claims=checked)
 
 
 def _diagram(module: ModuleType, out: Path) -> Section:

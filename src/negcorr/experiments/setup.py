@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import numbers
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
+from negcorr._validation import check_positive_int
 
 __all__ = ["FULL", "PROTOCOLS", "QUICK", "Setup", "Size"]
+
+#: Rows that five folds within five folds can be made of.
+FEWEST_ROWS = 25
 
 #: Ways of reading the paper; :mod:`negcorr.experiments.protocol` says what they mean.
 PROTOCOLS = ("paper", "printed")
@@ -37,6 +42,30 @@ class Size:
     width: int = 10
     max_rows: int | None = None
     repeats: int = 200
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.widths, tuple) or not self.widths:
+            raise TypeError(f"widths={self.widths!r} must be a tuple of integers, and not empty.")
+        for width in self.widths:
+            check_positive_int("widths", width)
+        # Integers of numpy would not go into the names and files of stored pieces.
+        object.__setattr__(self, "widths", tuple(int(width) for width in self.widths))
+        for name in ("n_features", "width", "repeats"):
+            check_positive_int(name, getattr(self, name))
+            object.__setattr__(self, name, int(getattr(self, name)))
+        if max(self.width, *self.widths) > self.n_features:
+            raise ValueError(
+                f"n_features={self.n_features!r} must be at least the width of a member, "
+                f"{max(self.width, *self.widths)}."
+            )
+        if self.max_rows is not None:
+            check_positive_int("max_rows", self.max_rows)
+            object.__setattr__(self, "max_rows", int(self.max_rows))
+            if self.max_rows < FEWEST_ROWS:
+                raise ValueError(
+                    f"max_rows={self.max_rows!r} must be at least {FEWEST_ROWS}: rows are split "
+                    "into five folds, twice."
+                )
 
 
 #: As in the paper.
@@ -76,6 +105,12 @@ class Setup:
     def __post_init__(self) -> None:
         if self.protocol not in PROTOCOLS:
             raise ValueError(f"protocol={self.protocol!r} is unknown; allowed are {PROTOCOLS}.")
+        shuffle: Any = self.shuffle
+        if not isinstance(shuffle, bool):
+            raise TypeError(f"shuffle={shuffle!r} must be True or False.")
+        size: Any = self.size
+        if not isinstance(size, Size):
+            raise TypeError(f"size={size!r} must be a Size, such as FULL or QUICK.")
         seed: Any = self.seed
         if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
             raise TypeError(f"seed={seed!r} must be an integer, got {type(seed).__name__}.")
@@ -94,6 +129,5 @@ class Setup:
 
     def seed_for(self, *labels: Any) -> int:
         """A seed for one purpose, the same in whatever order purposes are served."""
-        text = "/".join(str(label) for label in labels).encode()
-        sequence = np.random.SeedSequence([int(self.seed), *text])
-        return int(sequence.generate_state(1)[0] % 2**31)
+        text = json.dumps([self.seed, *(str(label) for label in labels)])
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) % 2**31

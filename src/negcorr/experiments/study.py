@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from negcorr.datasets import DATASETS, MissingDatasetError, available, info
+from negcorr.datasets import DATASETS, DatasetError, MissingDatasetError, available, info
 from negcorr.experiments.pieces import Piece, Row, Store
 from negcorr.experiments.protocol import fingerprint
 from negcorr.experiments.setup import Setup
@@ -34,7 +34,8 @@ class Study:
     data_home : str or None
         Where data sets are, before ``$NEGCORR_DATA`` and the user cache.
     sets : tuple of str or None
-        Data sets to use; None for all that are at hand.
+        Data sets to use, in any case of letters; None for all that have a public copy, which must
+        then be at hand.
     n_jobs : int or None
         Processes, as in joblib.
     store : Store or None
@@ -59,19 +60,30 @@ class Study:
     store: Store | Path | str | None = None
     download: bool = False
     on_piece: Callable[[Piece, bool], None] | None = None
-    _rows: dict[Piece, list[Row]] = field(default_factory=dict)
+    _rows: dict[tuple[Piece, Setup], list[Row]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if isinstance(self.sets, str):
-            raise TypeError(f"sets={self.sets!r} must be a sequence of names, or None.")
-        if self.sets is not None:
-            self.sets = tuple(info(name).name for name in self.sets)
+        setup: Any = self.setup
+        if not isinstance(setup, Setup):
+            raise TypeError(f"setup={setup!r} must be a Setup.")
+        sets: Any = self.sets
+        if isinstance(sets, str) or not isinstance(sets, Iterable | None):
+            raise TypeError(f"sets={sets!r} must be a sequence of names, or None.")
+        if sets is not None:
+            self.sets = tuple(info(str(name).lower()).name for name in sets)
             if not self.sets:
                 raise ValueError("sets is empty; name at least one data set, or give None.")
+        jobs: Any = self.n_jobs
+        whole = isinstance(jobs, int) and not isinstance(jobs, bool)
+        if jobs is not None and (not whole or jobs == 0):
+            raise ValueError(f"n_jobs={jobs!r} must be an integer other than 0, or None.")
         if self.data_home is not None:
             self.data_home = os.fspath(self.data_home)
         if isinstance(self.store, (str, Path)):
             self.store = Store(Path(self.store))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.setup!r}, sets={self.sets!r})"
 
     def datasets(self, wanted: Iterable[str] | None = None) -> tuple[str, ...]:
         """Those of ``wanted`` (all, if None) that the user asked for, checked to be at hand.
@@ -96,9 +108,9 @@ class Study:
             lost += [name for name in chosen if places[name].status == "download"]
         if lost:
             raise MissingDatasetError(
-                f"data sets {lost} are not at hand. Give data_home (--data) or NEGCORR_DATA a "
-                "folder that has them, allow download (--download) for those on OpenML, or name "
-                "the sets to go on with (--sets)."
+                f"data sets {lost} are not at hand. Name a folder that has them (data_home, --data "
+                "or NEGCORR_DATA), allow download (download=True, --download) for those on OpenML, "
+                "or name the sets to go on with (sets, --sets)."
             )
         return tuple(name for name in chosen if places[name].status != "missing")
 
@@ -109,7 +121,7 @@ class Study:
         print_of_data = ""
         if "name" in choice:
             print_of_data = fingerprint(choice["name"], self._home(), self.setup.size.max_rows)
-        kind = f"{function.__module__.rsplit('.', 1)[-1]}"
+        kind = function.__module__.rpartition(".")[2]
         return Piece(kind, function, tuple(choice.items()), print_of_data, effort)
 
     def n_rows(self, name: str) -> int:
@@ -117,11 +129,18 @@ class Study:
         n_samples, most = info(name).n_samples, self.setup.size.max_rows
         return n_samples if most is None else min(n_samples, most)
 
-    def rows(self, pieces: Sequence[Piece]) -> list[Row]:
-        """Rows of all ``pieces``, in their order, computed where they are not known yet."""
+    def rows(self, pieces: Sequence[Piece], one_by_one: bool = False) -> list[Row]:
+        """Rows of all ``pieces``, in their order, computed where they are not known yet.
+
+        Parameters
+        ----------
+        pieces : sequence of Piece
+        one_by_one : bool, default=False
+            Compute them here, one after another, whatever ``n_jobs`` is.
+        """
         missing = []
         for piece in dict.fromkeys(pieces):
-            if piece in self._rows:
+            if (piece, self.setup) in self._rows:
                 continue
             found = self.store.read(piece, self.setup) if isinstance(self.store, Store) else None
             if found is None:
@@ -129,15 +148,15 @@ class Study:
             else:
                 self._finish(piece, found, stored=True)
         missing.sort(key=lambda piece: -piece.effort)
-        self._compute(missing)
-        return [row for piece in pieces for row in self._rows[piece]]
+        self._compute(missing, 1 if one_by_one else self.n_jobs)
+        return [row for piece in pieces for row in self._rows[piece, self.setup]]
 
     def table(self, pieces: Sequence[Piece]) -> pandas.DataFrame:
         """Rows of all ``pieces`` as a tidy table."""
         return table_of(self.rows(pieces))
 
-    def _compute(self, pieces: Sequence[Piece]) -> None:
-        workers = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")
+    def _compute(self, pieces: Sequence[Piece], n_jobs: int | None) -> None:
+        workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
         results = workers(delayed(_computed)(piece, self.setup, self._home()) for piece in pieces)
         try:
             for piece, rows in results:
@@ -154,7 +173,7 @@ class Study:
         return None if self.data_home is None else os.fspath(self.data_home)
 
     def _finish(self, piece: Piece, rows: list[Row], stored: bool) -> None:
-        self._rows[piece] = rows
+        self._rows[piece, self.setup] = rows
         if self.on_piece is not None:
             self.on_piece(piece, stored)
 
@@ -167,6 +186,13 @@ def table_of(rows: Sequence[Row]) -> pandas.DataFrame:
 
 
 def _computed(piece: Piece, setup: Setup, data_home: str | None) -> tuple[Piece, list[Row]]:
+    choice = dict(piece.choice)
+    if "name" in choice:
+        found = fingerprint(choice["name"], data_home, setup.size.max_rows)
+        if found != piece.fingerprint:
+            raise DatasetError(
+                f"the file of {choice['name']} was changed while the study ran; start again."
+            )
     # One thread: sums of BLAS depend on how many there are, and processes share the cores.
     with threadpool_limits(1):
         return piece, piece.function(setup, data_home, **dict(piece.choice))

@@ -75,17 +75,17 @@ def refitted_error(setup: Setup, data: Task, output: int, lam: float) -> float:
     """Error of five inner folds at one λ, the ensemble fitted again in each (Theorem 4).
 
     Features are drawn from the same seed for all folds and λ. The matrix of Theorem 4 is solved
-    by Cholesky's method where it is positive definite, which is the fastest way there is; only
-    where it is not the pseudo-inverse is taken.
+    by Cholesky's method where it is positive definite; only where it is not the pseudo-inverse is
+    taken.
     """
     width = setup.size.width
     n_members = setup.members(width)
     seed = setup.seed_for("features", data.name, data.fold, width)
+    paper = setup.protocol == "paper"
+    gamma = distance_between_columns_gamma(data.X) if paper else kwok_tsang_gamma(data.X)
     squared_error = 0.0
     for train, test in folds_of(len(data.X), setup, data.name, data.fold, "inner"):
         X, y = data.X[train], data.Y[train, output]
-        paper = setup.protocol == "paper"
-        gamma = distance_between_columns_gamma(data.X) if paper else kwok_tsang_gamma(data.X)
         sampler = RBFSampler(gamma=gamma, n_components=n_members * width, random_state=seed)
         features = sampler.fit_transform(X)
         beta = _theorem_4(features, y, n_members, lam)

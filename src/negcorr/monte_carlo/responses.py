@@ -40,7 +40,8 @@ class Response:
     Attributes
     ----------
     derivative : ndarray of shape (n, outputs)
-        J b, by a finite difference. Rows for further inputs follow, if the fit predicts there.
+        J b, by a finite difference, 0 in rows of weight 0. Rows for further inputs follow, if the
+        fit predicts there.
     rounding : ndarray of shape (outputs,)
         How much rounding of the fitted values can add to bᵀ J b.
     """
@@ -145,6 +146,9 @@ class ResponseMeter:
         fitted = np.asarray(ahead[: len(direction.vector)], dtype=np.float64)
         size = np.sqrt(np.sum((direction.vector * fitted) ** 2, axis=0))
         difference = np.asarray(ahead, dtype=np.float64) - behind
+        if self.refit.weight is not None:
+            # Rows that do not count take no part: bᵀ J b never meets them.
+            difference[: len(fitted)][self.refit.weight == 0] = 0.0
         return Response(difference / width, 2.0 * unit * size / width)
 
     def _run(self, moves: list[tuple[FloatArray, int]]) -> list[AnyArray | Failure]:

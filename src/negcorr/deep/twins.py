@@ -1,0 +1,116 @@
+"""Algorithm 1 for many λ in one training: every ensemble beside twins with perturbed targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from negcorr._typing import FloatArray
+from negcorr.deep.training import Problem
+from negcorr.monte_carlo.result import mean_and_error
+from negcorr.monte_carlo.spread import variance_from_images
+
+__all__ = ["TwinDof", "Twins", "draw_probes"]
+
+
+@dataclass(frozen=True, repr=False)
+class TwinDof:
+    """Degrees of freedom at every λ, from ensembles and their twins.
+
+    Attributes
+    ----------
+    dof, std_error : ndarray of shape (lams, outputs)
+        Mean over probes and its standard error; NaN without probes, and an error of NaN with one.
+    values : ndarray of shape (lams, probes, outputs)
+        What each probe says.
+    """
+
+    dof: FloatArray
+    std_error: FloatArray
+    values: FloatArray
+
+
+@dataclass(frozen=True, repr=False)
+class Twins:
+    """Which ensembles train side by side: at each λ one for the targets and one for each probe.
+
+    Ensemble g·(1 + K) learns the targets at the g-th λ, the K after it the targets moved by ε along
+    a probe each. All start from the same weights and see the same batches, so that what differs at
+    the end is the answer to the targets alone.
+
+    Attributes
+    ----------
+    lams : tensor of shape (G,)
+        Values of λ.
+    probes : tensor of shape (K, n, p)
+        Directions b; those of all λ are the same, so that curves over λ are smooth.
+    eps : float
+        Step ε.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from negcorr.deep.twins import Twins, draw_probes
+    >>> twins = Twins(torch.tensor([0.0, 0.5, 1.0]), draw_probes(2, 7, 1, seed=0), eps=0.1)
+    >>> problem = twins.problem(torch.zeros(7, 3), torch.zeros(7, 1))
+    >>> problem.lam
+    tensor([0.0000, 0.0000, 0.0000, 0.5000, 0.5000, 0.5000, 1.0000, 1.0000, 1.0000])
+    """
+
+    lams: Tensor
+    probes: Tensor
+    eps: float
+
+    @property
+    def n_probes(self) -> int:
+        """K."""
+        return len(self.probes)
+
+    def problem(self, X: Tensor, Y: Tensor) -> Problem:
+        """What all ensembles are to learn.
+
+        Parameters
+        ----------
+        X : tensor of shape (n, d)
+            Inputs.
+        Y : tensor of shape (n, p)
+            Targets.
+        """
+        moved = torch.cat([Y.unsqueeze(0), Y.unsqueeze(0) + self.eps * self.probes.to(Y)])
+        n_lams, group = len(self.lams), 1 + self.n_probes
+        return Problem(X, moved.repeat(n_lams, 1, 1), self.lams.repeat_interleave(group))
+
+    def originals(self, per_ensemble: Tensor) -> Tensor:
+        """Of anything with a first axis of ensembles, the part of those without perturbation."""
+        return per_ensemble[:: 1 + self.n_probes]
+
+    def dof(self, fitted: Tensor) -> TwinDof:
+        """Degrees of freedom from the ensembles' predictions at the training inputs.
+
+        Parameters
+        ----------
+        fitted : tensor of shape (G·(1 + K), n, p)
+            Averages over members.
+        """
+        groups = fitted.detach().cpu().to(torch.float64)
+        groups = groups.view(len(self.lams), 1 + self.n_probes, *groups.shape[1:])
+        probes = self.probes.cpu().to(torch.float64).numpy()
+        images = ((groups[:, 1:] - groups[:, :1]) / self.eps).numpy()
+        values = np.sum(images * probes, axis=2)
+        shape = values.shape[0], values.shape[2]
+        if self.n_probes == 0:
+            return TwinDof(np.full(shape, np.nan), np.full(shape, np.nan), values)
+        means, errors = np.empty(shape), np.empty(shape)
+        for g, (value, image) in enumerate(zip(values, images, strict=True)):
+            variance = variance_from_images(probes, image, signs=True) if len(value) > 1 else None
+            means[g], errors[g] = mean_and_error(value, np.zeros_like(value), variance)
+        return TwinDof(means, errors, values)
+
+
+def draw_probes(n_probes: int, n: int, n_outputs: int, seed: int) -> Tensor:
+    """Directions of signs, shape (probes, n, outputs)."""
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(n_probes, n, n_outputs))
+    return torch.from_numpy(signs)
