@@ -50,7 +50,9 @@ html_theme = "pydata_sphinx_theme"
 html_title = "negcorr"
 html_static_path = ["_static"]
 html_css_files = ["negcorr.css"]
-html_sidebars = {name: [] for name in ("how_to_choose", "reproduction", "contributing", "changelog")}
+html_sidebars = {
+    name: [] for name in ("how_to_choose", "reproduction", "contributing", "changelog")
+}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

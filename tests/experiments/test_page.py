@@ -53,8 +53,8 @@ def test_the_nature_of_a_statement_stands_behind_it_and_is_counted():
     ]
     assert (
         "**Statements that were checked: 4. 4 hold, 0 do not.** Among them theorems and "
-        "identities, which test the code (2) and those about the column that the protocol was fitted "
-        "to (1)."
+        "identities, which test the code (2) and those about the column that the protocol was "
+        "fitted to (1)."
     ) in lines
 
 
