@@ -366,8 +366,7 @@ def test_figure_3_gives_the_difference_within_folds():
     # −10 % four times and +10 % once: mean −6, standard error √80/√5.
     assert "a difference of -6.0 ± 4.0 % within folds, lower on 4 of 5," in first.evidence
     assert first.evidence.endswith(
-        "this figure alone would not prove it; best gap of each fold 0, "
-        "1e-12, 1e-12, 1e-12, 1e-12"
+        "this figure alone would not prove it; best gap of each fold 0, 1e-12, 1e-12, 1e-12, 1e-12"
     )
     assert "2.2480 at 1 − λ = 1e-12, 2.4800 at λ = 1" in first.evidence
     assert (first.nature, first.about_paper) == ("finding", False)
