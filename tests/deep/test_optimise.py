@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep.optimise import OPTIMISERS, Schedule, Steps, tensors_of  # noqa: E402
+from negcorr.deep.optimise import OPTIMISERS, Schedule, Steps  # noqa: E402
+
+
+def tensors_of(state):
+    return {name: value for name, value in vars(state).items() if torch.is_tensor(value)}
+
 
 #: The same examples in every run, however slow the machine.
 repeatable = settings(derandomize=True, deadline=None)

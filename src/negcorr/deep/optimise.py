@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -121,12 +121,3 @@ class Schedule:
         halve = self.stale >= self.patience
         self.rate.copy_(torch.where(halve, 0.5 * self.rate, self.rate))
         self.stale.copy_(torch.where(halve, 0.0, self.stale))
-
-
-def tensors_of(state: Steps | Schedule) -> dict[str, Tensor]:
-    """Its tensors by name, to be written to a checkpoint."""
-    return {
-        field.name: value
-        for field in fields(state)
-        if isinstance(value := getattr(state, field.name), Tensor)
-    }

@@ -34,7 +34,7 @@ class Piece:
         Name of what is computed.
     function : callable
         ``function(setup, data_home, **choice)`` gives the rows: a list of dictionaries of
-        strings and numbers, the same for the same arguments on every machine and in any order.
+        strings and numbers, the same for the same arguments, whatever was computed before.
     choice : tuple of (str, value) pairs
         What tells it from others of its kind, such as the data set and the fold.
     fingerprint : str

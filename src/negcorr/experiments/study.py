@@ -118,11 +118,11 @@ class Study:
         self, function: Callable[..., list[Row]], effort: float = 1.0, **choice: Any
     ) -> Piece:
         """A piece of this study; one with a ``name`` reads that data set."""
-        print_of_data = ""
+        data = ""
         if "name" in choice:
-            print_of_data = fingerprint(choice["name"], self._home(), self.setup.size.max_rows)
+            data = fingerprint(choice["name"], self._home(), self.setup.size.max_rows)
         kind = function.__module__.rpartition(".")[2]
-        return Piece(kind, function, tuple(choice.items()), print_of_data, effort)
+        return Piece(kind, function, tuple(choice.items()), data, effort)
 
     def n_rows(self, name: str) -> int:
         """Rows of a data set that are used."""
@@ -195,4 +195,4 @@ def _computed(piece: Piece, setup: Setup, data_home: str | None) -> tuple[Piece,
             )
     # One thread: sums of BLAS depend on how many there are, and processes share the cores.
     with threadpool_limits(1):
-        return piece, piece.function(setup, data_home, **dict(piece.choice))
+        return piece, piece.function(setup, data_home, **choice)
