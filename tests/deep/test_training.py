@@ -15,7 +15,7 @@ from torch.nn.utils import parameters_to_vector  # noqa: E402
 from negcorr.deep import training as module  # noqa: E402
 from negcorr.deep.init import initialise  # noqa: E402
 from negcorr.deep.networks import EnsembleMLP  # noqa: E402
-from negcorr.deep.optimise import Schedule, Steps, tensors_of  # noqa: E402
+from negcorr.deep.optimise import Schedule, Steps  # noqa: E402
 from negcorr.deep.training import (  # noqa: E402
     LOOK_EVERY,
     Problem,
@@ -24,6 +24,11 @@ from negcorr.deep.training import (  # noqa: E402
     _batches,
     train,
 )
+
+
+def tensors_of(state):
+    return {name: value for name, value in vars(state).items() if torch.is_tensor(value)}
+
 
 N, D, M, SEED = 37, 3, 4, 7
 LAMS = torch.tensor([0.0, 0.6, 0.95], dtype=torch.float64)
