@@ -8,6 +8,11 @@ from typing import Any
 
 __all__ = [
     "CalibrationWarning",
+    "ChaoticTrainingWarning",
+    "CheckpointError",
+    "CollusionWarning",
+    "DivergenceError",
+    "DivergenceWarning",
     "FrequencyWarning",
     "IdenticalMembersWarning",
     "NegcorrWarning",
@@ -34,6 +39,18 @@ class SearchBoundaryWarning(NegcorrWarning):
 
 class IdenticalMembersWarning(NegcorrWarning):
     """Two or more members draw the same features, so they cannot differ."""
+
+
+class CollusionWarning(NegcorrWarning):
+    """Members predict worse than a constant, and only their average is of use."""
+
+
+class ChaoticTrainingWarning(NegcorrWarning):
+    """Tangents grew through training beyond what targets can ask of a fit."""
+
+
+class DivergenceWarning(NegcorrWarning):
+    """Training diverged at some values of λ, among which none is then chosen."""
 
 
 class NoiseVarianceWarning(NegcorrWarning):
@@ -99,6 +116,32 @@ class ProbeError(RuntimeError):
         super().__init__(message)
         self.probe = probe
         self.partial = partial
+
+
+class CheckpointError(ValueError):
+    """A file of a stored training or model cannot be used: damaged, or of another one."""
+
+
+class DivergenceError(ArithmeticError):
+    """Training of a network left the finite numbers.
+
+    Attributes
+    ----------
+    epoch : int
+        The first epoch whose loss was not finite, counted from 1.
+    learning_rate : float
+        Initial learning rate.
+    network : torch.nn.Module or None
+        The networks as they were when the loss was last seen to be finite.
+    """
+
+    def __init__(
+        self, message: str, epoch: int = 0, learning_rate: float = 0.0, network: Any = None
+    ) -> None:
+        super().__init__(message)
+        self.epoch = epoch
+        self.learning_rate = learning_rate
+        self.network = network
 
 
 def warn_caller(message: str, category: type[NegcorrWarning]) -> None:

@@ -69,7 +69,8 @@ class Steps:
             gradient = (parts * (self.clip / norm.clamp(min=self.clip))).view_as(gradient)
         if self.weight_decay > 0:
             gradient = gradient.add(theta, alpha=self.weight_decay)
-        per_row = rate.repeat_interleave(len(theta) // n_ensembles).unsqueeze(1)
+        members = len(theta) // n_ensembles
+        per_row = rate.unsqueeze(1).expand(-1, members).reshape(-1, 1)
         self.count.add_(1.0)
         if self.kind == "sgd":
             theta.addcmul_(gradient, per_row, value=-1.0)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from negcorr.deep.graphs import Replayed
 from negcorr.deep.loss import NCLLoss
 from negcorr.deep.networks import EnsembleMLP
 from negcorr.deep.optimise import Schedule, Steps
 
-__all__ = ["Problem", "Recipe", "Training", "train"]
+__all__ = ["Problem", "Recipe", "Step", "Training", "train"]
 
-#: Epochs between two looks at the losses; a look waits for the device.
+#: Steps between two looks at the losses, but at least an epoch; a look waits for the device.
 LOOK_EVERY = 50
 
 
@@ -127,10 +128,12 @@ class Training:
 
     @property
     def diverged(self) -> Tensor:
-        """Whether an ensemble's loss is no longer a number, shape (E,)."""
-        if self.epoch == 0:
-            return torch.zeros(self.losses.shape[1], dtype=torch.bool)
-        return ~torch.isfinite(self.losses[self.epoch - 1]).cpu()
+        """Whether an ensemble's loss or weights are no longer finite, shape (E,)."""
+        weights = self.network.theta.detach().view(self.losses.shape[1], -1)
+        finite = torch.isfinite(weights).all(dim=1)
+        if self.epoch > 0:
+            finite &= torch.isfinite(self.losses[self.epoch - 1])
+        return ~finite.cpu()
 
 
 def train(
@@ -138,6 +141,8 @@ def train(
     problem: Problem,
     recipe: Recipe,
     after_epochs: Callable[[Training], bool] | None = None,
+    *,
+    step: Callable[[Tensor | None], Tensor] | None = None,
 ) -> Training:
     """Train until the recipe's last epoch, or until there is nothing to be gained.
 
@@ -149,6 +154,9 @@ def train(
     recipe : Recipe
     after_epochs : callable, optional
         Called every few epochs; training stops where it gives True.
+    step : callable, optional
+        In the place of :class:`Step`: takes the rows of a batch, or None for all, moves the weights
+        and returns losses of shape (E,).
 
     Returns
     -------
@@ -163,9 +171,14 @@ def train(
         training.losses = torch.nn.functional.pad(
             training.losses, (0, 0, 0, missing), value=torch.nan
         )
-    step = _Step(training, problem)
+    if step is None:
+        step = Step(training, problem)
+        if problem.X.is_cuda:
+            steps = training.steps
+            step = Replayed(step, [network.theta.detach(), steps.first, steps.second, steps.count])
     n = problem.n_samples
     size = n if recipe.batch_size is None else min(recipe.batch_size, n)
+    look_every = max(1, LOOK_EVERY * size // n)
     while training.epoch < recipe.max_epochs:
         batches = _batches(n, size, training.seed, training.epoch, problem.X.device)
         loss = sum(step(batch) * (_length(batch, n) / n) for batch in batches)
@@ -176,7 +189,7 @@ def train(
             done = training.schedule.waited >= recipe.early_stopping
             training.schedule.rate.masked_fill_(done, 0.0)
         training.epoch += 1
-        if training.epoch % LOOK_EVERY and training.epoch < recipe.max_epochs:
+        if training.epoch % look_every and training.epoch < recipe.max_epochs:
             continue
         stop = after_epochs is not None and after_epochs(training)
         # An ensemble that diverged, or was left as it is, must not stop the others.
@@ -186,7 +199,7 @@ def train(
     return training
 
 
-class _Step:
+class Step:
     """One step on one batch: forward, backward, move."""
 
     def __init__(self, training: Training, problem: Problem) -> None:
@@ -204,6 +217,7 @@ class _Step:
         self.leaves = [value for layer in self.layers for value in layer.values()]
 
     def __call__(self, batch: Tensor | None) -> Tensor:
+        """Move the weights by these rows, None for all; losses of shape (E,)."""
         network = self.training.network
         inputs, targets = self.inputs, self.targets
         if batch is not None:

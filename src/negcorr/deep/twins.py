@@ -49,6 +49,10 @@ class Twins:
         Directions b; those of all λ are the same, so that curves over λ are smooth.
     eps : float
         Step ε.
+    own_scale : bool, default=False
+        Whether the moved targets are brought to the mean and the standard deviation of the targets
+        again, as a model does that standardises what it is given. Its answer, by
+        :meth:`in_units`, then has both in it.
 
     Examples
     --------
@@ -63,6 +67,7 @@ class Twins:
     lams: Tensor
     probes: Tensor
     eps: float
+    own_scale: bool = False
 
     @property
     def n_probes(self) -> int:
@@ -79,9 +84,45 @@ class Twins:
         Y : tensor of shape (n, p)
             Targets.
         """
-        moved = torch.cat([Y.unsqueeze(0), Y.unsqueeze(0) + self.eps * self.probes.to(Y)])
+        centre, scale = self.scales(Y)
+        moved = (self._moved(Y) - centre) / scale
         n_lams, group = len(self.lams), 1 + self.n_probes
         return Problem(X, moved.repeat(n_lams, 1, 1), self.lams.repeat_interleave(group))
+
+    def scales(self, Y: Tensor) -> tuple[Tensor, Tensor]:
+        """What is taken from the targets of an ensemble and of its twins, and what they are over.
+
+        Returns
+        -------
+        centre, scale : tensor of shape (1 + K, 1, p)
+        """
+        moved = self._moved(Y)
+        centre = torch.zeros_like(moved[:, :1])
+        scale = torch.ones_like(centre)
+        if self.own_scale:
+            mean = moved.mean(dim=1, keepdim=True)
+            spread = moved.std(dim=1, keepdim=True, correction=0)
+            # Relative to the targets as they are, which keep their own units.
+            varies = spread[:1] > 0
+            scale = torch.where(varies, spread / torch.where(varies, spread[:1], 1.0), 1.0)
+            centre = mean - mean[:1] * scale
+        return centre, scale
+
+    def in_units(self, fitted: Tensor, Y: Tensor) -> Tensor:
+        """Fitted values of all ensembles in the units of the targets Y.
+
+        Parameters
+        ----------
+        fitted : tensor of shape (G·(1 + K), n, p)
+            Averages over members.
+        Y : tensor of shape (n, p)
+            Targets.
+        """
+        centre, scale = (part.to(fitted).repeat(len(self.lams), 1, 1) for part in self.scales(Y))
+        return fitted * scale + centre
+
+    def _moved(self, Y: Tensor) -> Tensor:
+        return torch.cat([Y.unsqueeze(0), Y.unsqueeze(0) + self.eps * self.probes.to(Y)])
 
     def originals(self, per_ensemble: Tensor) -> Tensor:
         """Of anything with a first axis of ensembles, the part of those without perturbation."""
