@@ -1,0 +1,326 @@
+"""DeepNCLRegressor: ensembles of deep networks trained on the NCL loss, as an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import validate_data
+
+from negcorr._typing import FloatArray, Table
+from negcorr.deep.collusion import warn_if_useless
+from negcorr.deep.continuing import continued, with_new_heads
+from negcorr.deep.deep_fit import DeepFit
+from negcorr.deep.fitted import FittedDeepMixin
+from negcorr.deep.fitting import chosen, trained_grid
+from negcorr.deep.history import History, LamTable
+from negcorr.deep.networks import EnsembleMLP
+from negcorr.deep.persistence import load_model, save_model
+from negcorr.deep.settings import settings_of
+
+__all__ = ["DeepNCLRegressor"]
+
+
+class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
+    r"""Ensemble of deep networks trained by Negative Correlation Learning (Section 8).
+
+    M networks minimise :math:`(1-\lambda)\frac1M\sum_m (f_m - y)^2 + \lambda(F - y)^2` with F
+    their average (equation 3 of the paper), all members in one batched program. With
+    ``lam="auto"`` a grid of λ is trained side by side, each beside twins whose targets are moved a
+    little: what they answer gives the degrees of freedom (Algorithm 1), and Stein's unbiased risk
+    estimate chooses λ, on the training rows alone.
+
+    Parameters
+    ----------
+    n_estimators : int, default=30
+        Members M.
+    hidden_layer_sizes : sequence of int, default=(5, 5, 5)
+        Nodes of the hidden layers.
+    activation : {"tanh", "relu", "gelu"}, default="tanh"
+        After every hidden layer.
+    batch_norm : bool, default=True
+        Whether hidden layers are normalised, each member for itself.
+    lam : float, sequence of float or "auto", default="auto"
+        The knob λ in [0, 1]; a grid of your own to choose from; or "auto" for eleven values.
+    learning_rate : float or "auto", default="auto"
+        Initial learning rate. "auto" trains one ensemble with each of 10⁻⁶, …, 1 and takes the
+        smallest that comes within a tenth of the lowest loss.
+    batch_size : int, "auto" or None, default="auto"
+        Rows of a step; "auto" is a 32nd of the rows, but at least 32 and at most 200; None is
+        all rows.
+    max_epochs : int, default=200
+        Passes over the data.
+    n_probes : int, default=2
+        Twins of each ensemble; 0 for none, and no degrees of freedom.
+    eps : float or "auto", default="auto"
+        Step ε of Algorithm 1, in standard deviations of the target; "auto" is 0.1.
+    noise_variance : float, array-like, "paper", "difference" or None, default=None
+        σ² for SURE: known values, the paper's estimate at the smallest λ, or one from differences
+        of neighbours. None takes the smallest estimate from residuals over the values of λ that
+        leave them at least half of the rows.
+    criterion : {"sure", "gcv"}, default="sure"
+        What chooses λ.
+    optimiser : {"adam", "sgd"}, default="adam"
+        Adam, or plain gradient descent.
+    weight_decay : float, default=0.0
+        L2 penalty.
+    clip : float or None, default=None
+        Largest norm of an ensemble's gradient.
+    patience : int or "auto", default="auto"
+        Epochs without a lower loss after which a learning rate is halved; "auto" is the paper's
+        100 for full batches, and 10 for smaller ones, which make many steps in an epoch.
+    early_stopping : int or None, default=None
+        Epochs without a lower loss after which an ensemble is left as it is.
+    standardize : bool, default=True
+        Whether columns of X are brought to mean 0 and standard deviation 1. Targets always are.
+    warm_start : bool, default=False
+        Whether ``fit`` starts from the weights of the last fit.
+    checkpoint : path or None, default=None
+        File that keeps a training while it lasts: a fit that was killed, and is started again with
+        the same data and settings, goes on from there. Needs an integer ``random_state``.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where networks are trained.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of the networks.
+    progress : bool or scikit-learn callback, default=False
+        Whether a bar is shown.
+    random_state : int, RandomState or None, default=None
+        Seed of weights, batches and probes.
+
+    Attributes
+    ----------
+    lam_ : float
+        The chosen λ, one for all outputs.
+    dof_, dof_std_error_ : float or ndarray of shape (outputs,)
+        Degrees of freedom there and their standard error over probes; NaN without probes.
+    noise_variance_ : float or ndarray of shape (outputs,)
+        σ² that was used, NaN without probes unless it was given.
+    learning_rate_ : float
+        Initial learning rate.
+    lam_table_ : LamTable
+        Errors, degrees of freedom and criteria at every λ of the grid.
+    history_ : History
+        Loss of every epoch at every λ; ``history_.to_frame()`` is a table.
+    network_ : EnsembleMLP
+        The networks, for standardised inputs and targets.
+    n_epochs_ : int
+        Epochs done.
+    n_features_in_ : int
+        Number of input columns.
+    feature_names_in_ : ndarray of shape (d,)
+        Their names, when X has string names.
+
+    References
+    ----------
+    H. W. J. Reeve and G. Brown, "Diversity and degrees of freedom in regression ensembles",
+    Neurocomputing (2018), arXiv:1803.00314.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from negcorr.deep import DeepNCLRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = DeepNCLRegressor(
+    ...     n_estimators=5, learning_rate=0.01, max_epochs=10, random_state=0
+    ... ).fit(X, y)
+    >>> print(f"lam {model.lam_:.2f}, R2 {model.score(X, y):.1f}")
+    lam 0.00, R2 0.5
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 30,
+        hidden_layer_sizes: Sequence[int] = (5, 5, 5),
+        activation: str = "tanh",
+        batch_norm: bool = True,
+        lam: npt.ArrayLike | Literal["auto"] = "auto",
+        learning_rate: float | Literal["auto"] = "auto",
+        batch_size: int | Literal["auto"] | None = "auto",
+        max_epochs: int = 200,
+        n_probes: int = 2,
+        eps: float | Literal["auto"] = "auto",
+        noise_variance: Any = None,
+        criterion: str = "sure",
+        optimiser: str = "adam",
+        weight_decay: float = 0.0,
+        clip: float | None = None,
+        patience: int | Literal["auto"] = "auto",
+        early_stopping: int | None = None,
+        standardize: bool = True,
+        warm_start: bool = False,
+        checkpoint: Any = None,
+        device: str = "cpu",
+        dtype: str = "float32",
+        progress: Any = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.batch_norm = batch_norm
+        self.lam = lam
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.n_probes = n_probes
+        self.eps = eps
+        self.noise_variance = noise_variance
+        self.criterion = criterion
+        self.optimiser = optimiser
+        self.weight_decay = weight_decay
+        self.clip = clip
+        self.patience = patience
+        self.early_stopping = early_stopping
+        self.standardize = standardize
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.device = device
+        self.dtype = dtype
+        self.progress = progress
+        self.random_state = random_state
+
+    def fit(self, X: Table, y: Any) -> Self:
+        """Train the ensembles, and choose λ.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n, d)
+            Inputs.
+        y : array-like of shape (n,) or (n, outputs)
+            Targets.
+
+        Returns
+        -------
+        self
+        """
+        rows, targets, single = self._validated(X, y, reset=True)
+        settings = settings_of(self, *targets.shape)
+        before = getattr(self, "_fit", None) if self.warm_start else None
+        trained = trained_grid(self, settings, rows, targets, before)
+        found = chosen(trained, settings, rows, targets, single)
+        # Nothing is set before all is done: a failed refit leaves the fitted model as it was.
+        self._adopt(found)
+        warn_if_useless(self.predict_members(rows), targets[:, 0] if single else targets, self.lam_)
+        return self
+
+    def partial_fit(self, X: Table, y: Any) -> Self:
+        """One epoch over these rows, with λ, learning rate and scales as they are.
+
+        The first call starts new networks, with scales from its rows; what is "auto" is chosen by
+        :meth:`fit` on them. Degrees of freedom are not followed: ``dof_`` is NaN afterwards.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n, d)
+            Inputs.
+        y : array-like of shape (n,) or (n, outputs)
+            Targets.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "_fit")
+        if first and (self.learning_rate == "auto" or np.ndim(self.lam) or self.lam == "auto"):
+            return self.fit(X, y)
+        rows, targets, single = self._validated(X, y, reset=first)
+        settings = settings_of(self, *targets.shape)
+        return self._adopt(continued(self, settings, rows, targets, single))
+
+    def refit_heads(
+        self, X: Table, y: Any, criterion: str = "sure", *, lam: Any = "auto", cv: Any = 5
+    ) -> Self:
+        """The same bodies with the best heads for these rows, in closed form (Theorem 4).
+
+        With all but the last layer frozen, members are linear in fixed features: the λ that the
+        criterion chooses, and the degrees of freedom *of the heads*, are exact (Theorem 5). On rows
+        that the bodies were trained on, these are but a part of the whole training's.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n, d)
+            Inputs, best other rows than those of ``fit``.
+        y : array-like of shape (n,) or (n, outputs)
+            Targets.
+        criterion : str, default="sure"
+            As in :class:`~negcorr.NCLRegressor`.
+        lam : float or "auto", default="auto"
+            λ, or "auto" to choose it.
+        cv : int, splitter or iterable, default=5
+            Folds for ``criterion="kfold"``.
+
+        Returns
+        -------
+        DeepNCLRegressor
+            A new, fitted estimator; ``path_`` has every curve at every λ.
+        """
+        found = self._fitted()
+        rows, targets, single = self._validated(X, y, reset=False)
+        model = type(self)(**self.get_params(deep=False))
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(model, name, getattr(self, name))
+        heads, path = with_new_heads(found, rows, targets, single, criterion, lam, cv)
+        model.path_ = path
+        return model._adopt(heads)
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to one file, in the safetensors format with JSON in its head.
+
+        Parameters
+        ----------
+        path : path
+            Replaced in one step, if it exists.
+        """
+        self._fitted()
+        save_model(self, Path(path))
+
+    @classmethod
+    def load(cls, path: Any, device: str = "cpu") -> Self:
+        """A model that :meth:`save` wrote; nothing in the file is run.
+
+        Parameters
+        ----------
+        path : path
+        device : {"cpu", "cuda", "auto"}, default="cpu"
+            Where its networks are to be.
+        """
+        model: Self = load_model(cls, Path(path), device)
+        return model
+
+    # ------------------------------------------------------------------------------------
+
+    def _adopt(self, found: DeepFit) -> Self:
+        self._fit = found
+        self.network_: EnsembleMLP = found.network
+        self.lam_ = found.lam
+        self.dof_ = _squeezed(found.dof, found.single)
+        self.dof_std_error_ = _squeezed(found.dof_std_error, found.single)
+        self.noise_variance_ = _squeezed(found.noise_variance, found.single)
+        self.learning_rate_ = found.learning_rate
+        self.lam_table_: LamTable | None = found.table
+        self.history_: History = found.history
+        self.n_epochs_ = found.n_epochs
+        return self
+
+    def _validated(self, X: Table, y: Any, reset: bool) -> tuple[FloatArray, FloatArray, bool]:
+        rows, target = validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            dtype=np.float64,
+            multi_output=True,
+            y_numeric=True,
+            ensure_min_samples=2,
+        )
+        target = np.asarray(target, dtype=np.float64)
+        return rows, target.reshape(len(target), -1), target.ndim == 1
+
+
+def _squeezed(per_output: FloatArray, single: bool) -> float | FloatArray:
+    return float(per_output[0]) if single else per_output

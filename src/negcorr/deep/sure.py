@@ -1,0 +1,98 @@
+"""λ by Monte-Carlo SURE: training errors and degrees of freedom of a grid become a choice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from negcorr import criteria
+from negcorr._typing import FloatArray
+from negcorr.deep.grid import GridFit
+from negcorr.deep.history import LamTable
+from negcorr.exceptions import NoiseVarianceWarning, warn_caller
+from negcorr.noise import difference_noise_variance
+
+__all__ = ["CRITERIA", "lam_table", "noise_variance_of"]
+
+#: What λ can be chosen by.
+CRITERIA = ("sure", "gcv")
+
+#: Residuals tell of the noise as long as this share of the rows is left to them; below the second
+#: share networks interpolate, and they tell nothing.
+TRUSTED, INTERPOLATES = 0.5, 0.1
+
+
+def lam_table(
+    fit: GridFit, X: FloatArray, Y: FloatArray, noise_variance: Any, criterion: str = "sure"
+) -> LamTable:
+    """Criteria at every λ, and the λ where the chosen one is smallest.
+
+    Parameters
+    ----------
+    fit : GridFit
+        Trained ensembles.
+    X : ndarray of shape (n, d)
+        Inputs, for the estimate of the noise from differences.
+    Y : ndarray of shape (n, p)
+        Targets, in the units that ``fit`` was trained in.
+    noise_variance : ndarray of shape (p,), "paper", "difference" or None
+        σ² for SURE, in the same units; see :func:`noise_variance_of`.
+    criterion : {"sure", "gcv"}, default="sure"
+        What chooses; summed over outputs.
+    """
+    n = len(Y)
+    error, dof = fit.train_error, fit.dof
+    variance = noise_variance_of(fit, X, Y, noise_variance)
+    sure = criteria.sure(error, dof.dof, n, variance)
+    gcv = criteria.gcv(error, dof.dof, n)
+    chosen = 0
+    if len(error) > 1:
+        score = (sure if criterion == "sure" else gcv).sum(axis=1)
+        if np.isnan(score).all():
+            raise ValueError("no λ has finite degrees of freedom, by which one could be chosen.")
+        chosen = int(np.nanargmin(score))
+    lams = fit.twins.lams.numpy()
+    return LamTable(lams, error, dof.dof, dof.std_error, sure, gcv, variance, chosen)
+
+
+def noise_variance_of(
+    fit: GridFit, X: FloatArray, Y: FloatArray, noise_variance: Any
+) -> FloatArray:
+    """σ² of every output.
+
+    Residual sums of squares over n minus the degrees of freedom are too large where an ensemble is
+    biased. The paper takes them at λ = 0 (Section 7), where deep ensembles can be biased by more
+    than the noise; "paper" does so here. None takes the smallest over all λ that leave at least
+    half of the rows to the residuals. Where hardly any are left at the smallest λ, the networks
+    interpolate: differences between neighbours are taken instead, with a warning.
+    """
+    n, n_outputs = Y.shape
+    if noise_variance is not None and not isinstance(noise_variance, str):
+        return np.asarray(np.broadcast_to(noise_variance, n_outputs), dtype=np.float64)
+    if noise_variance == "difference":
+        return np.atleast_1d(difference_noise_variance(X, Y))
+    if fit.twins.n_probes == 0:
+        return np.full(n_outputs, np.nan)
+    dof = fit.dof.dof
+    known = np.flatnonzero(np.isfinite(fit.train_error + dof).all(axis=1))
+    if not len(known):
+        return np.full(n_outputs, np.nan)
+    lams = fit.twins.lams.numpy()
+    first = known[int(np.argmin(lams[known]))]
+    if bool((n - dof[first] < INTERPOLATES * n).any()):
+        warn_caller(
+            f"networks interpolate {n} rows with {np.max(dof[first]):.0f} degrees of freedom at "
+            f"lam={lams[first]:g}: residuals tell nothing of the noise, whose variance is taken "
+            "from differences between neighbours instead. Give noise_variance, or fewer "
+            "max_epochs.",
+            NoiseVarianceWarning,
+        )
+        return np.atleast_1d(difference_noise_variance(X, Y))
+    at_first = n * fit.train_error[first] / (n - dof[first])
+    if noise_variance == "paper":
+        return np.asarray(at_first)
+    left = n - dof[known]
+    estimates = n * fit.train_error[known] / np.where(left > 0, left, np.nan)
+    trusted = np.where(left >= TRUSTED * n, estimates, np.inf).min(axis=0)
+    return np.asarray(np.where(np.isfinite(trusted), trusted, at_first))
