@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from negcorr.experiments.files import write_atomically
+from negcorr._files import write_atomically
 
 FULL_DISK = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -85,7 +85,7 @@ def test_neighbours_have_names_of_our_own_and_no_two_the_same(tmp_path, monkeypa
 
 def test_a_link_by_the_name_of_the_neighbour_is_not_followed(tmp_path, monkeypatch):
     (tmp_path / "mine").write_bytes(b"mine")
-    monkeypatch.setattr("negcorr.experiments.files.secrets.token_hex", lambda n: "0" * 2 * n)
+    monkeypatch.setattr("negcorr._files.secrets.token_hex", lambda n: "0" * 2 * n)
     (tmp_path / f".negcorr-{'0' * 16}.part").symlink_to(tmp_path / "mine")
     with pytest.raises(FileExistsError):
         write_atomically(tmp_path / "file", b"new")

@@ -4,7 +4,7 @@ import contextlib
 import os
 import time
 
-from negcorr.experiments.files import remove_leftovers, write_atomically
+from negcorr._files import remove_leftovers, write_atomically
 
 
 def left_by_a_killed_run(folder, monkeypatch, age):

@@ -31,7 +31,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from negcorr.experiments.files import write_atomically
+    >>> from negcorr._files import write_atomically
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_atomically(Path(folder) / "new" / "file", b"all of it")
     ...     (Path(folder) / "new" / "file").read_bytes()

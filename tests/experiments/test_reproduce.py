@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from toy_data import contents, toy_study
 
-from negcorr import experiments
-from negcorr.experiments import Store, Study, files, table1
+from negcorr import _files, experiments
+from negcorr.experiments import Store, Study, table1
 from negcorr.experiments.catalogue import BEYOND, EXPERIMENTS, PAPER
 from negcorr.experiments.page import Section
 from negcorr.experiments.reproduce import ALL, chosen_experiments, plan, reproduce
@@ -413,7 +413,7 @@ def test_leftovers_of_killed_runs_go(once, toy_home, tmp_path, monkeypatch):
         patch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(SystemExit))
         patch.setattr(Path, "unlink", lambda *arguments, **keywords: None)
         with pytest.raises(SystemExit):
-            files.write_atomically(folder / "x.json", b"half")
+            _files.write_atomically(folder / "x.json", b"half")
     (left,) = folder.iterdir()
     os.utime(left, (0, 0))
     reproduce(study_in(toy_home, tmp_path), NAMES, tmp_path, times=False, command="a command")

@@ -72,6 +72,7 @@ def datasets(
 @app.command(
     epilog="**Examples**\n\n`negcorr reproduce figure3 --data ~/data`\n\n"
     "`negcorr reproduce table1 --sets housing,slump --out tables`\n\n"
+    "`negcorr reproduce figure7 figure8 --device cuda`\n\n"
     "`negcorr reproduce all --quick`"
 )
 def reproduce(
@@ -79,8 +80,8 @@ def reproduce(
         list[str],
         typer.Argument(
             metavar="NAME...",
-            help="figure1, figure3, figure4, figure5, table1, diversity-dof, optimal-gap, "
-            "bias-variance-covariance, split, or all.",
+            help="figure1, figure3, figure4, figure5, figure7, figure8, table1, dof-per-epoch, "
+            "held-out-error, diversity-dof, optimal-gap, bias-variance-covariance, split, or all.",
         ),
     ],
     data: DataOption = None,
@@ -122,6 +123,22 @@ def reproduce(
     download: Annotated[
         bool, typer.Option("--download", help="Fetch sets that are not at hand from OpenML.")
     ] = False,
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device", help="Where deep networks are trained: cpu, cuda, or auto for the best."
+        ),
+    ] = "auto",
+    tables: Annotated[
+        Path | None,
+        typer.Option(
+            "--tables",
+            exists=True,
+            file_okay=False,
+            help="Folder with tables of experiments that were computed elsewhere, as NAME.csv or "
+            "NAME.csv.gz: these are drawn and checked, not computed.",
+        ),
+    ] = None,
 ) -> None:
     """Compute figures and tables of the paper, beside the paper's numbers.
 
@@ -133,5 +150,19 @@ def reproduce(
     timed = not quick if times is None else times
     folder = out if out is not None else Path("reproduction-quick" if quick else "reproduction")
     run_reproduce(
-        Request(names, data, sets, folder, protocol, shuffle, jobs, seed, quick, timed, download)
+        Request(
+            names=names,
+            data=data,
+            sets=sets,
+            out=folder,
+            protocol=protocol,
+            shuffle=shuffle,
+            jobs=jobs,
+            seed=seed,
+            quick=quick,
+            times=timed,
+            download=download,
+            device=device,
+            tables=tables,
+        )
     )

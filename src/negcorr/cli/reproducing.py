@@ -19,10 +19,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from negcorr._files import write_atomically
 from negcorr.cli.codes import UsageError
 from negcorr.datasets import DatasetError
 from negcorr.experiments import FULL, QUICK, Setup, Store, Study
-from negcorr.experiments.files import write_atomically
 from negcorr.experiments.pieces import Piece
 
 __all__ = ["Request", "run_reproduce"]
@@ -43,6 +43,8 @@ class Request:
     quick: bool
     times: bool
     download: bool
+    device: str
+    tables: Path | None
 
     @property
     def command(self) -> str:
@@ -54,6 +56,10 @@ class Request:
             words += ["--protocol", self.protocol]
         if self.seed != 0:
             words += ["--seed", str(self.seed)]
+        if self.device != "auto":
+            words += ["--device", self.device]
+        if self.tables is not None:
+            words += ["--tables", str(self.tables)]
         flags = {
             "--shuffle": self.shuffle,
             "--quick": self.quick,
@@ -72,11 +78,11 @@ def run_reproduce(request: Request) -> None:
             "pip install 'negcorr[cli,plot]'"
         )
     from negcorr.experiments.page import QUICK_NOTICE
-    from negcorr.experiments.reproduce import chosen_experiments, plan, reproduce
+    from negcorr.experiments.reproduce import experiments_of, plan, reproduce
 
     study = _study(request)
     try:
-        chosen_experiments(request.names, study.sets)
+        experiments_of(study, request.names)
         pieces = plan(study, request.names, request.times)
     except DatasetError:
         raise
@@ -139,9 +145,29 @@ def _study(request: Request) -> Study:
             n_jobs=cpu_count() if request.jobs is None else request.jobs,
             store=Store(request.out / "pieces"),
             download=request.download,
+            device=_device(request),
+            tables=request.tables,
         )
     except ValueError as error:
         raise UsageError(str(error)) from error
+
+
+def _device(request: Request) -> str:
+    """Where deep networks will be trained; torch is asked only if some are."""
+    from negcorr.experiments.catalogue import DEEP
+
+    if request.device not in ("auto", "cpu", "cuda") and not request.device.startswith("cuda:"):
+        raise UsageError(f"--device {request.device}: allowed are cpu, cuda and auto.")
+    by_name = set(request.names) & set(DEEP)
+    if request.device == "cpu" or not (by_name or "all" in request.names):
+        return "cpu"
+    if find_spec("torch") is None:
+        if by_name or request.device != "auto":
+            raise OSError("deep networks need torch, not installed: pip install 'negcorr[deep]'")
+        return "cpu"
+    from negcorr.deep import resolve_device
+
+    return str(resolve_device(request.device))
 
 
 def _check_writable(out: Path) -> None:

@@ -1,4 +1,4 @@
-"""Every figure and table of the paper with fixed bases, and what lies beyond it.
+"""Every figure and table of the paper, and what lies beyond it.
 
 One module for each: ``run(study)`` gives a tidy table, ``plot(table)`` draws it from that table
 alone, and ``claims(table)`` says which of the paper's statements the numbers bear out. ``negcorr
@@ -20,12 +20,16 @@ __all__ = ["FULL", "QUICK", "Claim", "Piece", "Setup", "Size", "Store", "Study"]
 _MODULES = (
     "bias_variance_covariance",
     "diversity_dof",
+    "dof_per_epoch",
     "figure1",
     "figure2",
     "figure3",
     "figure4",
     "figure5",
     "figure6",
+    "figure7",
+    "figure8",
+    "held_out_error",
     "optimal_gap",
     "split",
     "table1",

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from negcorr._files import write_atomically
 from negcorr._typing import FloatArray
 from negcorr.datasets import info
-from negcorr.experiments.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,14 +66,17 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def panels(
-    names: Sequence[str], columns: int = 3, height: float = 2.3
+    names: Sequence[str], columns: int = 3, height: float = 2.3, own_scale: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """One panel for each data set, on the same axes, titled by its name in the paper."""
+    """One panel for each data set, titled by its name in the paper.
+
+    All have the same vertical axis, or with ``own_scale`` each its own.
+    """
     rows = -(-len(names) // columns)
     columns = min(columns, len(names))
     # The label of the vertical axis needs its room beside a single row, too.
     figure = new_figure(max(2.5 * columns + 0.4, 4.0), max(height * rows + 0.5, 3.4))
-    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    grid = figure.subplots(rows, columns, sharex=True, sharey=not own_scale, squeeze=False)
     flat = list(grid.ravel())
     for spare in flat[len(names) :]:
         spare.set_visible(False)

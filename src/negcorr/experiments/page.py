@@ -61,7 +61,7 @@ def page(
     setup: Setup,
     groups: Mapping[str, Sequence[Section]],
     command: str,
-    left_out: Sequence[str] = (),
+    left_out: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
     """All sections under a head that says what was run, and how much of it holds.
 
@@ -73,8 +73,8 @@ def page(
         Headings and what stands under them; groups without sections are left out.
     command : str
         What makes this page.
-    left_out : sequence of str
-        Experiments that "all" would have had.
+    left_out : mapping of str to sequence of str, optional
+        Experiments that "all" would have had, by the reason why it has not.
     """
     claims = [claim for group in groups.values() for one in group for claim in one.claims]
     parts = [
@@ -87,10 +87,10 @@ def page(
     ]
     if setup.size != FULL:
         parts.insert(1, f"> {QUICK_NOTICE}\n")
-    if left_out:
-        parts.append(
-            f"Left out, since none of their data sets was asked for: {', '.join(left_out)}.\n"
-        )
+    parts += [
+        f"Left out, since {reason}: {', '.join(missing)}.\n"
+        for reason, missing in (left_out or {}).items()
+    ]
     for heading, group in groups.items():
         if group:
             parts += [f"## {heading}\n", *(_section(section) for section in group)]

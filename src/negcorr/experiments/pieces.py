@@ -14,8 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from negcorr._files import write_atomically
 from negcorr.exceptions import StoredPieceWarning
-from negcorr.experiments.files import write_atomically
 from negcorr.experiments.setup import Setup
 
 __all__ = ["Piece", "Row", "Store"]
@@ -41,6 +41,9 @@ class Piece:
         Of the data that it reads.
     effort : float
         About how many seconds it takes: long ones start first, and time left is told from it.
+    alone : bool
+        Whether it is to be computed after all others, in the process that asked for it: seconds
+        are measured in quiet, and a GPU is not shared.
     """
 
     kind: str
@@ -48,6 +51,7 @@ class Piece:
     choice: tuple[tuple[str, Any], ...]
     fingerprint: str = ""
     effort: float = 1.0
+    alone: bool = False
 
     @property
     def title(self) -> str:
@@ -72,7 +76,10 @@ def _code_of(module: str) -> dict[str, str]:
     digest = hashlib.sha256()
     for name in sorted(sources):
         digest.update(inspect.getsource(sys.modules[name]).encode())
-    versions = {name: version(name) for name in ("negcorr", "numpy", "scipy", "scikit-learn")}
+    packages = ["negcorr", "numpy", "scipy", "scikit-learn"]
+    if hasattr(sys.modules[module], "torch"):
+        packages.append("torch")
+    versions = {name: version(name) for name in packages}
     return {"source": digest.hexdigest()[:16], **versions}
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from negcorr._files import remove_leftovers, write_atomically
 from negcorr.experiments import figure2, figure6, table1
-from negcorr.experiments.catalogue import BEYOND, EXPERIMENTS, PAPER
+from negcorr.experiments.catalogue import BEYOND, COMPANIONS, DEEP, EXPERIMENTS, PAPER
 from negcorr.experiments.claims import Claim
 from negcorr.experiments.differences import explained
 from negcorr.experiments.drawing import save
-from negcorr.experiments.files import remove_leftovers, write_atomically
 from negcorr.experiments.page import Section, page
 from negcorr.experiments.pieces import Piece
 from negcorr.experiments.setup import FULL, Setup
@@ -22,23 +23,30 @@ from negcorr.experiments.study import Study
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["ALL", "chosen_experiments", "plan", "reproduce"]
+__all__ = ["ALL", "chosen_experiments", "deep_by_default", "experiments_of", "plan", "reproduce"]
 
 #: Stands for every experiment.
 ALL = "all"
 
 #: Figures of the paper that are no experiments of their own.
-ELSEWHERE = dict.fromkeys(("figure2", "figure6"), "a diagram; 'all' draws it.") | dict.fromkeys(
-    ("figure7", "figure8"), "deep networks are not part of this version."
+ELSEWHERE = dict.fromkeys(("figure2", "figure6"), "a diagram; 'all' draws it.")
+
+
+#: Why "all" leaves experiments out.
+NO_SETS = "none of their data sets was asked for"
+NO_GPU = (
+    "they train deep networks, which takes minutes on a GPU (--device cuda) and about a day "
+    "without; named one by one they are run anywhere"
 )
 
 
 def chosen_experiments(
-    names: Sequence[str], sets: Sequence[str] | None = None
+    names: Sequence[str], sets: Sequence[str] | None = None, *, deep: bool = True
 ) -> dict[str, ModuleType]:
-    """Experiments by name; unknown names are met with the nearest.
+    """Experiments by name, with what comes along for nothing; unknown names meet the nearest.
 
-    "all" stands for every one that uses any of ``sets``, and those that are simulated.
+    "all" stands for every one that uses any of ``sets``, and those that are simulated; those that
+    train deep networks are among them only with ``deep``.
     """
     chosen: dict[str, ModuleType] = {}
     for name in names:
@@ -46,10 +54,12 @@ def chosen_experiments(
             chosen |= {
                 other: module
                 for other, module in EXPERIMENTS.items()
-                if sets is None or module.SETS is None or set(module.SETS) & set(sets)
+                if (deep or other not in DEEP)
+                and (sets is None or module.SETS is None or set(module.SETS) & set(sets))
             }
         elif name in EXPERIMENTS:
-            chosen[name] = EXPERIMENTS[name]
+            together = {name, COMPANIONS.get(name, name)}
+            chosen |= {other: EXPERIMENTS[other] for other in together}
         else:
             if name in ELSEWHERE:
                 raise ValueError(f"experiment {name!r}: {ELSEWHERE[name]}")
@@ -63,11 +73,29 @@ def chosen_experiments(
     return {name: module for name, module in EXPERIMENTS.items() if name in chosen}
 
 
+def deep_by_default(study: Study) -> bool:
+    """Whether "all" has deep networks: on a GPU, at quick size, or from tables."""
+    if all(study.table_elsewhere(name) is not None for name in DEEP):
+        return True
+    able = find_spec("torch") is not None
+    return able and (study.device != "cpu" or study.setup.size.max_rows is not None)
+
+
+def experiments_of(study: Study, names: Sequence[str]) -> dict[str, ModuleType]:
+    """Those that a study is asked for."""
+    return chosen_experiments(names, study.sets, deep=deep_by_default(study))
+
+
 def plan(study: Study, names: Sequence[str], times: bool = True) -> list[Piece]:
     """All pieces that the experiments need, each once."""
-    chosen = chosen_experiments(names, study.sets).values()
-    pieces = [piece for module in chosen for piece in module.pieces(study)]
-    if table1 in chosen and times:
+    chosen = experiments_of(study, names)
+    pieces = [
+        piece
+        for name, module in chosen.items()
+        if study.table_elsewhere(name) is None
+        for piece in module.pieces(study)
+    ]
+    if "table1" in chosen and times:
         pieces += table1.time_pieces(study)
     return list(dict.fromkeys(pieces))
 
@@ -97,12 +125,9 @@ def reproduce(
     Path
         The page.
     """
-    experiments = chosen_experiments(names, study.sets)
+    experiments = experiments_of(study, names)
     remove_leftovers(out)
-    study.rows(plan(study, names, times=False))
-    if times and "table1" in experiments:
-        # One by one, after all else: what runs beside them would be in their seconds.
-        study.rows(table1.time_pieces(study), one_by_one=True)
+    study.rows(plan(study, names, times))
     sections = {name: _section(study, module, out, times) for name, module in experiments.items()}
     groups = {
         "Figures and tables of the paper": [sections[name] for name in PAPER if name in sections],
@@ -110,9 +135,17 @@ def reproduce(
         "The two diagrams": [_diagram(m, out) for m in (figure2, figure6) if ALL in names],
     }
     path = out / f"{'reproduction' if ALL in names else '-'.join(experiments)}.md"
-    left_out = [name for name in EXPERIMENTS if ALL in names and name not in experiments]
+    left_out = _left_out(study, experiments) if ALL in names else {}
     write_atomically(path, page(study.setup, groups, command, left_out).encode())
     return path
+
+
+def _left_out(study: Study, experiments: Container[str]) -> dict[str, list[str]]:
+    """Experiments that "all" left out, by reason."""
+    missing = [name for name in EXPERIMENTS if name not in experiments]
+    deep = [] if deep_by_default(study) else [name for name in missing if name in DEEP]
+    others = [name for name in missing if name not in deep]
+    return {reason: found for reason, found in ((NO_SETS, others), (NO_GPU, deep)) if found}
 
 
 def _checked(setup: Setup, claims: Sequence[Claim]) -> list[Claim]:
@@ -122,15 +155,28 @@ def _checked(setup: Setup, claims: Sequence[Claim]) -> list[Claim]:
 
 
 def _section(study: Study, module: ModuleType, out: Path, times: bool) -> Section:
-    table = module.run(study)
+    table = _table(study, module)
     _write_table(table, out / "tables" / f"{module.NAME}.csv")
     if module is table1:
         return _table1_section(study, table, out, times)
     save(module.plot(table), out / "figures" / module.NAME)
-    picture = f"figures/{module.NAME}.svg"
     return Section(
-        module.TITLE, module.CAPTION, picture, claims=_checked(study.setup, module.claims(table))
+        module.TITLE,
+        module.CAPTION,
+        f"figures/{module.NAME}.svg",
+        body=module.remarks(table) if hasattr(module, "remarks") else "",
+        claims=_checked(study.setup, module.claims(table)),
     )
+
+
+def _table(study: Study, module: ModuleType) -> DataFrame:
+    """An experiment's table, as it was computed elsewhere or by this study."""
+    path = study.table_elsewhere(module.NAME)
+    if path is None:
+        return module.run(study)
+    import pandas
+
+    return pandas.read_csv(path)
 
 
 def _table1_section(study: Study, table: DataFrame, out: Path, times: bool) -> Section:

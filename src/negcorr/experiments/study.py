@@ -42,6 +42,11 @@ class Study:
         Keeps finished pieces: the same study, started again, goes on from there.
     download : bool
         Whether sets that are not at hand may be fetched from OpenML.
+    device : str
+        Where deep networks are trained, as torch names it.
+    tables : Path or None
+        Folder with tables of experiments that were computed elsewhere, as ``NAME.csv`` or
+        ``NAME.csv.gz``; these are drawn and checked, and nothing is computed for them.
     on_piece : callable or None
         Called with each finished piece, and whether it was in the store already.
 
@@ -59,6 +64,8 @@ class Study:
     n_jobs: int | None = None
     store: Store | Path | str | None = None
     download: bool = False
+    device: str = "cpu"
+    tables: Path | str | None = None
     on_piece: Callable[[Piece, bool], None] | None = None
     _rows: dict[tuple[Piece, Setup], list[Row]] = field(default_factory=dict)
 
@@ -81,6 +88,10 @@ class Study:
             self.data_home = os.fspath(self.data_home)
         if isinstance(self.store, (str, Path)):
             self.store = Store(Path(self.store))
+        if self.tables is not None:
+            self.tables = Path(self.tables)
+            if not self.tables.is_dir():
+                raise ValueError(f"tables={str(self.tables)!r} must be a folder.")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.setup!r}, sets={self.sets!r})"
@@ -114,30 +125,34 @@ class Study:
             )
         return tuple(name for name in chosen if places[name].status != "missing")
 
+    def table_elsewhere(self, experiment: str) -> Path | None:
+        """File of an experiment's table in the folder ``tables``, None without one."""
+        if self.tables is None:
+            return None
+        places = [Path(self.tables) / f"{experiment}{ending}" for ending in (".csv", ".csv.gz")]
+        return next((place for place in places if place.is_file()), None)
+
     def piece(
-        self, function: Callable[..., list[Row]], effort: float = 1.0, **choice: Any
+        self,
+        function: Callable[..., list[Row]],
+        effort: float = 1.0,
+        alone: bool = False,
+        **choice: Any,
     ) -> Piece:
         """A piece of this study; one with a ``name`` reads that data set."""
         data = ""
         if "name" in choice:
             data = fingerprint(choice["name"], self._home(), self.setup.size.max_rows)
         kind = function.__module__.rpartition(".")[2]
-        return Piece(kind, function, tuple(choice.items()), data, effort)
+        return Piece(kind, function, tuple(choice.items()), data, effort, alone)
 
     def n_rows(self, name: str) -> int:
         """Rows of a data set that are used."""
         n_samples, most = info(name).n_samples, self.setup.size.max_rows
         return n_samples if most is None else min(n_samples, most)
 
-    def rows(self, pieces: Sequence[Piece], one_by_one: bool = False) -> list[Row]:
-        """Rows of all ``pieces``, in their order, computed where they are not known yet.
-
-        Parameters
-        ----------
-        pieces : sequence of Piece
-        one_by_one : bool, default=False
-            Compute them here, one after another, whatever ``n_jobs`` is.
-        """
+    def rows(self, pieces: Sequence[Piece]) -> list[Row]:
+        """Rows of all ``pieces``, in their order, computed where they are not known yet."""
         missing = []
         for piece in dict.fromkeys(pieces):
             if (piece, self.setup) in self._rows:
@@ -148,7 +163,8 @@ class Study:
             else:
                 self._finish(piece, found, stored=True)
         missing.sort(key=lambda piece: -piece.effort)
-        self._compute(missing, 1 if one_by_one else self.n_jobs)
+        self._compute([piece for piece in missing if not piece.alone], self.n_jobs)
+        self._compute([piece for piece in missing if piece.alone], 1)
         return [row for piece in pieces for row in self._rows[piece, self.setup]]
 
     def table(self, pieces: Sequence[Piece]) -> pandas.DataFrame:

@@ -1,0 +1,207 @@
+"""Figure 7: degrees of freedom of deep ensembles against λ, by Algorithm 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from negcorr._typing import FloatArray
+from negcorr.datasets import info
+from negcorr.experiments.claims import Claim
+from negcorr.experiments.deep_study import deep_pieces, deep_table, epochs_shown, trained_on
+from negcorr.experiments.drawing import COLOURS, GREY, band, panels, style
+from negcorr.experiments.figure1 import PANELS
+from negcorr.experiments.pieces import Piece
+from negcorr.experiments.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+__all__ = [
+    "CAPTION",
+    "INTERPOLATED",
+    "NAME",
+    "SETS",
+    "TITLE",
+    "claims",
+    "curves_by_depth",
+    "falls",
+    "pieces",
+    "plot",
+    "remarks",
+    "run",
+]
+
+NAME = "figure7"
+
+TITLE = "Figure 7: degrees of freedom of deep ensembles"
+
+#: Data sets that it can use.
+SETS = PANELS
+
+#: Small sets that networks interpolate at every λ, once they are trained for long.
+INTERPOLATED = ("wisconsin", "triazines")
+
+CAPTION = (
+    "Monte-Carlo degrees of freedom (Algorithm 1) of 30 networks with 5 nodes per hidden layer, "
+    "trained on the NCL loss with Adam, batch norm and the initialisation of Mishkin and Matas. "
+    "Solid: at the end of training; dashed: after a tenth of it. Lines are means over five folds, "
+    "bands one standard error, with the same two probes at every λ. The paper leaves open how long "
+    "and on which batches it trains, and the step ε: here at most 1000 epochs, full batches and "
+    "ε = 0.1 for targets of variance 1. The grey line is the number of training rows, at which "
+    "networks interpolate. Every panel has a scale of its own."
+)
+
+
+def pieces(study: Study) -> list[Piece]:
+    """What has to be computed."""
+    return deep_pieces(study)
+
+
+def run(study: Study) -> DataFrame:
+    """Degrees of freedom, one row for each set, depth, fold, epoch and λ."""
+    table = deep_table(study, ("dof", "dof_std_error"))
+    return table[table["epoch"].isin(epochs_shown(table))].reset_index(drop=True)
+
+
+def remarks(table: DataFrame) -> str:
+    """Where it was computed, and with which learning rates."""
+    return trained_on(table)
+
+
+def plot(table: DataFrame) -> Figure:
+    """One panel for each set, one line for each depth and epoch, from the table alone."""
+    figure = curves_by_depth(table, "dof", "degrees of freedom (logarithmic)", yscale="log")
+    names = list(dict.fromkeys(table["set"]))
+    for name, axes in zip(names, figure.axes, strict=False):
+        rows = table.loc[table["set"] == name, "n_train"].mean()
+        axes.axhline(rows, color=GREY, lw=0.8)
+    return figure
+
+
+def curves_by_depth(
+    table: DataFrame, column: str, label: str, own_scale: bool = True, **axis: object
+) -> Figure:
+    """A panel for each set, with a line for each depth at the end and at an early epoch."""
+    early, last = epochs_shown(table)
+    with style():
+        names = list(dict.fromkeys(table["set"]))
+        figure, grid = panels(names, own_scale=own_scale)
+        for name, axes in zip(names, grid, strict=True):
+            axes.set(xlim=(0, 1.02), **axis)
+            for k, (depth, part) in enumerate(table[table["set"] == name].groupby("depth")):
+                for epoch, dashes in ((early, (0, (3, 1.5))), (last, "-")):
+                    wide = part[part["epoch"] == epoch].pivot(
+                        index="fold", columns="lam", values=column
+                    )
+                    band(
+                        axes,
+                        wide.columns.to_numpy(),
+                        wide.to_numpy(),
+                        color=COLOURS[k],
+                        ls=dashes,
+                        lw=1.7 if epoch == last else 1.1,
+                        label=f"{depth} layers, {epoch} epochs",
+                    )
+        handles, labels = grid[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels) // 2)
+        figure.supxlabel("diversity parameter λ", fontsize=9.5)
+        figure.supylabel(label, fontsize=9.5)
+    return figure
+
+
+def falls(wide: FloatArray, sign: float = 1.0) -> FloatArray:
+    """Largest fall of a curve between any two of its points, in standard errors.
+
+    Parameters
+    ----------
+    wide : ndarray of shape (folds, k)
+        Values along a curve that should rise, or with ``sign=-1`` fall.
+    sign : float
+        1 or −1.
+
+    Returns
+    -------
+    ndarray of shape (k, k)
+        How far, in standard errors of a difference, the mean at the second point lies below that
+        at the first; negative where it lies above, 0 for points in the wrong order.
+    """
+    mean = sign * wide.mean(axis=0)
+    error = wide.std(axis=0, ddof=1) / np.sqrt(len(wide))
+    spread = np.sqrt(error[:, np.newaxis] ** 2 + error**2)
+    fall = mean[:, np.newaxis] - mean
+    # Two curves without any spread differ by rounding alone.
+    scaled = np.where(spread > 1e-12 * np.abs(mean).max(), fall / np.maximum(spread, 1e-300), 0.0)
+    return np.asarray(np.triu(scaled, 1))
+
+
+def claims(table: DataFrame) -> list[Claim]:
+    """Degrees of freedom grow with λ."""
+    early, last = epochs_shown(table)
+    return [
+        *monotone_claims(table, "dof", 1.0, "Degrees of freedom increase with λ"),
+        _interpolation(table, early, last),
+    ]
+
+
+def monotone_claims(table: DataFrame, column: str, sign: float, words: str) -> list[Claim]:
+    """That curves never fall by more than two standard errors, early and at the end."""
+    early, last = epochs_shown(table)
+    small = table["set"].isin(INTERPOLATED)
+    cases = {
+        f"after {last} epochs, at all depths, on the sets that are not interpolated": (
+            table[~small & (table["epoch"] == last)]
+        ),
+        f"after {early} epochs, at all depths, on every set": table[table["epoch"] == early],
+    }
+    found = []
+    for where, part in cases.items():
+        if part.empty:
+            continue
+        worst, good, total, whole = 0.0, 0, 0, True
+        for _, curve in part.groupby(["set", "depth"]):
+            wide = curve.pivot(index="fold", columns="lam", values=column).to_numpy()
+            steps = falls(wide, sign)
+            worst = max(worst, float(steps.max()))
+            good += bool(steps.max() <= 2.0)
+            whole &= bool(sign * (wide.mean(axis=0)[-1] - wide.mean(axis=0)[0]) > 0)
+            total += 1
+        found.append(
+            Claim(
+                f"{words}, up to two standard errors, {where}.",
+                good == total and whole,
+                f"{good} of {total} curves; the largest step back between any two λ is "
+                f"{worst:.1f} standard errors",
+            )
+        )
+    return found
+
+
+def _interpolation(table: DataFrame, early: int, last: int) -> Claim:
+    """On the two small sets dof comes near the number of rows at every λ."""
+    small = table[table["set"].isin(INTERPOLATED)]
+    share = (
+        (small["dof"] / small["n_train"])
+        .groupby([small["epoch"], small["set"], small["lam"]])
+        .mean()
+    )
+    ends = {
+        epoch: [
+            f"{info(name).title} {share.loc[epoch, name].iloc[0]:.2f} to "
+            f"{share.loc[epoch, name].iloc[-1]:.2f}"
+            for name in dict.fromkeys(small["set"])
+        ]
+        for epoch in (early, last)
+    }
+    lowest = float(share.loc[last].min()) if len(small) else 1.0
+    return Claim(
+        "Wisconsin and Triazines are interpolated at every λ at the end of training (degrees of "
+        "freedom above four fifths of the rows), so that the paper's picture is one of shorter "
+        "training.",
+        lowest > 0.8,
+        f"degrees of freedom over rows from λ = 0 to 1, after {early} epochs: "
+        f"{', '.join(ends[early])}; after {last}: {', '.join(ends[last])}",
+        about_paper=True,
+    )
