@@ -20,6 +20,7 @@ from negcorr.deep.training import (  # noqa: E402
     LOOK_EVERY,
     Problem,
     Recipe,
+    Step,
     Training,
     _batches,
     train,
@@ -153,7 +154,9 @@ def test_batched_training_is_a_loop_with_several_outputs_and_weight_decay(plain_
 @pytest.mark.parametrize(
     "kwargs", [{}, {"optimiser": "sgd", "clip": 0.3, "weight_decay": 0.01, "early_stopping": 12}]
 )
-def test_ensembles_together_are_each_alone(kwargs, batch_size, own):
+def test_ensembles_together_are_each_alone(kwargs, batch_size, own, monkeypatch):
+    # No look before the end, where an ensemble alone that is left as it is would stop.
+    monkeypatch.setattr(module, "LOOK_EVERY", 10**6)
     data = problem(own=own)
     rates = torch.tensor([3.0, 0.3, 0.01], dtype=torch.float64)
     recipe = Recipe(max_epochs=40, batch_size=batch_size, patience=3, **kwargs)
@@ -200,7 +203,10 @@ def test_gradient_descent_on_single_samples_is_the_update_of_liu_and_yao(plain_m
 # Stopping and going on
 # ---------------------------------------------------------------------------------------
 
-LONG = Recipe(max_epochs=2 * LOOK_EVERY + 7, batch_size=12, patience=3)
+LONG = Recipe(max_epochs=107, batch_size=12, patience=3)
+
+#: Epochs between two looks: 50 steps of 12 of 37 rows.
+LOOK = 16
 
 
 @pytest.fixture(scope="module")
@@ -211,9 +217,9 @@ def uninterrupted():
 def test_a_training_stopped_by_the_callback_goes_on_as_if_it_had_not_been(uninterrupted):
     data, training = problem(), started(problem(), LONG, 0.05)
     train(training, data, LONG, after_epochs=lambda _: True)
-    assert training.epoch == LOOK_EVERY
-    assert training.losses[LOOK_EVERY:].isnan().all()
-    assert not training.losses[:LOOK_EVERY].isnan().any()
+    assert training.epoch == LOOK
+    assert training.losses[LOOK:].isnan().all()
+    assert not training.losses[:LOOK].isnan().any()
     train(training, data, LONG)
     assert training.epoch == LONG.max_epochs
     assert_same_bits(state(training), uninterrupted)
@@ -245,9 +251,63 @@ def test_the_callback_sees_every_look_and_the_end():
     seen = []
     training = started(problem(), LONG)
     train(training, problem(), LONG, after_epochs=lambda t: bool(seen.append(t.epoch)))
-    assert seen == [LOOK_EVERY, 2 * LOOK_EVERY, LONG.max_epochs]
+    assert seen == [*range(LOOK, LONG.max_epochs, LOOK), LONG.max_epochs]
     assert train(training, problem(), LONG) is training
     assert training.epoch == LONG.max_epochs
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "epochs"),
+    [(None, 50), (100, 50), (37, 50), (19, 25), (2, 2), (1, 1)],
+)
+def test_looks_are_fifty_steps_apart_and_at_least_an_epoch(batch_size, epochs):
+    assert LOOK_EVERY == 50
+    recipe = Recipe(max_epochs=2 * epochs + 1, batch_size=batch_size)
+    data, seen = problem(LAMS[:1]), []
+    training = started(data, recipe, batch_norm=False)
+    train(training, data, recipe, after_epochs=lambda t: bool(seen.append(t.epoch)))
+    assert seen == [epochs, 2 * epochs, 2 * epochs + 1]
+
+
+def test_looks_of_a_training_that_goes_on_are_where_they_would_have_been():
+    seen, training = [], started(problem(), LONG)
+    train(training, problem(), dataclasses.replace(LONG, max_epochs=LOOK + 3))
+    train(training, problem(), LONG, after_epochs=lambda t: bool(seen.append(t.epoch)))
+    assert seen == [*range(2 * LOOK, LONG.max_epochs, LOOK), LONG.max_epochs]
+
+
+@pytest.mark.parametrize("batch_size", [None, 12])
+def test_another_step_may_take_the_place_of_ours(batch_size):
+    data, recipe = problem(), Recipe(max_epochs=4, batch_size=batch_size)
+    calls = []
+
+    def counted(batch):
+        calls.append(batch)
+        return own(batch)
+
+    training = started(data, recipe)
+    own = Step(training, data)
+    train(training, data, recipe, step=counted)
+    assert_same_bits(state(training), state(trained(data, recipe)))
+    expected = [b for epoch in range(4) for b in _batches(N, batch_size or N, SEED, epoch, CPU)]
+    assert len(calls) == len(expected)
+    for found, rows in zip(calls, expected, strict=True):
+        assert found is None if rows is None else torch.equal(found, rows)
+
+
+def test_losses_of_another_step_are_weighted_by_the_rows_they_are_of():
+    data, recipe = problem(), Recipe(max_epochs=1, batch_size=12)
+    losses = iter([1.0, 2.0, 4.0])
+    lengths = []
+
+    def step(batch):
+        lengths.append(len(batch))
+        return torch.full((3,), next(losses), dtype=torch.float64)
+
+    training = train(started(data, recipe), data, recipe, step=step)
+    assert lengths == [12, 12, 13]
+    np.testing.assert_allclose(training.losses, (12 + 24 + 52) / 37, rtol=1e-14)
+    assert torch.equal(training.network.theta, network(data).theta)
 
 
 def test_the_same_seeds_give_the_same_bits_and_others_do_not(uninterrupted):
@@ -326,7 +386,9 @@ def test_batches_of_one_cannot_be_normalised():
 @pytest.mark.parametrize("batch_size", [None, 1, 5, 12])
 @pytest.mark.parametrize("outputs", [1, 2])
 @pytest.mark.parametrize("own", [True, False])
-def test_loss_of_an_epoch_is_the_mean_over_samples(own, outputs, batch_size):
+def test_loss_of_an_epoch_is_the_mean_over_samples(own, outputs, batch_size, monkeypatch):
+    # A rate of 0 is the end of a training at its first look.
+    monkeypatch.setattr(module, "LOOK_EVERY", 10**6)
     data = problem(own=own, outputs=outputs)
     recipe = Recipe(max_epochs=2, batch_size=batch_size)
     training = trained(data, recipe, rate=0.0, batch_norm=False)
@@ -462,6 +524,40 @@ def test_an_ensemble_that_diverged_neither_stops_nor_changes_the_others(batch_no
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
 
+def test_weights_that_are_not_finite_have_diverged_whatever_the_loss_was():
+    recipe = Recipe(max_epochs=3)
+    training = started(problem(), recipe)
+    with torch.no_grad():
+        training.network.theta[M, 2] = torch.inf
+    assert training.diverged.tolist() == [False, True, False]
+    train(training, problem(), dataclasses.replace(recipe, max_epochs=1))
+    assert training.diverged.tolist() == [False, True, False]
+    with torch.no_grad():
+        training.network.theta[2 * M :] = torch.nan
+    assert training.losses[0, 2].isfinite()
+    assert training.diverged.tolist() == [False, True, True]
+
+
+def test_a_loss_that_is_not_finite_has_diverged_whatever_the_weights_are():
+    # Targets of 10²⁰⁰ are finite, and their squares are not.
+    data = dataclasses.replace(problem(), Y=1e200 * problem().Y)
+    training = trained(data, Recipe(max_epochs=1), rate=0.0)
+    assert training.network.theta.isfinite().all()
+    assert not training.losses[0].isfinite().any()
+    assert training.diverged.tolist() == [True] * 3
+
+
+def test_a_training_is_over_when_all_ensembles_diverged_or_were_left_as_they_are():
+    training = started(problem(), Recipe(max_epochs=1))
+    assert not training.over
+    training.schedule.rate[0] = 0.0
+    with torch.no_grad():
+        training.network.theta[M : 2 * M] = torch.nan
+    assert not training.over
+    training.schedule.rate[2] = 0.0
+    assert training.over
+
+
 def test_nothing_has_diverged_before_or_after_a_tame_training():
     recipe = Recipe(max_epochs=3)
     training = started(problem(), recipe)
@@ -496,6 +592,19 @@ def test_training_may_go_on_beyond_its_first_recipe():
         ends.append((network.theta.detach().clone(), training.losses))
     assert torch.equal(ends[0][0], ends[1][0])
     assert torch.equal(ends[0][1], ends[1][1])
+
+
+def test_epochs_beyond_the_first_recipe_have_no_loss_until_they_are_done():
+    data, recipe = problem(), Recipe(max_epochs=3)
+    training = trained(data, recipe)
+    first = training.losses.clone()
+    recipe = Recipe(max_epochs=120)
+    train(training, data, recipe, after_epochs=lambda t: True)
+    assert training.losses.shape == (120, 3)
+    assert torch.equal(training.losses[:3], first)
+    assert training.losses[3 : training.epoch].isfinite().all()
+    assert training.epoch == LOOK_EVERY
+    assert training.losses[LOOK_EVERY:].isnan().all()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -41,11 +40,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str,
     from safetensors.torch import save
 
     ready = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    head = {
-        "format": str(FORMAT),
-        "about": json.dumps(dict(about), sort_keys=True),
-        "sha256": _digest(ready),
-    }
+    text = json.dumps(dict(about), sort_keys=True)
+    head = {"format": str(FORMAT), "about": text, "sha256": _digest(ready, text)}
     write_atomically(path, save(ready, head))
 
 
@@ -66,7 +62,8 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(path, framework="pt") as file:
             head = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            # Copies: what is handed out lies in the file, and changes with it.
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise CheckpointError(f"{path} is damaged or no safetensors file ({error}).") from error
     if not {"format", "about", "sha256"} <= set(head):
@@ -75,18 +72,19 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise CheckpointError(
             f"{path} has format {head['format']}; this version of negcorr reads format {FORMAT}."
         )
-    if head["sha256"] != _digest(tensors):
-        raise CheckpointError(f"{path} is damaged: its tensors do not match its checksum.")
+    if head["sha256"] != _digest(tensors, head["about"]):
+        raise CheckpointError(f"{path} is damaged: what it holds does not match its checksum.")
     about: dict[str, Any] = json.loads(head["about"])
     return tensors, about
 
 
-def _digest(tensors: Mapping[str, Tensor]) -> str:
-    digest = hashlib.sha256()
+def _digest(tensors: Mapping[str, Tensor], about: str) -> str:
+    digest = hashlib.sha256(about.encode())
     for name in sorted(tensors):
         value = tensors[name]
         digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-        digest.update(np.ascontiguousarray(value.numpy()).tobytes())
+        # As bytes, since NumPy does not have every dtype of torch.
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
 
 
@@ -119,11 +117,14 @@ def restore(training: Training, tensors: Mapping[str, Tensor]) -> None:
     """
     own = state_of(training)
     for name, value in own.items():
-        if name not in tensors or tensors[name].shape != value.shape:
-            found = tuple(tensors[name].shape) if name in tensors else "nothing"
-            raise CheckpointError(
-                f"the checkpoint has {found} for {name!r}, where {tuple(value.shape)} is needed."
-            )
+        wanted = _kind(value)
+        found = _kind(tensors[name]) if name in tensors else "nothing"
+        if found != wanted:
+            raise CheckpointError(f"the checkpoint has {found} for {name!r}, not {wanted}.")
     for name, value in own.items():
         value.copy_(tensors[name])
     training.epoch = int(tensors["epoch"])
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"

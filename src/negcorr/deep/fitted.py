@@ -13,6 +13,7 @@ from torch import Tensor
 from negcorr._typing import FloatArray, Table
 from negcorr.deep.collusion import Collusion, collusion
 from negcorr.deep.deep_fit import DeepFit
+from negcorr.deep.fitting import tensors
 from negcorr.deep.networks import EnsembleMLP
 from negcorr.diversity import AmbiguityDecomposition, ambiguity_decomposition
 
@@ -55,8 +56,8 @@ class FittedDeepMixin:
             return self._shaped(mean)
         if found.twins is None or np.isnan(found.noise_variance).any():
             raise ValueError(
-                "predict(return_std=True) needs degrees of freedom: fit with n_probes of at least "
-                f"1 (n_probes={self.n_probes!r}), and not by partial_fit."
+                "predict(return_std=True) needs the twins of a fit with n_probes of at least 1 "
+                f"(n_probes={self.n_probes!r}), which partial_fit and refit_heads leave behind."
             )
         twins = found.target.undo(found.in_units(self._run(found.twins, rows).mean(axis=1)))
         share = np.mean(((twins - mean) / (found.eps * found.target.scale)) ** 2, axis=0)
@@ -77,9 +78,8 @@ class FittedDeepMixin:
         -------
         ndarray of shape (M, n) or (M, n, outputs)
         """
-        found = self._fitted()
-        rows = self._validated_inputs(X)
-        return self._shaped(found.target.undo(self._run(found.network, rows)))
+        self._fitted()
+        return self._members(self._validated_inputs(X))
 
     def diversity(self, X: Table, y: Any) -> AmbiguityDecomposition:
         """Ambiguity decomposition of the ensemble on given rows (equation 1).
@@ -117,6 +117,10 @@ class FittedDeepMixin:
         members_test = None if X_test is None else self.predict_members(X_test)
         return collusion(self.predict_members(X), y, members_test, y_test)
 
+    def _members(self, rows: FloatArray) -> FloatArray:
+        found = self._fit
+        return self._shaped(found.target.undo(self._run(found.network, rows)))
+
     def _fitted(self) -> DeepFit:
         check_is_fitted(self, "_fit")
         return self._fit
@@ -131,8 +135,8 @@ class FittedDeepMixin:
         blocks: list[Tensor] = []
         with torch.no_grad():
             for start in range(0, len(scaled), BLOCK):
-                block = torch.as_tensor(scaled[start : start + BLOCK], dtype=theta.dtype)
-                blocks.append(network(block.to(theta.device)).to("cpu", torch.float64))
+                (block,) = tensors(theta.dtype, theta.device, X=scaled[start : start + BLOCK])
+                blocks.append(network(block).to("cpu", torch.float64))
         return np.asarray(torch.cat(blocks, dim=-2).numpy())
 
     def _shaped(self, per_output: FloatArray) -> FloatArray:

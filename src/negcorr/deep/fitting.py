@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.utils import check_random_state
 from torch import Tensor
 
 from negcorr._typing import FloatArray
@@ -21,12 +20,20 @@ from negcorr.deep.networks import EnsembleMLP
 from negcorr.deep.rates import choose_rate
 from negcorr.deep.resuming import checkpoint_of
 from negcorr.deep.scaling import Scaling
-from negcorr.deep.settings import Settings
+from negcorr.deep.settings import Settings, seed_of
 from negcorr.deep.sure import lam_table
 from negcorr.deep.training import LOOK_EVERY, Recipe, Training
 from negcorr.progress import progress_bar
 
-__all__ = ["TrainedGrid", "chosen", "scalings", "single_ensemble", "tensors", "trained_grid"]
+__all__ = [
+    "TrainedGrid",
+    "check_networks",
+    "chosen",
+    "scalings",
+    "single_ensemble",
+    "tensors",
+    "trained_grid",
+]
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,10 +75,12 @@ def trained_grid(
     before : DeepFit, optional
         Whose weights and scales to start from.
     """
+    seed = seed_of(model)
+    if before is not None:
+        check_networks(before, settings, rows, targets, "warm_start=True")
+    checkpoint = checkpoint_of(model, settings, rows, targets, before)
     inputs, target = scalings(model, rows, targets, before)
-    X, Y = tensors(settings, inputs.apply(rows), target.apply(targets))
-    seed = int(check_random_state(model.random_state).randint(2**31 - 1))
-    checkpoint = checkpoint_of(model, rows, targets, before)
+    X, Y = tensors(settings.dtype, settings.device, X=inputs.apply(rows), y=target.apply(targets))
     total = _looks(settings.recipe, len(rows)) * (1 if settings.rate is not None else 2)
     with progress_bar(model.progress, total, "training") as advance:
         rate = _rate(settings, X, Y, seed, checkpoint, advance)
@@ -88,7 +97,7 @@ def trained_grid(
             n_probes=settings.n_probes,
             eps=settings.eps,
             seed=seed,
-            start=_start(before, settings),
+            start=None if before is None else before.network.theta.detach(),
             checkpoint=checkpoint,
             advance=advance,
         )
@@ -166,19 +175,27 @@ def _picked(trained: TrainedGrid, table: LamTable, settings: Settings, single: b
     )
 
 
-def _start(before: DeepFit | None, settings: Settings) -> Tensor | None:
-    if before is None:
-        return None
-    theta = before.network.theta.detach()
-    wanted = settings.architecture.empty(
-        before.network.widths[0], before.network.widths[-1], None
-    ).theta.shape
-    if theta.shape != wanted:
+def check_networks(
+    before: DeepFit, settings: Settings, rows: FloatArray, targets: FloatArray, caller: str
+) -> None:
+    """Raise unless the networks of a fit are those that settings and rows ask for."""
+    network, wanted = before.network, settings.architecture
+    have = _described(
+        network.widths, network.n_members, network.activation, bool(network.batch_norm)
+    )
+    widths = (rows.shape[1], *wanted.hidden_layer_sizes, targets.shape[1])
+    want = _described(widths, wanted.n_members, wanted.activation, wanted.batch_norm)
+    if have != want:
         raise ValueError(
-            f"warm_start=True needs networks of the same shape: weights were {tuple(theta.shape)} "
-            f"and would be {tuple(wanted)}."
+            f"{caller} goes on with the networks of the last fit, which are {have}; data and "
+            f"parameters now ask for {want}."
         )
-    return theta
+
+
+def _described(widths: tuple[int, ...], n_members: int, activation: str, batch_norm: bool) -> str:
+    layers = "-".join(map(str, widths))
+    with_norm = "with" if batch_norm else "without"
+    return f"{n_members} of {layers} nodes, {activation}, {with_norm} batch norm"
 
 
 def _looks(recipe: Recipe, n: int) -> int:
@@ -222,9 +239,16 @@ def scalings(
     return inputs, Scaling.of(targets)
 
 
-def tensors(settings: Settings, *arrays: FloatArray) -> list[Tensor]:
-    """Arrays in the precision and on the device of the settings."""
-    return [torch.tensor(a, dtype=settings.dtype, device=settings.device) for a in arrays]
+def tensors(dtype: torch.dtype, device: torch.device, **arrays: FloatArray) -> list[Tensor]:
+    """Arrays in the precision and on the device of networks."""
+    largest = torch.finfo(dtype).max
+    for name, values in arrays.items():
+        if np.abs(values).max() > largest:
+            raise ValueError(
+                f"{name} has values of {np.abs(values).max():.1e}, in the units that networks "
+                f"see, beyond the largest {largest:.1e} of {str(dtype).removeprefix('torch.')}."
+            )
+    return [torch.tensor(a, dtype=dtype, device=device) for a in arrays.values()]
 
 
 def single_ensemble(network: EnsembleMLP) -> EnsembleMLP:

@@ -114,7 +114,8 @@ def fit_grid(
     seed : int
         Of weights, batches and probes.
     start : tensor of shape (M, parameters), optional
-        Weights to start from in place of new ones.
+        Weights to start from in place of new ones. Their targets had scales of their own, which
+        those of Y are expected to have too: twins are then not standardised.
     checkpoint : Checkpoint, optional
         Where to keep the training, and from where to go on with it.
     advance : callable
@@ -129,23 +130,30 @@ def fit_grid(
         torch.tensor(lams, dtype=torch.float64),
         draw_probes(n_probes, len(X), Y.shape[1], seed),
         eps,
-        own_scale=True,
+        own_scale=start is None,
     )
     problem = twins.problem(X, Y)
     network = architecture.started(X, Y.shape[1], len(problem.lam), seed)
     if start is not None:
         with torch.no_grad():
             network.theta.copy_(start.to(network.theta).repeat(len(problem.lam), 1))
-    rates = torch.full((len(problem.lam),), rate)
+    rates = torch.full((len(problem.lam),), rate, dtype=torch.float64)
     training = Training.start(network, rates, recipe, seed)
     if checkpoint is not None and checkpoint.tensors is not None:
         restore(training, checkpoint.tensors)
     watch = _Watch(twins, training, checkpoint, advance)
-    train(training, problem, recipe, watch)
-    watch.finish(rate)
+    if training.epoch > 0 and training.over:
+        # A checkpoint of the end: another epoch would be one too many.
+        network.calibrate(X)
+    else:
+        train(training, problem, recipe, watch)
+    watch.finish(rate, X)
     network.eval()
     with torch.no_grad():
         fitted = network(X).mean(dim=1).to("cpu", torch.float64)
+    # A loss can overflow where predictions do not.
+    lost = training.diverged | ~torch.isfinite(fitted).flatten(1).all(dim=1)
+    fitted[lost] = torch.nan
     targets = Y.to("cpu", torch.float64)
     fitted = twins.in_units(fitted, targets)
     error = (twins.originals(fitted) - targets) ** 2
@@ -204,11 +212,12 @@ class _Watch:
             self.written = time.monotonic()
         return False
 
-    def finish(self, rate: float) -> None:
+    def finish(self, rate: float, X: Tensor) -> None:
         """Tell of ensembles that diverged; keep a training that did not."""
         training = self.training
-        diverged = self.twins.originals(training.diverged).numpy()
         lams = self.twins.lams.numpy()
+        groups = training.diverged.numpy().reshape(len(lams), -1)
+        diverged, twins = groups[:, 0], groups[:, 1:].any(axis=1)
         if diverged.all():
             losses = self.twins.originals(training.losses[: training.epoch].T).cpu()
             # Weights can overflow in the very last step, whose loss was still finite.
@@ -217,6 +226,7 @@ class _Watch:
             network = training.network
             with torch.no_grad():
                 network.theta.copy_(self.good)
+            network.calibrate(X)
             raise DivergenceError(
                 f"training diverged: the loss was not finite in epoch {epoch}, with "
                 f"learning_rate={rate:g} and lam={_listed(lams)}. Give a lower learning_rate, or "
@@ -230,6 +240,13 @@ class _Watch:
             warn_caller(
                 f"training diverged at lam={_listed(lams[diverged])} with learning_rate={rate:g}; "
                 "these values are not chosen. A lower learning_rate, or clip, helps.",
+                DivergenceWarning,
+            )
+        if (twins & ~diverged).any():
+            warn_caller(
+                f"training diverged at lam={_listed(lams[twins & ~diverged])} with "
+                f"learning_rate={rate:g} where targets were moved: degrees of freedom are not "
+                "known there. A lower learning_rate, or clip, helps.",
                 DivergenceWarning,
             )
         if self.checkpoint is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -153,13 +154,21 @@ def _plain_params(model: Any) -> dict[str, Any]:
     """Parameters that JSON can hold, arrays as lists; others are left at their defaults."""
     found = {}
     for name, value in model.get_params(deep=False).items():
-        plain = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-        plain = list(plain) if isinstance(plain, tuple) else plain
+        plain = _plain(value)
         if name not in ("checkpoint", "progress", "device") and isinstance(
             plain, bool | int | float | str | list | None
         ):
             found[name] = plain
     return found
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of NumPy as Python's, and sequences as lists."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    return value
 
 
 def _names(model: Any) -> list[str] | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -20,9 +21,12 @@ from negcorr.deep.fitting import chosen, trained_grid
 from negcorr.deep.history import History, LamTable
 from negcorr.deep.networks import EnsembleMLP
 from negcorr.deep.persistence import load_model, save_model
-from negcorr.deep.settings import settings_of
+from negcorr.deep.settings import settings_of, to_be_chosen
 
 __all__ = ["DeepNCLRegressor"]
+
+#: Squares of larger values would overflow.
+LARGEST = 1e150
 
 
 class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -125,10 +129,10 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
     >>> from negcorr.deep import DeepNCLRegressor
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = DeepNCLRegressor(
-    ...     n_estimators=5, learning_rate=0.01, max_epochs=10, random_state=0
+    ...     n_estimators=5, lam=[0, 0.5, 0.9], learning_rate=0.01, max_epochs=20, random_state=0
     ... ).fit(X, y)
-    >>> print(f"lam {model.lam_:.2f}, R2 {model.score(X, y):.1f}")
-    lam 0.00, R2 0.5
+    >>> model.lam_ in (0, 0.5, 0.9), 1 < model.dof_ < 200, model.score(X, y) > 0.4
+    (True, True, True)
     """
 
     def __init__(
@@ -197,14 +201,13 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
         -------
         self
         """
-        rows, targets, single = self._validated(X, y, reset=True)
-        settings = settings_of(self, *targets.shape)
-        before = getattr(self, "_fit", None) if self.warm_start else None
-        trained = trained_grid(self, settings, rows, targets, before)
-        found = chosen(trained, settings, rows, targets, single)
-        # Nothing is set before all is done: a failed refit leaves the fitted model as it was.
-        self._adopt(found)
-        warn_if_useless(self.predict_members(rows), targets[:, 0] if single else targets, self.lam_)
+        with self._as_it_was_on_failure():
+            rows, targets, single = self._validated(X, y, reset=True)
+            settings = settings_of(self, *targets.shape)
+            before = getattr(self, "_fit", None) if self.warm_start else None
+            trained = trained_grid(self, settings, rows, targets, before)
+            self._adopt(chosen(trained, settings, rows, targets, single))
+        warn_if_useless(self._members(rows), targets[:, 0] if single else targets, self.lam_)
         return self
 
     def partial_fit(self, X: Table, y: Any) -> Self:
@@ -225,11 +228,12 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
         self
         """
         first = not hasattr(self, "_fit")
-        if first and (self.learning_rate == "auto" or np.ndim(self.lam) or self.lam == "auto"):
+        if first and to_be_chosen(self):
             return self.fit(X, y)
-        rows, targets, single = self._validated(X, y, reset=first)
-        settings = settings_of(self, *targets.shape)
-        return self._adopt(continued(self, settings, rows, targets, single))
+        with self._as_it_was_on_failure():
+            rows, targets, single = self._validated(X, y, reset=first)
+            settings = settings_of(self, *targets.shape)
+            return self._adopt(continued(self, settings, rows, targets, single))
 
     def refit_heads(
         self, X: Table, y: Any, criterion: str = "sure", *, lam: Any = "auto", cv: Any = 5
@@ -265,8 +269,9 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         heads, path = with_new_heads(found, rows, targets, single, criterion, lam, cv)
+        model._adopt(heads)
         model.path_ = path
-        return model._adopt(heads)
+        return model
 
     def save(self, path: Any) -> None:
         """Write the fitted model to one file, in the safetensors format with JSON in its head.
@@ -294,7 +299,19 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
 
     # ------------------------------------------------------------------------------------
 
+    @contextmanager
+    def _as_it_was_on_failure(self) -> Iterator[None]:
+        """A fit that fails, or is interrupted, leaves a fitted model as it was."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
     def _adopt(self, found: DeepFit) -> Self:
+        self.__dict__.pop("path_", None)  # of heads that were refitted before
         self._fit = found
         self.network_: EnsembleMLP = found.network
         self.lam_ = found.lam
@@ -319,6 +336,9 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
             ensure_min_samples=2,
         )
         target = np.asarray(target, dtype=np.float64)
+        for name, values in (("X", rows), ("y", target)):
+            if np.abs(values).max() > LARGEST:
+                raise ValueError(f"{name} has values above {LARGEST:g}, whose squares overflow.")
         return rows, target.reshape(len(target), -1), target.ndim == 1
 
 

@@ -28,9 +28,11 @@ class Scaling:
     def of(cls, columns: FloatArray) -> Scaling:
         """That of the rows of an array of shape (n, columns)."""
         # By the range first: the standard deviation of a constant is its rounding error.
-        varies = np.ptp(columns, axis=0) > 0
+        # And by itself: that of the smallest numbers is 0.
+        spread = columns.std(axis=0)
+        varies = (np.ptp(columns, axis=0) > 0) & (spread > 0)
         centre = np.where(varies, columns.mean(axis=0), columns[0])
-        return cls(centre, np.where(varies, columns.std(axis=0), 1.0))
+        return cls(centre, np.where(varies, spread, 1.0))
 
     @classmethod
     def none(cls, n_columns: int) -> Scaling:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.utils import check_random_state
 
 from negcorr._typing import FloatArray
 from negcorr._validation import check_positive_int
@@ -20,7 +21,7 @@ from negcorr.deep.optimise import OPTIMISERS
 from negcorr.deep.sure import CRITERIA
 from negcorr.deep.training import Recipe
 
-__all__ = ["LAMS", "Settings", "settings_of"]
+__all__ = ["LAMS", "Settings", "seed_of", "settings_of", "to_be_chosen"]
 
 #: The grid of λ behind "auto": finer where a step changes more.
 LAMS = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
@@ -85,20 +86,38 @@ def settings_of(model: Any, n_samples: int, n_outputs: int) -> Settings:
             f"lam={model.lam!r} is chosen by degrees of freedom, which n_probes=0 does not "
             "measure; give n_probes of at least 1, or a number for lam."
         )
+    _flag("standardize", model.standardize)
+    _flag("warm_start", model.warm_start)
     _one_of("criterion", model.criterion, CRITERIA)
     _one_of("dtype", model.dtype, tuple(DTYPES))
     return Settings(
         architecture=_architecture(model),
         recipe=_recipe(model, n_samples),
         lams=lams,
-        rate=None if model.learning_rate == "auto" else _above_zero("learning_rate", model),
+        rate=None if _is_auto(model.learning_rate) else _above_zero("learning_rate", model),
         n_probes=n_probes,
-        eps=EPS if model.eps == "auto" else _above_zero("eps", model),
+        eps=EPS if _is_auto(model.eps) else _above_zero("eps", model),
         noise_variance=_noise_variance(model.noise_variance, n_outputs),
         criterion=model.criterion,
         device=resolve_device(model.device),
         dtype=DTYPES[model.dtype],
     )
+
+
+def to_be_chosen(model: Any) -> bool:
+    """Whether λ or the learning rate are not given as numbers."""
+    return not (_real(model.lam) and _real(model.learning_rate))
+
+
+def seed_of(model: Any) -> int:
+    """The seed of weights, batches and probes."""
+    try:
+        return int(check_random_state(model.random_state).randint(2**31 - 1))
+    except ValueError as error:
+        raise ValueError(
+            f"random_state={model.random_state!r} must be None, an integer from 0 to 2**32 - 1, or "
+            "a numpy.random.RandomState."
+        ) from error
 
 
 def _architecture(model: Any) -> Architecture:
@@ -109,8 +128,10 @@ def _architecture(model: Any) -> Architecture:
             f"hidden_layer_sizes={sizes!r} must be a sequence of integers, got "
             f"{type(sizes).__name__}."
         )
-    for size in sizes:
-        check_positive_int("hidden_layer_sizes", size)
+    if any(isinstance(size, bool) or not isinstance(size, numbers.Integral) for size in sizes):
+        raise TypeError(f"hidden_layer_sizes={sizes!r} must have integers only.")
+    if any(size < 1 for size in sizes):
+        raise ValueError(f"hidden_layer_sizes={sizes!r} must have integers of at least 1 only.")
     _one_of("activation", model.activation, tuple(ACTIVATIONS))
     _flag("batch_norm", model.batch_norm)
     return Architecture(
@@ -123,14 +144,14 @@ def _architecture(model: Any) -> Architecture:
 
 def _recipe(model: Any, n_samples: int) -> Recipe:
     check_positive_int("max_epochs", model.max_epochs)
-    if model.patience != "auto":
+    if not _is_auto(model.patience):
         check_positive_int("patience", model.patience)
     if model.early_stopping is not None:
         check_positive_int("early_stopping", model.early_stopping)
     size: int | None = min(max(n_samples // BATCHES, FEWEST), MOST)
     if model.batch_size is None:
         size = None
-    elif model.batch_size != "auto":
+    elif not _is_auto(model.batch_size):
         check_positive_int("batch_size", model.batch_size)
         size = int(model.batch_size)
     if size == 1 and model.batch_norm and n_samples > 1:
@@ -155,7 +176,7 @@ def _recipe(model: Any, n_samples: int) -> Recipe:
 
 def _patience(patience: Any, full: bool) -> int:
     """An epoch of many batches does what many epochs of one do."""
-    if patience != "auto":
+    if not _is_auto(patience):
         return int(patience)
     return PATIENCE_FULL if full else PATIENCE
 
@@ -165,12 +186,12 @@ def _lams(lam: Any, n_members: int) -> tuple[float, ...]:
         _one_of("lam", lam, ("auto",), "a number in [0, 1], a sequence of them")
         # A member alone is its own average: the loss is the same at every λ.
         return LAMS if n_members > 1 else LAMS[:1]
-    values = np.atleast_1d(np.asarray(lam))
-    if values.ndim != 1 or not len(values) or values.dtype.kind not in "fiu":
+    values = _numbers(lam)
+    if values is None or values.ndim > 1 or not values.size:
         raise TypeError(f"lam={lam!r} must be 'auto', a number in [0, 1], or a sequence of them.")
     if not ((values >= 0) & (values <= 1)).all():
         raise ValueError(f"lam={lam!r} must lie in [0, 1].")
-    return tuple(float(value) for value in values)
+    return tuple(float(value) for value in np.atleast_1d(values))
 
 
 def _noise_variance(value: Any, n_outputs: int) -> FloatArray | str | None:
@@ -179,17 +200,31 @@ def _noise_variance(value: Any, n_outputs: int) -> FloatArray | str | None:
     if isinstance(value, str):
         _one_of("noise_variance", value, ("paper", "difference"), "a number, None")
         return value
-    found = np.asarray(value, dtype=np.float64)
-    if found.shape not in ((), (n_outputs,)) or not (found >= 0).all():
+    found = _numbers(value)
+    fits = found is not None and found.shape in ((), (n_outputs,))
+    if found is None or not fits or not ((found >= 0) & np.isfinite(found)).all():
         raise ValueError(
-            f"noise_variance={value!r} must be a number of at least 0, one for each of "
-            f"{n_outputs} outputs, 'paper', 'difference' or None."
+            f"noise_variance={value!r} must be a finite number of at least 0, one for each of "
+            f"{n_outputs} output(s), 'paper', 'difference' or None."
         )
     return np.asarray(np.broadcast_to(found, n_outputs))
 
 
+def _numbers(value: Any) -> FloatArray | None:
+    """An array of a number or of numbers, None where it is anything else."""
+    try:
+        found = np.asarray(value)
+    except ValueError:  # a ragged sequence
+        return None
+    return found.astype(np.float64) if found.dtype.kind in "fiu" else None
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
+
+
 def _one_of(name: str, value: Any, allowed: tuple[str, ...], others: str = "") -> None:
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         more = f", or {others}" if others else ""
         raise ValueError(f"{name}={value!r} is unknown; allowed are {list(allowed)}{more}.")
 

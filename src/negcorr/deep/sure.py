@@ -48,10 +48,12 @@ def lam_table(
     gcv = criteria.gcv(error, dof.dof, n)
     chosen = 0
     if len(error) > 1:
-        score = (sure if criterion == "sure" else gcv).sum(axis=1)
-        if np.isnan(score).all():
+        known = np.flatnonzero(np.isfinite(error + dof.dof).all(axis=1))
+        if not len(known):
             raise ValueError("no λ has finite degrees of freedom, by which one could be chosen.")
-        chosen = int(np.nanargmin(score))
+        score = (sure if criterion == "sure" else gcv).sum(axis=1)
+        # Among these alone: gcv is infinite elsewhere, and may be so at all of them.
+        chosen = int(known[np.argmin(score[known])])
     lams = fit.twins.lams.numpy()
     return LamTable(lams, error, dof.dof, dof.std_error, sure, gcv, variance, chosen)
 

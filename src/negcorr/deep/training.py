@@ -135,6 +135,11 @@ class Training:
             finite &= torch.isfinite(self.losses[self.epoch - 1])
         return ~finite.cpu()
 
+    @property
+    def over(self) -> bool:
+        """Whether every ensemble has diverged, or was left as it is."""
+        return bool((self.diverged | (self.schedule.rate == 0).cpu()).all())
+
 
 def train(
     training: Training,
@@ -193,7 +198,7 @@ def train(
             continue
         stop = after_epochs is not None and after_epochs(training)
         # An ensemble that diverged, or was left as it is, must not stop the others.
-        if stop or bool((training.diverged | (training.schedule.rate == 0).cpu()).all()):
+        if stop or training.over:
             break
     network.calibrate(problem.X)
     return training

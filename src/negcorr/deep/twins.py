@@ -52,7 +52,7 @@ class Twins:
     own_scale : bool, default=False
         Whether the moved targets are brought to the mean and the standard deviation of the targets
         again, as a model does that standardises what it is given. Its answer, by
-        :meth:`in_units`, then has both in it.
+        :meth:`in_units`, then has both in it. Of targets that do not vary, only the mean.
 
     Examples
     --------
@@ -102,9 +102,10 @@ class Twins:
         if self.own_scale:
             mean = moved.mean(dim=1, keepdim=True)
             spread = moved.std(dim=1, keepdim=True, correction=0)
+            # torch's is exactly 0 for a constant.
+            varies = (spread > 0) & (spread[:1] > 0)
             # Relative to the targets as they are, which keep their own units.
-            varies = spread[:1] > 0
-            scale = torch.where(varies, spread / torch.where(varies, spread[:1], 1.0), 1.0)
+            scale = torch.where(varies, spread / torch.where(varies[:1], spread[:1], 1.0), 1.0)
             centre = mean - mean[:1] * scale
         return centre, scale
 
