@@ -4,6 +4,7 @@ Files are plain CSVs with the columns and sizes of the registry: what a user's o
 that other processes read them too. Pieces stand here because other processes must import them.
 """
 
+import contextlib
 import dataclasses
 import itertools
 import os
@@ -18,6 +19,9 @@ from negcorr.experiments.study import table_of
 
 #: Everything at a size that takes milliseconds.
 SIZE = Size(n_features=12, widths=(2, 3, 4), width=3, max_rows=40, repeats=3)
+
+#: Deep networks at such a size: what ``DeepSize`` is made of.
+DEEP_SIZE = {"members": 3, "depths": (1, 2), "stops": (1, 2), "probes": 2, "steps": 2}
 
 #: Files of a home; the first has thousands of rows, the last two have several targets.
 SETS = ("kinematics", "machine", "wisconsin", "housing", "triazines", "slump", "andromeda")
@@ -63,6 +67,21 @@ def toy_study(home, sets=("machine", "slump"), **settings):
     fields = {field.name for field in dataclasses.fields(Study)}
     setup = {key: settings.pop(key) for key in list(settings) if key not in fields}
     return Study(**{"setup": toy_setup(**setup), "data_home": home, "sets": sets, **settings})
+
+
+@contextlib.contextmanager
+def tiny_deep():
+    """Quick runs of this process train deep networks of toy size in this block (needs torch)."""
+    from negcorr.experiments import deep_training
+
+    whole = deep_training.QUICK_DEEP
+    deep_training._rate.cache_clear()
+    deep_training.QUICK_DEEP = deep_training.DeepSize(**DEEP_SIZE)
+    try:
+        yield deep_training
+    finally:
+        deep_training.QUICK_DEEP = whole
+        deep_training._rate.cache_clear()
 
 
 def contents(folder):
@@ -114,6 +133,24 @@ def table1_times(sure=1.0, kfold=2.0, refits=80.0, sets=("slump", "machine")):
             for fold in range(1 if method == "refits" else 3)
         ]
     )
+
+
+#: Epochs and λ of hand-made tables of deep networks.
+EPOCHS = (100, 1000)
+LAMS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def deep_rows(sets, depths=(3, 5), epochs=EPOCHS, lams=LAMS, folds=5, n_train=100, **columns):
+    """A table of deep networks whose columns are functions of set, depth, fold, epoch and λ."""
+    rows = []
+    for name, depth, fold, epoch, lam in itertools.product(
+        sets, depths, range(folds), epochs, lams
+    ):
+        row = {"set": name, "depth": depth, "fold": fold, "epoch": epoch, "lam": lam}
+        row |= {"rate": 0.01, "n_train": n_train, "trained_on": "an abacus (torch 0)"}
+        row |= {key: value(name, depth, fold, epoch, lam) for key, value in columns.items()}
+        rows.append(row)
+    return table_of(rows)
 
 
 # ---------------------------------------------------------------------------------------

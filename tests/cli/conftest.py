@@ -76,3 +76,11 @@ def shell():
         return Result(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def tiny_deep():
+    """Deep networks of toy size in quick runs of this process."""
+    pytest.importorskip("torch")
+    with toy_data.tiny_deep() as training:
+        yield training

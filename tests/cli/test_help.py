@@ -43,6 +43,8 @@ def test_help_names_every_experiment_and_option(negcorr):
         "--times",
         "--no-times",
         "--download",
+        "--device",
+        "--tables",
     ):
         assert option in words
 
@@ -98,8 +100,9 @@ def test_what_is_not_understood_is_named(negcorr, arguments, words):
         (["figur3"], "experiment 'figur3' is unknown. Did you mean 'figure3'?"),
         (["figure2"], "experiment 'figure2': a diagram; 'all' draws it."),
         (["all", "figure6"], "experiment 'figure6': a diagram; 'all' draws it."),
-        (["figure7"], "experiment 'figure7': deep networks are not part of this version."),
-        (["figure8"], "experiment 'figure8': deep networks are not part of this version."),
+        (["figure9"], "experiment 'figure9' is unknown."),
+        (["figure7", "--device", "gpu"], "--device gpu: allowed are cpu, cuda and auto."),
+        (["figure1", "--device", "CUDA"], "--device CUDA: allowed are cpu, cuda and auto."),
         (["table1", "--sets", "slmup"], "did you mean 'slump'?"),
         (["table1", "--sets", ","], "--sets ',': name at least one data set."),
         (["table1", "--sets", ""], "--sets '': name at least one data set."),

@@ -3,9 +3,11 @@
 import dataclasses
 import errno
 import io
+import itertools
 import json
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -223,6 +225,8 @@ def test_the_command_of_a_request_asks_for_the_same_numbers():
         quick=False,
         times=True,
         download=True,
+        device="auto",
+        tables=None,
     )
     assert request.command == "negcorr reproduce figure1 table1 --sets 'slump,my set'"
     other = dataclasses.replace(
@@ -231,6 +235,10 @@ def test_the_command_of_a_request_asks_for_the_same_numbers():
     assert other.command == (
         "negcorr reproduce figure1 table1 --protocol printed --seed 4 --shuffle --quick"
     )
+    deep = dataclasses.replace(
+        request, names=["figure7"], sets=None, device="cuda", tables=Path("my tables")
+    )
+    assert deep.command == "negcorr reproduce figure7 --device cuda --tables 'my tables'"
 
 
 @pytest.mark.parametrize(
@@ -244,6 +252,7 @@ def test_the_command_of_a_request_asks_for_the_same_numbers():
 )
 def test_the_command_names_times_only_where_they_are_not_the_default(quick, times, flags):
     settings = {"protocol": "paper", "shuffle": False, "jobs": None, "seed": 0, "download": False}
+    settings |= {"device": "auto", "tables": None}
     request = Request(
         names=["all"], data=None, sets=None, out=Path(), quick=quick, times=times, **settings
     )
@@ -265,6 +274,189 @@ def test_real_data_run_in_a_process_of_its_own(shell, tmp_path):
 def test_a_terminal_without_unicode_is_no_failure(reproduce, monkeypatch):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
     assert reproduce().code == 0
+
+
+# ---------------------------------------------------------------------------------------
+# Deep networks
+# ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Hand-made tables of two experiments."""
+    folder = tmp_path / "my tables"
+    folder.mkdir()
+    for name, column in (("figure7", "dof"), ("dof-per-epoch", "dof"), ("figure8", "train_error")):
+        table = toy_data.deep_rows(
+            ["machine"], **{column: lambda name, depth, fold, epoch, lam: 0.1 + epoch * lam + fold}
+        )
+        table.to_csv(folder / f"{name}.csv", index=False)
+    return folder
+
+
+def without_torch(monkeypatch):
+    for module in ("negcorr.cli.reproducing", "negcorr.experiments.reproduce"):
+        monkeypatch.setattr(
+            f"{module}.find_spec", lambda name: None if name == "torch" else find_spec(name)
+        )
+
+
+@pytest.mark.usefixtures("tiny_deep")
+def test_figure_7_brings_degrees_of_freedom_per_epoch_along(reproduce, tmp_path):
+    result = reproduce(names=("figure7",))
+    assert result.code == 0
+    found = contents(tmp_path / "out")
+    assert sorted(name for name in found if not name.startswith("pieces")) == [
+        "figure7-dof-per-epoch.md",
+        "figures/dof-per-epoch.png",
+        "figures/dof-per-epoch.svg",
+        "figures/figure7.png",
+        "figures/figure7.svg",
+        "tables/dof-per-epoch.csv",
+        "tables/figure7.csv",
+    ]
+    assert sum(name.startswith("pieces/deep_training/machine-") for name in found) == 10
+    assert " 10/10 " in result.err
+    page = found["figure7-dof-per-epoch.md"].decode()
+    assert "Made by `negcorr reproduce figure7 --sets machine --quick`" in page
+    assert "Trained on a CPU (torch " in page
+
+
+@pytest.mark.usefixtures("tiny_deep")
+def test_the_device_makes_no_other_numbers_where_it_is_the_same(reproduce, tmp_path, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for device in ("auto", "cpu"):
+        assert reproduce("--device", device, names=("figure8",), out=tmp_path / device).code == 0
+    ours, theirs = (contents(tmp_path / device) for device in ("auto", "cpu"))
+    page = "figure8-held-out-error.md"
+    assert b" --device cpu" in theirs.pop(page)
+    assert b"--device" not in ours.pop(page)
+    assert ours == theirs
+
+
+def test_the_devices_name_reaches_the_study(small, negcorr, toy_home, tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    studies = []
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+
+    def plan(study, names, times):
+        studies.append(study)
+        raise ValueError("enough")
+
+    monkeypatch.setattr("negcorr.experiments.reproduce.plan", plan)
+    for name, device in itertools.product(
+        ("figure7", "figure1", "all"), ("auto", "cpu", "cuda", "cuda:1")
+    ):
+        arguments = ["--quick", "--data", toy_home, "--sets", "machine"]
+        result = negcorr("reproduce", name, *arguments, "--device", device)
+        assert (result.code, result.complaint()) == (2, "negcorr: enough")
+    found = ["cuda", "cpu", "cuda", "cuda:1"]
+    assert [study.device for study in studies] == [*found, *["cpu"] * 4, *found]
+
+
+@pytest.mark.parametrize("name", ["figure7", "held-out-error", "all"])
+@pytest.mark.parametrize(
+    ("device", "words"),
+    [
+        ("cuda", "device='cuda', but torch sees no CUDA device here; allowed are 'cpu' and 'auto'"),
+        ("cuda:1", "device='cuda:1', but torch sees no CUDA device here"),
+        ("cuda:x", "device='cuda:x' is unknown; allowed are 'cpu', 'cuda' and 'auto'"),
+    ],
+)
+def test_a_gpu_that_is_not_there_is_told_in_one_line(
+    reproduce, tmp_path, monkeypatch, name, device, words
+):
+    pytest.importorskip("torch")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    result = reproduce("--device", device, names=(name,))
+    assert (result.code, result.out) == (2, "")
+    assert words in result.complaint()
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu", "cuda"])
+@pytest.mark.parametrize("name", ["figure7", "figure8", "dof-per-epoch", "held-out-error"])
+def test_without_torch_it_is_told_what_to_install(reproduce, tmp_path, monkeypatch, name, device):
+    without_torch(monkeypatch)
+    result = reproduce("--device", device, names=("figure1", name))
+    assert (result.code, result.out) == (1, "")
+    assert result.complaint() == (
+        "negcorr: deep networks need torch, not installed: pip install 'negcorr[deep]'"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_torch_only_a_gpu_is_too_much_to_ask_of_all(reproduce, tmp_path, monkeypatch):
+    without_torch(monkeypatch)
+    result = reproduce("--device", "cuda", names=("all",))
+    assert (result.code, result.out) == (1, "")
+    assert "pip install 'negcorr[deep]'" in result.complaint()
+    monkeypatch.setattr("negcorr.experiments.reproduce.reproduce", lambda *_, **__: tmp_path / "p")
+    (tmp_path / "p").write_text("### Title", encoding="utf-8")
+    for device in ("auto", "cpu"):
+        assert reproduce("--device", device, names=("all",)).code == 0
+
+
+WITHOUT = """
+from importlib.machinery import PathFinder
+find = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *where: None if name == "torch" else find(name, *where)
+from negcorr.cli import main
+main()
+"""
+
+
+def test_tables_are_drawn_without_torch_and_without_data(shell, tables, tmp_path):
+    arguments = ["reproduce", "figure7", "figure8", "--tables", tables, "--device", "cuda"]
+    result = shell(*arguments, "--out", tmp_path / "out", "--jobs", 1, code=WITHOUT)
+    assert result.code == 0, result.err
+    assert result.out.count("✓") + result.out.count("✗") == 5
+    assert "Trained on an abacus (torch 0)." in (
+        tmp_path / "out" / "figure7-figure8-dof-per-epoch.md"
+    ).read_text(encoding="utf-8")
+    found = contents(tmp_path / "out")
+    # What comes along is drawn where it is given, and not computed where it is not.
+    assert sorted(name for name in found if name.startswith("tables/")) == [
+        "tables/dof-per-epoch.csv",
+        "tables/figure7.csv",
+        "tables/figure8.csv",
+    ]
+    for path in tables.iterdir():
+        assert found[f"tables/{path.name}"] == path.read_bytes()
+
+
+def test_tables_stand_on_the_page_as_part_of_the_command(reproduce, tables, tmp_path):
+    result = reproduce("--tables", tables, names=("figure7",))
+    assert result.code == 0
+    page = (tmp_path / "out" / "figure7-dof-per-epoch.md").read_text(encoding="utf-8")
+    assert f" --sets machine --tables '{tables}' --quick`" in page
+    assert not (tmp_path / "out" / "pieces").exists()
+
+
+@pytest.mark.parametrize("kind", ["nowhere", "file"])
+def test_tables_that_are_no_folder_are_named(reproduce, tmp_path, kind):
+    (tmp_path / "file").touch()
+    result = reproduce("--tables", tmp_path / kind, names=("figure7",))
+    assert (result.code, result.out) == (2, "")
+    said = " ".join(result.err.replace("│", " ").split())
+    assert "Invalid value for '--tables'" in said
+    assert {"nowhere": "does not exist", "file": "is a file"}[kind] in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_table_that_cannot_be_read_is_told_in_one_line(reproduce, tables, tmp_path, monkeypatch):
+    def computed(*arguments):
+        raise AssertionError("work was begun")
+
+    monkeypatch.setattr(study_module, "_computed", computed)
+    (tables / "figure7.csv").write_bytes(b"")
+    result = reproduce("--tables", tables, names=("figure1", "figure7"))
+    assert result.code == 1
+    (complaint,) = [line for line in result.err.splitlines() if "negcorr:" in line]
+    assert str(tables / "figure7.csv") in complaint
+    assert "Traceback" not in result.err
+    assert contents(tmp_path / "out") == {}
 
 
 # ---------------------------------------------------------------------------------------

@@ -13,3 +13,11 @@ def toy_home(tmp_path_factory):
 def no_other_homes(monkeypatch, tmp_path):
     monkeypatch.delenv("NEGCORR_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+
+
+@pytest.fixture
+def tiny_deep():
+    """Deep networks of toy size in quick runs of this process."""
+    pytest.importorskip("torch")
+    with toy_data.tiny_deep() as training:
+        yield training

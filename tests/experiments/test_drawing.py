@@ -13,6 +13,7 @@ from negcorr.experiments.drawing import (
     mark_beyond,
     new_figure,
     panels,
+    plain_log_ticks,
     save,
     style,
 )
@@ -208,3 +209,21 @@ def test_values_on_the_axis_are_not_marked(value):
         mark_beyond(axes, 1.0, value, COLOURS[1])
     assert not axes.texts
     assert not axes.lines
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.8, 0.95), (1.0, 4.0), (12.0, 99.0), (1.0, 20.0), (3.0, 4000.0)]
+)
+def test_logarithmic_axes_have_a_few_ticks_in_plain_numbers(low, high):
+    with style():
+        figure = new_figure(3.0, 2.0)
+        axes = figure.subplots()
+        axes.plot([0, 1], [low, high])
+        axes.set(yscale="log", ylim=(low, high))
+        plain_log_ticks(axes)
+        figure.draw_without_rendering()
+    shown = [tick for tick in axes.yaxis.get_major_ticks() if low <= tick.get_loc() <= high]
+    assert 2 <= len(shown) <= 11
+    for tick in shown:
+        assert float(tick.label1.get_text()) == pytest.approx(tick.get_loc())
+    assert len(axes.yaxis.get_minorticklocs()) == 0

@@ -87,9 +87,14 @@ def test_the_cap_is_read_off_the_papers_own_column():
 
 
 def test_experiments_that_were_left_out_are_named():
-    reason = "Left out, since none of their data sets was asked for: "
-    text = page_of(left_out=["figure3", "split"])
-    assert f"{reason}figure3, split." in text.splitlines()
+    reasons = {"they need no sets": ["figure3", "split"], "of the rain": ["figure7"]}
+    lines = page_of(left_out=reasons).splitlines()
+    assert [line for line in lines if line.startswith("Left out")] == [
+        "Left out, since they need no sets: figure3, split.",
+        "Left out, since of the rain: figure7.",
+    ]
+    for nothing in (None, {}):
+        assert "Left out" not in page_of(left_out=nothing)
     assert "Left out" not in page_of()
 
 

@@ -1,6 +1,8 @@
 """Rows of finished pieces, kept in files that other settings never meet."""
 
 import dataclasses
+import importlib
+import importlib.metadata
 import inspect
 import json
 import math
@@ -142,6 +144,28 @@ def test_another_version_is_other_code(monkeypatch, library):
     before, version = fresh_code(), pieces.version
     monkeypatch.setattr(pieces, "version", lambda name: version(name) + "+1" * (name == library))
     assert {key for key, value in fresh_code().items() if value != before[key]} == {library}
+
+
+DEEP = "negcorr.experiments.deep_training"
+
+
+def test_torch_is_part_of_the_code_of_what_uses_it_and_of_nothing_else(monkeypatch):
+    torch = pytest.importorskip("torch")
+    importlib.import_module(DEEP)
+    code = pieces._code_of.__wrapped__(DEEP)
+    assert set(code) == {"source", "negcorr", "numpy", "scipy", "scikit-learn", "torch"}
+    assert code["torch"] == importlib.metadata.version("torch")
+    assert torch.__version__.startswith(code["torch"].split("+")[0])
+    version = pieces.version
+    monkeypatch.setattr(pieces, "version", lambda name: version(name) + "+1" * (name == "torch"))
+    changed = pieces._code_of.__wrapped__(DEEP)
+    assert {key for key in code if code[key] != changed[key]} == {"torch"}
+    assert fresh_code() == PIECE.identity(SETUP)["code"]
+
+
+def test_being_alone_makes_no_other_file(store):
+    stored(store)
+    assert store.read(dataclasses.replace(PIECE, alone=True), SETUP) == ROWS
 
 
 def test_a_seed_of_numpy_is_the_seed(store):

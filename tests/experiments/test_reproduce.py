@@ -2,6 +2,8 @@
 
 import csv
 import errno
+import gzip
+import importlib.util
 import json
 import os
 import subprocess
@@ -11,17 +13,30 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from toy_data import contents, toy_study
+import toy_data
+from toy_data import LAMS, contents, deep_rows, toy_study
 
 from negcorr import _files, experiments
+from negcorr.datasets import DatasetError
 from negcorr.experiments import Store, Study, table1
-from negcorr.experiments.catalogue import BEYOND, EXPERIMENTS, PAPER
+from negcorr.experiments.catalogue import BEYOND, COMPANIONS, DEEP, EXPERIMENTS, PAPER
 from negcorr.experiments.page import Section
-from negcorr.experiments.reproduce import ALL, chosen_experiments, plan, reproduce
+from negcorr.experiments.reproduce import (
+    ALL,
+    NO_GPU,
+    NO_SETS,
+    NO_TORCH,
+    chosen_experiments,
+    deep_by_default,
+    experiments_of,
+    plan,
+    reproduce,
+)
 
 NAMES = ("figure1", "figure5", "table1")
 SETS = ("machine", "slump")
 PAGE = "figure1-figure5-table1.md"
+TORCH = importlib.util.find_spec("torch") is not None
 
 
 def study_in(home, folder=None, **settings):
@@ -51,16 +66,33 @@ def test_all_is_every_experiment():
     assert chosen_experiments([ALL]) == EXPERIMENTS
     assert chosen_experiments(["figure1", ALL]) == EXPERIMENTS
     assert {*PAPER, *BEYOND} == set(EXPERIMENTS)
-    assert set(PAPER) == {"figure1", "figure3", "figure4", "figure5", "table1"}
+    assert set(PAPER) == {*(f"figure{k}" for k in (1, 3, 4, 5, 7, 8)), "table1"}
 
 
 def test_all_leaves_out_what_uses_none_of_the_sets():
     chosen = chosen_experiments([ALL], ("slump", "housing"))
     assert set(EXPERIMENTS) - set(chosen) == {"figure3"}
     chosen = chosen_experiments([ALL], ("slump",))
-    assert set(EXPERIMENTS) - set(chosen) == {"figure1", "figure3", "figure4", "figure5", "split"}
+    simple = {"figure1", "figure3", "figure4", "figure5", "split"}
+    assert set(EXPERIMENTS) - set(chosen) == {*simple, *DEEP}
     # What is asked for by name is not left out in silence.
     assert "figure3" in chosen_experiments([ALL, "figure3"], ("slump",))
+
+
+def test_all_has_only_those_deep_networks_that_it_is_told_to():
+    assert set(DEEP) < set(EXPERIMENTS)
+    assert set(chosen_experiments([ALL], deep=())) == set(EXPERIMENTS) - set(DEEP)
+    some = chosen_experiments([ALL], deep=("figure8",))
+    assert set(some) == set(EXPERIMENTS) - set(DEEP) | {"figure8"}
+    # What is asked for by name is not left out in silence.
+    named = chosen_experiments([ALL, "held-out-error"], deep=())
+    assert set(named) == set(EXPERIMENTS) - set(DEEP) | {"held-out-error"}
+
+
+@pytest.mark.parametrize(("name", "companion"), COMPANIONS.items())
+def test_what_is_drawn_from_the_same_pieces_comes_along(name, companion):
+    assert list(chosen_experiments([name])) == [name, companion]
+    assert list(chosen_experiments([companion])) == [companion]
 
 
 @pytest.mark.parametrize(
@@ -81,8 +113,6 @@ def test_names_that_are_near_nothing_are_met_with_all():
     [
         ("figure2", "a diagram; 'all' draws it."),
         ("figure6", "a diagram; 'all' draws it."),
-        ("figure7", "deep networks are not part of this version."),
-        ("figure8", "deep networks are not part of this version."),
     ],
 )
 def test_figures_that_are_no_experiments_say_why(name, message):
@@ -109,7 +139,7 @@ LAZY = """
 import sys
 import negcorr.experiments as package
 names = {"bias_variance_covariance", "diversity_dof", "optimal_gap", "split", "table1"}
-names |= {f"figure{k}" for k in range(1, 7)}
+names |= {"dof_per_epoch", "held_out_error", *(f"figure{k}" for k in range(1, 9))}
 loaded = [name for name in names if f"{package.__name__}.{name}" in sys.modules]
 assert not loaded, loaded
 assert "matplotlib" not in sys.modules
@@ -120,6 +150,7 @@ assert package.figure5.NAME == "figure5"
 assert {getattr(package, name).__name__ for name in names} == {
     f"negcorr.experiments.{name}" for name in names
 }
+assert "torch" not in sys.modules
 """
 
 
@@ -275,16 +306,16 @@ def test_seconds_are_written_where_they_are_wanted(toy_home, tmp_path):
 
 def test_seconds_are_measured_one_by_one_after_all_else(toy_home, tmp_path, monkeypatch):
     asked, told = [], []
-    rows = Study.rows
+    compute = Study._compute
 
-    def noted(self, pieces, one_by_one=False):
-        asked.append(({piece.kind for piece in pieces}, one_by_one))
-        return rows(self, pieces, one_by_one)
+    def noted(self, pieces, n_jobs):
+        asked.append(({piece.kind for piece in pieces}, n_jobs))
+        return compute(self, pieces, 1)
 
-    monkeypatch.setattr(Study, "rows", noted)
-    study = study_in(toy_home, on_piece=lambda piece, stored: told.append(piece.kind))
+    monkeypatch.setattr(Study, "_compute", noted)
+    study = study_in(toy_home, n_jobs=2, on_piece=lambda piece, _: told.append(piece.kind))
     reproduce(study, ["table1", "figure1"], tmp_path)
-    assert asked[:2] == [({"curves", "selection"}, False), ({"timing"}, True)]
+    assert [call for call in asked if call[0]] == [({"curves", "selection"}, 2), ({"timing"}, 1)]
     assert told.index("timing") == len(told) - 2
     assert told[-2:] == ["timing"] * 2
 
@@ -349,9 +380,62 @@ def test_all_says_what_it_has_left_out(toy_home, tmp_path, monkeypatch):
         return [line for line in text.splitlines() if line.startswith("Left out")]
 
     (line,) = lines(("slump",), [ALL])
-    assert line.endswith(": figure1, figure3, figure4, figure5, split.")
+    simple = "figure1, figure3, figure4, figure5"
+    assert line == f"Left out, since {NO_SETS}: {simple}, {', '.join(DEEP)}, split."
     assert lines(("slump",), ["table1"]) == []
-    assert lines(("slump", "kinematics", "machine"), [ALL]) == []
+    if TORCH:
+        assert lines(("slump", "kinematics", "machine"), [ALL]) == []
+
+
+def without_torch(monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        "negcorr.experiments.reproduce.find_spec",
+        lambda name: None if name == "torch" else find(name),
+    )
+
+
+@pytest.mark.parametrize(
+    ("max_rows", "device", "torch", "reason"),
+    [
+        (None, "cpu", True, NO_GPU),
+        (None, "cuda", True, None),
+        (None, "cuda:1", True, None),
+        (40, "cpu", True, None),
+        (40, "cuda", True, None),
+        (None, "cpu", False, NO_TORCH),
+        (40, "cpu", False, NO_TORCH),
+    ],
+)
+def test_all_has_deep_networks_where_they_take_minutes_and_says_why_not_elsewhere(
+    toy_home, tmp_path, monkeypatch, max_rows, device, torch, reason
+):
+    if torch:
+        pytest.importorskip("torch")
+    else:
+        without_torch(monkeypatch)
+    monkeypatch.setattr("negcorr.experiments.reproduce._section", stub_section)
+    monkeypatch.setattr(Study, "rows", lambda *arguments, **keywords: [])
+    sets = ("machine", "kinematics")
+    study = toy_study(toy_home, sets, max_rows=max_rows, device=device)
+    assert set(experiments_of(study, [ALL])) == set(EXPERIMENTS) - (set(DEEP) if reason else set())
+    kinds = {piece.kind for piece in plan(study, [ALL], times=False)}
+    assert ("deep_training" in kinds) == (reason is None)
+    text = reproduce(study, [ALL], tmp_path, times=False).read_text(encoding="utf-8")
+    found = [line for line in text.splitlines() if line.startswith("Left out")]
+    assert found == ([f"Left out, since {reason}: {', '.join(DEEP)}."] if reason else [])
+
+
+def test_deep_networks_that_are_named_are_planned_on_any_device(toy_home):
+    pytest.importorskip("torch")
+    study = toy_study(toy_home, ("machine",), max_rows=None)
+    assert deep_by_default(study) == ()
+    for name in DEEP:
+        pieces = plan(study, [name])
+        assert {piece.kind for piece in pieces} == {"deep_training"}
+        assert len(pieces) == 3 * 5  # three depths, as in the paper
+    # All four are drawn from the same pieces.
+    assert plan(study, DEEP) == pieces
 
 
 def test_an_experiment_without_its_data_is_refused_before_anything_is_written(toy_home, tmp_path):
@@ -361,21 +445,194 @@ def test_an_experiment_without_its_data_is_refused_before_anything_is_written(to
 
 
 # ---------------------------------------------------------------------------------------
+# Tables from elsewhere
+# ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def deep_run(toy_home, tmp_path_factory):
+    """All that deep networks are drawn into, at toy size."""
+    pytest.importorskip("torch")
+    folder = tmp_path_factory.mktemp("deep")
+    with toy_data.tiny_deep():
+        reproduce(study_in(toy_home), ["figure7", "figure8"], folder, times=False)
+    return folder
+
+
+def no_rows(monkeypatch, kinds=None):
+    """Pieces of these kinds, or of any, are not to be computed."""
+    rows = Study.rows
+
+    def checked(self, pieces):
+        assert not [piece for piece in pieces if kinds is None or piece.kind in kinds]
+        return rows(self, pieces)
+
+    monkeypatch.setattr(Study, "rows", checked)
+
+
+def sections_of(page):
+    """Headings and all below them, without the head, which tells of the command."""
+    return page.read_text(encoding="utf-8").split("\n### ")[1:]
+
+
+def compressed(folder, target):
+    target.mkdir()
+    for path in folder.glob("*.csv"):
+        (target / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    return target
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz"])
+def test_tables_from_elsewhere_give_the_same_bytes_and_nothing_is_computed(
+    deep_run, tmp_path, monkeypatch, kind
+):
+    tables = deep_run / "tables"
+    if kind == "csv.gz":
+        tables = compressed(tables, tmp_path / "tables")
+    no_rows(monkeypatch)
+    # There are no data here: none are needed.
+    study = Study(toy_data.toy_setup(), data_home=tmp_path, tables=tables)
+    page = reproduce(study, ["figure7", "figure8"], tmp_path / "out", times=False)
+    assert contents(tmp_path / "out") == contents(deep_run)
+    assert len(sections_of(page)) == 4
+
+
+def test_a_table_from_elsewhere_keeps_every_digit(deep_run, tmp_path, monkeypatch):
+    no_rows(monkeypatch)
+    values = np.random.default_rng(0).lognormal(sigma=20.0, size=5 * 2 * 2 * len(LAMS))
+    source = iter(values)
+    table = deep_rows(["machine"], dof=lambda *_: next(source))
+    (tmp_path / "tables").mkdir()
+    text = table.to_csv(index=False)
+    (tmp_path / "tables" / "figure7.csv").write_text(text, encoding="utf-8")
+    monkeypatch.setattr("negcorr.experiments.reproduce.save", lambda *_: None)
+    reproduce(Study(tables=tmp_path / "tables"), ["figure7"], tmp_path, times=False)
+    assert (tmp_path / "tables" / "figure7.csv").read_text(encoding="utf-8") == text
+
+
+def test_others_are_computed_beside_tables_from_elsewhere(deep_run, toy_home, monkeypatch):
+    tables = deep_run / "tables"
+    no_rows(monkeypatch, {"deep_training"})
+    study = study_in(toy_home, tables=tables, max_rows=None)
+    assert {p.kind for p in plan(study, ["figure7", "table1"])} == {"selection", "timing"}
+    assert set(experiments_of(study_in(toy_home, tables=tables), [ALL])) >= set(DEEP)
+    # On a CPU at full size "all" has what it was given.
+    assert deep_by_default(study) == DEEP
+    assert set(experiments_of(study, [ALL])) == set(EXPERIMENTS) - {"figure3"}
+
+
+def given(tmp_path, *names):
+    (tmp_path / "tables").mkdir(exist_ok=True)
+    for name in names:
+        (tmp_path / "tables" / f"{name}.csv").touch()
+    return tmp_path / "tables"
+
+
+def test_all_has_those_deep_networks_whose_tables_are_given(toy_home, tmp_path, monkeypatch):
+    tables = given(tmp_path, "figure7", "held-out-error")
+    study = toy_study(toy_home, ("machine", "kinematics"), max_rows=None, tables=tables)
+    assert deep_by_default(study) == ("figure7", "held-out-error")
+    left = {"figure8", "dof-per-epoch"}
+    assert set(experiments_of(study, [ALL])) == set(EXPERIMENTS) - left
+    without_torch(monkeypatch)
+    assert set(experiments_of(study, [ALL])) == set(EXPERIMENTS) - left
+    assert not [piece for piece in plan(study, [ALL]) if piece.kind == "deep_training"]
+
+
+def test_nothing_is_computed_for_what_comes_along_with_a_table(toy_home, tmp_path):
+    study = toy_study(toy_home, ("machine",), tables=given(tmp_path, "figure7"))
+    assert list(experiments_of(study, ["figure7"])) == ["figure7"]
+    assert plan(study, ["figure7"]) == []
+    assert list(experiments_of(study, ["figure7", "dof-per-epoch"])) == ["figure7", "dof-per-epoch"]
+    assert list(experiments_of(study, ["figure8"])) == ["figure8", "held-out-error"]
+    given(tmp_path, "dof-per-epoch")
+    assert list(experiments_of(study, ["figure7"])) == ["figure7", "dof-per-epoch"]
+
+
+def test_what_all_is_asked_for_is_computed_beside_a_table(toy_home, tmp_path):
+    pytest.importorskip("torch")
+    tables = given(tmp_path, "figure7")
+    study = toy_study(toy_home, ("machine", "kinematics"), tables=tables)
+    assert set(experiments_of(study, [ALL, "figure7"])) == set(EXPERIMENTS)
+
+
+def test_only_sets_that_were_asked_for_are_drawn_from_tables(tmp_path, monkeypatch):
+    table = deep_rows(["machine", "housing"], dof=lambda name, depth, fold, epoch, lam: 1.0 + lam)
+    path = given(tmp_path) / "figure7.csv"
+    table.to_csv(path, index=False)
+    monkeypatch.setattr("negcorr.experiments.reproduce.save", lambda *_: None)
+    out = tmp_path / "out"
+    reproduce(Study(sets=["housing"], tables=path.parent), ["figure7"], out, times=False)
+    pd.testing.assert_frame_equal(
+        pd.read_csv(out / "tables" / "figure7.csv"),
+        table[table["set"] == "housing"].reset_index(drop=True),
+    )
+    study = Study(sets=["triazines"], tables=path.parent)
+    with pytest.raises(DatasetError, match=r"figure7\.csv has no rows of \['triazines'\]\."):
+        reproduce(study, ["figure7"], tmp_path / "other", times=False)
+
+
+@pytest.mark.parametrize(
+    ("ending", "content"),
+    [
+        ("csv", b""),
+        ("csv", b"\xff\xfe\x00\x01"),
+        ("csv", b"a,b\n1,2\n1,2,3\n"),
+        ("csv", b"set,depth\n"),
+        ("csv.gz", b"set,depth\nmachine,3\n"),
+        ("csv.gz", gzip.compress(b"set,depth\nmachine,3\n" * 99)[:40]),
+        ("csv.gz", gzip.compress(b"set,depth\nmachine,3\n" * 99)[:20] + b"\xff" * 30),
+    ],
+    ids=["empty", "bytes", "ragged", "head", "plain", "cut", "damaged"],
+)
+def test_tables_that_cannot_be_read_are_named_before_anything_is_computed(
+    toy_home, tmp_path, monkeypatch, ending, content
+):
+    path = given(tmp_path) / f"figure8.{ending}"
+    path.write_bytes(content)
+    no_rows(monkeypatch)
+    study = study_in(toy_home, tables=path.parent)
+    with pytest.raises(DatasetError) as caught:
+        reproduce(study, ["figure1", "figure8"], tmp_path / "out")
+    assert str(caught.value).startswith(f"{path} ")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_seconds_from_elsewhere_are_not_measured_again(toy_home, tmp_path, monkeypatch):
+    tables = given(tmp_path)
+    toy_data.table1_rows().to_csv(tables / "table1.csv", index=False)
+    seconds = toy_data.table1_times()
+    study = study_in(toy_home, tables=tables)
+    assert {piece.kind for piece in plan(study, ["table1"])} == {"timing"}
+    seconds.to_csv(tables / "table1_seconds.csv", index=False)
+    no_rows(monkeypatch)
+    page = reproduce(study, ["table1"], tmp_path / "out")
+    assert "**Seconds to tune λ on one training set**" in page.read_text(encoding="utf-8")
+    written = pd.read_csv(tmp_path / "out" / "tables" / "table1_seconds.csv")
+    asked = seconds[seconds["set"].isin(SETS)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(written, asked)
+
+
+# ---------------------------------------------------------------------------------------
 # All, and accidents
 # ---------------------------------------------------------------------------------------
 
 
-def test_all_experiments_run_at_toy_size(toy_home, tmp_path):
+def test_all_experiments_run_at_toy_size(toy_home, tmp_path, request):
+    if TORCH:
+        request.getfixturevalue("tiny_deep")
     study = toy_study(toy_home, ("kinematics", "machine", "slump"), n_features=24)
     page = reproduce(study, [ALL], tmp_path, times=False)
     text = page.read_text(encoding="utf-8")
-    for module in EXPERIMENTS.values():
-        assert f"### {module.TITLE}" in text
+    expected = [name for name in EXPERIMENTS if TORCH or name not in DEEP]
+    for name, module in EXPERIMENTS.items():
+        assert (f"### {module.TITLE}" in text) == (name in expected)
     found = set(contents(tmp_path))
-    names = set(EXPERIMENTS) - {"table1"}
+    names = set(expected) - {"table1"}
     assert found == {
         "reproduction.md",
-        *(f"tables/{name}.csv" for name in EXPERIMENTS),
+        *(f"tables/{name}.csv" for name in expected),
         *(f"figures/{n}.{kind}" for n in {*names, "figure2", "figure6"} for kind in ("svg", "png")),
     }
 

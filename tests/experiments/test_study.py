@@ -29,10 +29,10 @@ def study_of(n_jobs=1, **settings):
     return Study(toy_setup(), n_jobs=n_jobs, **settings)
 
 
-def pieces_for(study, notes, function=noted, labels=(0, 1, 2), efforts=None):
+def pieces_for(study, notes, function=noted, labels=(0, 1, 2), efforts=None, alone=False):
     efforts = efforts or [1.0] * len(labels)
     return [
-        study.piece(function, effort=effort, label=label, notes=str(notes))
+        study.piece(function, effort=effort, alone=alone, label=label, notes=str(notes))
         for label, effort in zip(labels, efforts, strict=True)
     ]
 
@@ -84,27 +84,37 @@ def test_another_setup_gives_other_rows(notes):
     assert calls(notes) == [0, 0, 1, 1, 2, 2]
 
 
-def processes(notes):
-    return {int(path.name.split("-")[2]) for path in notes.glob("call-*")}
+def processes(notes, labels):
+    return {
+        int(path.name.split("-")[2]) for label in labels for path in notes.glob(f"call-{label}-*")
+    }
 
 
-def test_pieces_run_here_one_after_another_where_that_is_asked_for(notes):
+def test_pieces_that_are_to_be_alone_run_here_one_by_one_after_all_others(notes):
     done = []
     study = study_of(2, on_piece=lambda piece, _: done.append(dict(piece.choice)["label"]))
-    pieces = pieces_for(study, notes, efforts=(1.0, 3.0, 2.0))
-    assert labels_of(study.rows(pieces, one_by_one=True)) == [0, 1, 2]
-    assert processes(notes) == {os.getpid()}
-    assert done == [1, 2, 0]
-    assert study.n_jobs == 2
+    # However long they take.
+    alone = pieces_for(study, notes, efforts=(10.0, 30.0, 20.0), alone=True)
     others = pieces_for(study, notes, labels=(3, 4))
-    study.rows(others)
-    assert len(processes(notes)) > 1
+    assert labels_of(study.rows([alone[0], *others, *alone[1:]])) == [0, 3, 4, 1, 2]
+    assert processes(notes, (0, 1, 2)) == {os.getpid()}
+    assert os.getpid() not in processes(notes, (3, 4))
+    assert set(done[:2]) == {3, 4}
+    assert done[2:] == [1, 2, 0]
+    assert study.n_jobs == 2
 
 
-def test_pieces_run_in_other_processes_where_that_is_not_asked_for(notes):
-    study = study_of(2)
-    study.rows(pieces_for(study, notes))
-    assert os.getpid() not in processes(notes)
+def test_pieces_are_not_alone_unless_that_is_asked_for(toy_home):
+    study = toy_study(toy_home)
+    assert not any(piece.alone for piece in pieces_of(study, ("machine", "slump"), (2, 3)))
+
+
+def test_pieces_that_are_to_be_alone_are_kept_like_all_others(notes, tmp_path):
+    first = study_of(store=tmp_path / "pieces")
+    rows = first.rows(pieces_for(first, notes, alone=True))
+    again = study_of(store=tmp_path / "pieces")
+    assert again.rows(pieces_for(again, notes, alone=True)) == rows
+    assert calls(notes) == [0, 1, 2]
 
 
 def test_no_pieces_are_no_rows(notes):
@@ -376,6 +386,43 @@ def test_n_jobs_must_be_an_integer_other_than_0(n_jobs):
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, -1, -2])
 def test_n_jobs_as_in_joblib_are_welcome(n_jobs):
     assert Study(n_jobs=n_jobs).n_jobs == n_jobs
+
+
+@pytest.mark.parametrize(
+    "device", ["gpu", "auto", "CPU", "cuda:", "cuda:x", "mps", "", None, 0, b"cpu"], ids=repr
+)
+def test_devices_that_no_piece_could_use_are_refused(device):
+    message = rf"^device={re.escape(repr(device))} must be 'cpu', 'cuda', or 'cuda:1' and the like"
+    with pytest.raises(ValueError, match=message):
+        Study(device=device)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda", "cuda:0", "cuda:12"])
+def test_devices_are_named_as_torch_does(device):
+    assert Study(device=device).device == device
+    assert Study().device == "cpu"
+
+
+@pytest.mark.parametrize("kind", ["nowhere", "file"])
+@pytest.mark.parametrize("as_type", [str, Path])
+def test_tables_must_be_in_a_folder(tmp_path, kind, as_type):
+    (tmp_path / "file").touch()
+    path = tmp_path / kind
+    with pytest.raises(ValueError, match=rf"^tables={re.escape(repr(str(path)))} must be a folder"):
+        Study(tables=as_type(path))
+
+
+@pytest.mark.parametrize("as_type", [str, Path])
+def test_tables_are_found_by_name_plain_ones_first(tmp_path, as_type):
+    study = Study(tables=as_type(tmp_path))
+    assert study.table_elsewhere("figure7") is None
+    (tmp_path / "figure7.csv.gz").touch()
+    assert study.table_elsewhere("figure7") == tmp_path / "figure7.csv.gz"
+    (tmp_path / "figure7.csv").touch()
+    assert study.table_elsewhere("figure7") == tmp_path / "figure7.csv"
+    (tmp_path / "figure8.csv").mkdir()
+    assert study.table_elsewhere("figure8") is None
+    assert Study().table_elsewhere("figure7") is None
 
 
 def test_unknown_sets_are_met_with_the_nearest():

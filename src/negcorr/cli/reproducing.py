@@ -133,7 +133,7 @@ def _study(request: Request) -> Study:
         if not sets:
             raise UsageError(f"--sets {request.sets!r}: name at least one data set.")
     try:
-        return Study(
+        study = Study(
             Setup(
                 protocol=request.protocol,
                 shuffle=request.shuffle,
@@ -145,25 +145,29 @@ def _study(request: Request) -> Study:
             n_jobs=cpu_count() if request.jobs is None else request.jobs,
             store=Store(request.out / "pieces"),
             download=request.download,
-            device=_device(request),
             tables=request.tables,
         )
+        study.device = _device(request, study)
     except ValueError as error:
         raise UsageError(str(error)) from error
+    return study
 
 
-def _device(request: Request) -> str:
+def _device(request: Request, study: Study) -> str:
     """Where deep networks will be trained; torch is asked only if some are."""
     from negcorr.experiments.catalogue import DEEP
 
     if request.device not in ("auto", "cpu", "cuda") and not request.device.startswith("cuda:"):
         raise UsageError(f"--device {request.device}: allowed are cpu, cuda and auto.")
-    by_name = set(request.names) & set(DEEP)
-    if request.device == "cpu" or not (by_name or "all" in request.names):
+    trained = {name for name in DEEP if study.table_elsewhere(name) is None}
+    by_name = trained & set(request.names)
+    if not (by_name or ("all" in request.names and trained)):
         return "cpu"
     if find_spec("torch") is None:
-        if by_name or request.device != "auto":
+        if by_name or request.device not in ("auto", "cpu"):
             raise OSError("deep networks need torch, not installed: pip install 'negcorr[deep]'")
+        return "cpu"
+    if request.device == "cpu":
         return "cpu"
     from negcorr.deep import resolve_device
 

@@ -18,7 +18,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "GREY", "band", "mark_beyond", "new_figure", "panels", "save", "style"]
+__all__ = [
+    "COLOURS",
+    "GREY",
+    "band",
+    "mark_beyond",
+    "new_figure",
+    "panels",
+    "plain_log_ticks",
+    "save",
+    "style",
+]
 
 #: Okabe and Ito's, in the order of use: blue, vermilion, green, purple, orange, sky, yellow.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
@@ -107,6 +117,17 @@ def band(axes: Axes, x: Any, values: FloatArray, **look: Any) -> None:
         axes.fill_between(
             x, mean - error, mean + error, color=look.get("color"), alpha=0.18, linewidth=0
         )
+
+
+def plain_log_ticks(axes: Axes) -> None:
+    """Few ticks in plain numbers on a logarithmic vertical axis, however short it is."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+
+    low, high = axes.get_ylim()
+    short = high < 10.0 * low
+    axes.yaxis.set_major_locator(MaxNLocator(5) if short else LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_locator(NullLocator())
 
 
 def mark_beyond(axes: Axes, x: float, value: float, colour: str) -> None:

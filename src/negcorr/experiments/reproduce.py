@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Container, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -10,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from negcorr._files import remove_leftovers, write_atomically
+from negcorr.datasets import DatasetError
 from negcorr.experiments import figure2, figure6, table1
 from negcorr.experiments.catalogue import BEYOND, COMPANIONS, DEEP, EXPERIMENTS, PAPER
 from negcorr.experiments.claims import Claim
@@ -34,19 +36,23 @@ ELSEWHERE = dict.fromkeys(("figure2", "figure6"), "a diagram; 'all' draws it.")
 
 #: Why "all" leaves experiments out.
 NO_SETS = "none of their data sets was asked for"
+NO_TORCH = "they train deep networks with torch, not installed (pip install 'negcorr[deep]')"
 NO_GPU = (
     "they train deep networks, which takes minutes on a GPU (--device cuda) and about a day "
     "without; named one by one they are run anywhere"
 )
 
+#: What Table 1 took, as a table of its own.
+SECONDS = "table1_seconds"
+
 
 def chosen_experiments(
-    names: Sequence[str], sets: Sequence[str] | None = None, *, deep: bool = True
+    names: Sequence[str], sets: Sequence[str] | None = None, *, deep: Container[str] = DEEP
 ) -> dict[str, ModuleType]:
     """Experiments by name, with what comes along for nothing; unknown names meet the nearest.
 
     "all" stands for every one that uses any of ``sets``, and those that are simulated; those that
-    train deep networks are among them only with ``deep``.
+    train deep networks are among them only if in ``deep``.
     """
     chosen: dict[str, ModuleType] = {}
     for name in names:
@@ -54,8 +60,7 @@ def chosen_experiments(
             chosen |= {
                 other: module
                 for other, module in EXPERIMENTS.items()
-                if (deep or other not in DEEP)
-                and (sets is None or module.SETS is None or set(module.SETS) & set(sets))
+                if (other not in DEEP or other in deep) and _uses_any(module, sets)
             }
         elif name in EXPERIMENTS:
             together = {name, COMPANIONS.get(name, name)}
@@ -73,17 +78,30 @@ def chosen_experiments(
     return {name: module for name, module in EXPERIMENTS.items() if name in chosen}
 
 
-def deep_by_default(study: Study) -> bool:
-    """Whether "all" has deep networks: on a GPU, at quick size, or from tables."""
-    if all(study.table_elsewhere(name) is not None for name in DEEP):
-        return True
+def _uses_any(module: ModuleType, sets: Sequence[str] | None) -> bool:
+    return sets is None or module.SETS is None or bool(set(module.SETS) & set(sets))
+
+
+def deep_by_default(study: Study) -> tuple[str, ...]:
+    """What "all" has of deep networks: everything on a GPU or at quick size, else given tables."""
     able = find_spec("torch") is not None
-    return able and (study.device != "cpu" or study.setup.size.max_rows is not None)
+    if able and (study.device != "cpu" or study.setup.size.max_rows is not None):
+        return DEEP
+    return tuple(name for name in DEEP if study.table_elsewhere(name) is not None)
 
 
 def experiments_of(study: Study, names: Sequence[str]) -> dict[str, ModuleType]:
-    """Those that a study is asked for."""
-    return chosen_experiments(names, study.sets, deep=deep_by_default(study))
+    """Those that a study is asked for, with what comes along for nothing."""
+    deep = deep_by_default(study)
+    wanted = {*names, *(deep if ALL in names else ())}
+    # With a table from elsewhere come no pieces that another one could be drawn from.
+    dear = {
+        other
+        for name, other in COMPANIONS.items()
+        if study.table_elsewhere(name) is not None and study.table_elsewhere(other) is None
+    } - wanted
+    chosen = chosen_experiments(names, study.sets, deep=deep)
+    return {name: module for name, module in chosen.items() if name not in dear}
 
 
 def plan(study: Study, names: Sequence[str], times: bool = True) -> list[Piece]:
@@ -95,7 +113,7 @@ def plan(study: Study, names: Sequence[str], times: bool = True) -> list[Piece]:
         if study.table_elsewhere(name) is None
         for piece in module.pieces(study)
     ]
-    if "table1" in chosen and times:
+    if "table1" in chosen and times and study.table_elsewhere(SECONDS) is None:
         pieces += table1.time_pieces(study)
     return list(dict.fromkeys(pieces))
 
@@ -126,6 +144,8 @@ def reproduce(
         The page.
     """
     experiments = experiments_of(study, names)
+    for name in (*experiments, *([SECONDS] if times and "table1" in experiments else [])):
+        _given(study, name)  # what cannot be read is told before anything is computed
     remove_leftovers(out)
     study.rows(plan(study, names, times))
     sections = {name: _section(study, module, out, times) for name, module in experiments.items()}
@@ -143,9 +163,10 @@ def reproduce(
 def _left_out(study: Study, experiments: Container[str]) -> dict[str, list[str]]:
     """Experiments that "all" left out, by reason."""
     missing = [name for name in EXPERIMENTS if name not in experiments]
-    deep = [] if deep_by_default(study) else [name for name in missing if name in DEEP]
+    deep = [name for name in missing if _uses_any(EXPERIMENTS[name], study.sets)]
     others = [name for name in missing if name not in deep]
-    return {reason: found for reason, found in ((NO_SETS, others), (NO_GPU, deep)) if found}
+    lack = NO_TORCH if find_spec("torch") is None else NO_GPU
+    return {reason: found for reason, found in ((NO_SETS, others), (lack, deep)) if found}
 
 
 def _checked(setup: Setup, claims: Sequence[Claim]) -> list[Claim]:
@@ -171,18 +192,39 @@ def _section(study: Study, module: ModuleType, out: Path, times: bool) -> Sectio
 
 def _table(study: Study, module: ModuleType) -> DataFrame:
     """An experiment's table, as it was computed elsewhere or by this study."""
-    path = study.table_elsewhere(module.NAME)
+    given = _given(study, module.NAME)
+    return module.run(study) if given is None else given
+
+
+def _given(study: Study, name: str) -> DataFrame | None:
+    """A table that was computed elsewhere, to the last digit; None without one."""
+    path = study.table_elsewhere(name)
     if path is None:
-        return module.run(study)
+        return None
     import pandas
 
-    return pandas.read_csv(path)
+    try:
+        table, text = pandas.read_csv(path), pandas.read_csv(path, dtype=str)
+    except (ValueError, OSError, EOFError, zlib.error) as error:
+        what = " ".join(str(error).split())
+        raise DatasetError(f"{path} is no table that can be read: {what}") from error
+    for column in table.select_dtypes("float"):
+        # Some versions of pandas lose the last digit, Python none.
+        table[column] = [float(value) for value in text[column]]
+    if study.sets is not None and "set" in table:
+        table = table[table["set"].isin(study.sets)].reset_index(drop=True)
+    if table.empty:
+        which = "" if study.sets is None else f" of {list(study.sets)}"
+        raise DatasetError(f"{path} has no rows{which}.")
+    return table
 
 
 def _table1_section(study: Study, table: DataFrame, out: Path, times: bool) -> Section:
-    seconds = table1.run_times(study) if times else None
-    if seconds is not None:
-        _write_table(seconds, out / "tables" / "table1_seconds.csv")
+    seconds = None
+    if times:
+        given = _given(study, SECONDS)
+        seconds = table1.run_times(study) if given is None else given
+        _write_table(seconds, out / "tables" / f"{SECONDS}.csv")
     body = table1.table(table, seconds, study.sets)
     if study.setup.size == FULL and not study.setup.shuffle:
         # Words about the paper's numbers are for runs that can be compared with them.

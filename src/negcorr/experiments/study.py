@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -43,7 +44,7 @@ class Study:
     download : bool
         Whether sets that are not at hand may be fetched from OpenML.
     device : str
-        Where deep networks are trained, as torch names it.
+        Where deep networks are trained: "cpu", "cuda", or "cuda:1" and the like.
     tables : Path or None
         Folder with tables of experiments that were computed elsewhere, as ``NAME.csv`` or
         ``NAME.csv.gz``; these are drawn and checked, and nothing is computed for them.
@@ -86,6 +87,9 @@ class Study:
             raise ValueError(f"n_jobs={jobs!r} must be an integer other than 0, or None.")
         if self.data_home is not None:
             self.data_home = os.fspath(self.data_home)
+        device: Any = self.device
+        if not isinstance(device, str) or not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+            raise ValueError(f"device={device!r} must be 'cpu', 'cuda', or 'cuda:1' and the like.")
         if isinstance(self.store, (str, Path)):
             self.store = Store(Path(self.store))
         if self.tables is not None:
