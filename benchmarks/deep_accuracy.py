@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
+from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 
@@ -27,7 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from negcorr.datasets import load
-from negcorr.deep import DeepNCLRegressor
+from negcorr.deep import DeepNCLRegressor, resolve_device
 from negcorr.deep.fitting import chosen, trained_grid
 from negcorr.deep.settings import settings_of
 
@@ -132,10 +133,13 @@ def main() -> None:
     if options.part != "deep":
         parts["bagged"] = {name: bagged(name, options.data, options.jobs) for name in names}
     options.out.mkdir(parents=True, exist_ok=True)
+    made = {
+        "device": str(resolve_device(options.device)),
+        "versions": {name: version(name) for name in ("negcorr", "scikit-learn", "torch")},
+    }
     for part, results in parts.items():
         path = options.out / f"deep_accuracy-{part}.json"
-        known = json.loads(path.read_text()) if path.exists() else {}
-        path.write_text(json.dumps(known | results, indent=1) + "\n")
+        path.write_text(json.dumps({**results, "made_by": made}, indent=1) + "\n")
         for name, result in results.items():
             shown = {k: v for k, v in result.items() if not isinstance(v, list)}
             print(part, name, {k: round(v, 4) for k, v in shown.items()})

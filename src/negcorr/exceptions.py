@@ -46,7 +46,7 @@ class CollusionWarning(NegcorrWarning):
 
 
 class ChaoticTrainingWarning(NegcorrWarning):
-    """Tangents grew through training beyond what targets can ask of a fit."""
+    """Training answers to its targets by noise: tangents or degrees of freedom are impossible."""
 
 
 class DivergenceWarning(NegcorrWarning):

@@ -298,3 +298,16 @@ def test_heads_for_other_targets_or_columns_are_refused():
         model.refit_heads(X, y[:, 0])
     with pytest.raises(ValueError, match="X has 1 features"):
         model.refit_heads(X[:, :1], y)
+
+
+def test_history_goes_on_with_the_chosen_lam():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=40)
+    model = DeepNCLRegressor(
+        2, (3,), lam=[0.0, 0.5], learning_rate=0.01, max_epochs=4, n_probes=1, random_state=0
+    ).fit(X, y)
+    before = model.history_.losses[:, model.lam_table_.chosen]
+    model.partial_fit(X, y).partial_fit(X, y)
+    assert model.n_epochs_ == model.history_.n_epochs == 6
+    np.testing.assert_array_equal(model.history_.losses[:4, 0], before)

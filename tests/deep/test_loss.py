@@ -236,3 +236,9 @@ def test_members_without_the_axis_of_ensembles_are_an_error(shape):
 def test_representation_names_few_values_and_counts_many():
     assert repr(NCLLoss(0.5)) == "NCLLoss(lam=0.5, form='combined')"
     assert repr(NCLLoss([0.5] * 9, "penalty")) == "NCLLoss(lam=9 values, form='penalty')"
+
+
+@pytest.mark.parametrize("lam", ["a", None, {}])
+def test_a_lam_that_is_no_number_is_named(lam):
+    with pytest.raises(TypeError, match=r"^lam=.* must be a number or of shape \(E,\)\.$"):
+        NCLLoss(lam)

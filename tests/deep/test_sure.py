@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from negcorr import criteria  # noqa: E402
 from negcorr.deep import TwinDof, Twins, draw_probes  # noqa: E402
 from negcorr.deep.sure import CRITERIA, lam_table, noise_variance_of  # noqa: E402
-from negcorr.exceptions import NoiseVarianceWarning  # noqa: E402
+from negcorr.exceptions import ChaoticTrainingWarning, NoiseVarianceWarning  # noqa: E402
 from negcorr.noise import difference_noise_variance  # noqa: E402
 
 N = 40
@@ -76,15 +76,35 @@ def test_a_lam_without_error_or_degrees_of_freedom_is_not_chosen(criterion, lost
 
 def test_a_lam_that_diverged_is_not_chosen_where_all_others_interpolate():
     # Generalised cross-validation is infinite everywhere.
-    table = lam_table(grid([np.nan, 0.5, 0.4], [np.nan, 45.0, 50.0]), *data(), [0.2], "gcv")
+    table = lam_table(grid([np.nan, 0.5, 0.4], [np.nan, 40.0, 40.5]), *data(), [0.2], "gcv")
     assert np.isinf(table.gcv).all()
     assert table.chosen == 1
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_no_lam_with_degrees_of_freedom_is_an_error(criterion):
-    with pytest.raises(ValueError, match="no λ has finite degrees of freedom"):
+    with pytest.raises(ValueError, match="no λ has degrees of freedom between 0 and the number"):
         lam_table(grid([0.1, 0.5, 0.4], [np.nan] * 3), *data(), None, criterion)
+
+
+@pytest.mark.parametrize("impossible", [-0.7, -30.0, N + 0.7, 1e6])
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_degrees_of_freedom_that_no_fit_has_are_told_and_not_chosen(criterion, impossible):
+    # The lowest error, and by SURE the lowest risk of all where degrees of freedom are negative.
+    fit = grid([0.1, 0.5, 0.4], [impossible, 4.0, 5.0])
+    with pytest.warns(ChaoticTrainingWarning, match=r"at lam=0 are not between 0 and the 40 rows"):
+        table = lam_table(fit, *data(), None, criterion)
+    assert table.chosen == 2
+    # Nor is the noise taken from there.
+    assert table.noise_variance == pytest.approx(N * 0.4 / (N - 5.0))
+
+
+def test_degrees_of_freedom_within_two_standard_errors_of_what_is_possible_are_kept():
+    table = lam_table(grid([0.1, 0.5, 0.4], [-0.5, 4.0, N + 0.5]), *data(), np.array([0.2]))
+    assert table.chosen == 0
+    one_probe = grid([0.1, 0.5, 0.4], [-10.0, 4.0, 5.0], n_probes=1)
+    one_probe.dof.std_error[:] = np.nan
+    assert lam_table(one_probe, *data(), np.array([0.2])).chosen == 0
 
 
 @pytest.mark.parametrize("n_probes", [0, 2])

@@ -62,7 +62,13 @@ def continued(
             network=None if before is None else before.network,
         )
     nothing = np.full(targets.shape[1], np.nan)
-    losses = training.losses[: training.epoch].to("cpu", torch.float64).numpy()
+    losses = training.losses[training.epoch - 1 : training.epoch].to("cpu", torch.float64).numpy()
+    if before is not None:
+        # New heads may stand at a λ that no network was trained at.
+        trained = np.flatnonzero(before.history.lams == lam)[:1]
+        losses = (
+            np.concatenate([before.history.losses[:, trained], losses]) if len(trained) else losses
+        )
     return DeepFit(
         network=single_ensemble(picked(training.network, [0])),
         twins=None,

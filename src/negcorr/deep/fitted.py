@@ -51,7 +51,7 @@ class FittedDeepMixin:
         """
         found = self._fitted()
         rows = self._validated_inputs(X)
-        mean = found.target.undo(self._run(found.network, rows).mean(axis=0))
+        mean = found.target.undo(self._run(found.network, rows, average=True))
         if not return_std:
             return self._shaped(mean)
         if found.twins is None or np.isnan(found.noise_variance).any():
@@ -59,7 +59,7 @@ class FittedDeepMixin:
                 "predict(return_std=True) needs the twins of a fit with n_probes of at least 1 "
                 f"(n_probes={self.n_probes!r}), which partial_fit and refit_heads leave behind."
             )
-        twins = found.target.undo(found.in_units(self._run(found.twins, rows).mean(axis=1)))
+        twins = found.target.undo(found.in_units(self._run(found.twins, rows, average=True)))
         share = np.mean(((twins - mean) / (found.eps * found.target.scale)) ** 2, axis=0)
         std = np.sqrt(found.noise_variance * (1.0 + share))
         return self._shaped(mean), self._shaped(std)
@@ -128,15 +128,19 @@ class FittedDeepMixin:
     def _validated_inputs(self, X: Table) -> FloatArray:
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
 
-    def _run(self, network: EnsembleMLP, rows: FloatArray) -> FloatArray:
-        """Predictions in standardised units: (M, n, outputs), or with an axis of ensembles."""
+    def _run(self, network: EnsembleMLP, rows: FloatArray, average: bool = False) -> FloatArray:
+        """Predictions in standardised units: (M, n, outputs), or with an axis of ensembles.
+
+        With ``average`` those of the ensembles, without the axis of members.
+        """
         theta = network.theta
         scaled = self._fit.inputs.apply(rows)
         blocks: list[Tensor] = []
         with torch.no_grad():
             for start in range(0, len(scaled), BLOCK):
                 (block,) = tensors(theta.dtype, theta.device, X=scaled[start : start + BLOCK])
-                blocks.append(network(block).to("cpu", torch.float64))
+                members = network(block).to("cpu", torch.float64)
+                blocks.append(members.mean(dim=-3) if average else members)
         return np.asarray(torch.cat(blocks, dim=-2).numpy())
 
     def _shaped(self, per_output: FloatArray) -> FloatArray:

@@ -197,6 +197,9 @@ class _Watch:
         self.good = training.network.theta.detach().clone()
         self.good_epoch = training.epoch
         self.written = time.monotonic()
+        if checkpoint is not None and checkpoint.tensors is None:
+            # At once: what was chosen before, the learning rate, is in it.
+            write_tensors(checkpoint.path, state_of(training), checkpoint.about)
 
     def __call__(self, training: Training) -> bool:
         """Whether to stop: nothing is left to be trained."""

@@ -46,7 +46,10 @@ class NCLLoss(nn.Module):
             raise ValueError(f"form={form!r} is unknown; allowed are 'combined' and 'penalty'.")
         self.form = form
         # Double precision, so that 1 − λ is exact; the predictions decide on the result's.
-        value = torch.as_tensor(lam, dtype=torch.float64).detach().clone()
+        try:
+            value = torch.as_tensor(lam, dtype=torch.float64).detach().clone()
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError(f"lam={lam!r} must be a number or of shape (E,).") from error
         if value.ndim > 1:
             raise ValueError(f"lam must be a number or of shape (E,), got {tuple(value.shape)}.")
         if not bool(((value >= 0) & (value <= 1)).all()):

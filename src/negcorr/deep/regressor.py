@@ -67,7 +67,7 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
         of neighbours. None takes the smallest estimate from residuals over the values of λ that
         leave them at least half of the rows.
     criterion : {"sure", "gcv"}, default="sure"
-        What chooses λ.
+        What chooses λ; summed over outputs, each in units of its variance.
     optimiser : {"adam", "sgd"}, default="adam"
         Adam, or plain gradient descent.
     weight_decay : float, default=0.0
@@ -84,8 +84,10 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
     warm_start : bool, default=False
         Whether ``fit`` starts from the weights of the last fit.
     checkpoint : path or None, default=None
-        File that keeps a training while it lasts: a fit that was killed, and is started again with
-        the same data and settings, goes on from there. Needs an integer ``random_state``.
+        File that keeps a training while it lasts, written every five seconds: a fit that was
+        killed, and is started again with the same data and settings, goes on from there, and one
+        that had ended is taken as it was. Other data or settings, as of another fold, need another
+        file. Needs an integer ``random_state``.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where networks are trained.
     dtype : {"float32", "float64"}, default="float32"
@@ -100,7 +102,9 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
     lam_ : float
         The chosen λ, one for all outputs.
     dof_, dof_std_error_ : float or ndarray of shape (outputs,)
-        Degrees of freedom there and their standard error over probes; NaN without probes.
+        Degrees of freedom there and their standard error over probes, NaN without probes (the
+        error with one probe as well). They are those of the training at this λ and learning rate:
+        how both were chosen is not in them.
     noise_variance_ : float or ndarray of shape (outputs,)
         σ² that was used, NaN without probes unless it was given.
     learning_rate_ : float
@@ -214,7 +218,8 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
         """One epoch over these rows, with λ, learning rate and scales as they are.
 
         The first call starts new networks, with scales from its rows; what is "auto" is chosen by
-        :meth:`fit` on them. Degrees of freedom are not followed: ``dof_`` is NaN afterwards.
+        :meth:`fit` on them. After ``fit`` the learning rate is that of its end, and Adam's averages
+        start anew. Degrees of freedom are not followed: ``dof_`` is NaN afterwards.
 
         Parameters
         ----------

@@ -46,6 +46,8 @@ def checkpoint_of(
             f"{model.random_state!r}: without one, a training could not be gone on with."
         )
     path = Path(model.checkpoint)
+    if path.is_dir():
+        raise ValueError(f"checkpoint={str(path)!r} is a folder; name a file, in it or elsewhere.")
     identity = _identity(model, settings, rows, targets, before)
     about: dict[str, Any] = {"kind": "training", "of": identity}
     if not path.exists():

@@ -183,7 +183,7 @@ def _patience(patience: Any, full: bool) -> int:
 
 def _lams(lam: Any, n_members: int) -> tuple[float, ...]:
     if isinstance(lam, str):
-        _one_of("lam", lam, ("auto",), "a number in [0, 1], a sequence of them")
+        _one_of("lam", lam, ("auto",), "a number in [0, 1], or a sequence of such")
         # A member alone is its own average: the loss is the same at every λ.
         return LAMS if n_members > 1 else LAMS[:1]
     values = _numbers(lam)
@@ -198,7 +198,7 @@ def _noise_variance(value: Any, n_outputs: int) -> FloatArray | str | None:
     if value is None:
         return None
     if isinstance(value, str):
-        _one_of("noise_variance", value, ("paper", "difference"), "a number, None")
+        _one_of("noise_variance", value, ("paper", "difference"), "a number, or None")
         return value
     found = _numbers(value)
     fits = found is not None and found.shape in ((), (n_outputs,))
@@ -225,8 +225,8 @@ def _is_auto(value: Any) -> bool:
 
 def _one_of(name: str, value: Any, allowed: tuple[str, ...], others: str = "") -> None:
     if not isinstance(value, str) or value not in allowed:
-        more = f", or {others}" if others else ""
-        raise ValueError(f"{name}={value!r} is unknown; allowed are {list(allowed)}{more}.")
+        names = f"{', '.join(map(repr, allowed))}, {others}" if others else str(list(allowed))
+        raise ValueError(f"{name}={value!r} is unknown; allowed are {names}.")
 
 
 def _flag(name: str, value: Any) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from negcorr import criteria
-from negcorr._typing import FloatArray
+from negcorr._typing import BoolArray, FloatArray
 from negcorr.deep.grid import GridFit
 from negcorr.deep.history import LamTable
-from negcorr.exceptions import NoiseVarianceWarning, warn_caller
+from negcorr.exceptions import ChaoticTrainingWarning, NoiseVarianceWarning, warn_caller
 from negcorr.noise import difference_noise_variance
 
 __all__ = ["CRITERIA", "lam_table", "noise_variance_of"]
@@ -43,19 +43,44 @@ def lam_table(
     """
     n = len(Y)
     error, dof = fit.train_error, fit.dof
+    credible = credible_lams(fit, n)
     variance = noise_variance_of(fit, X, Y, noise_variance)
     sure = criteria.sure(error, dof.dof, n, variance)
     gcv = criteria.gcv(error, dof.dof, n)
     chosen = 0
     if len(error) > 1:
-        known = np.flatnonzero(np.isfinite(error + dof.dof).all(axis=1))
+        known = np.flatnonzero(credible)
         if not len(known):
-            raise ValueError("no λ has finite degrees of freedom, by which one could be chosen.")
+            raise ValueError(
+                "no λ has degrees of freedom between 0 and the number of rows, by which one could "
+                "be chosen: training diverged or is chaotic. Give a lower learning_rate, or a "
+                "number for lam."
+            )
         score = (sure if criterion == "sure" else gcv).sum(axis=1)
         # Among these alone: gcv is infinite elsewhere, and may be so at all of them.
         chosen = int(known[np.argmin(score[known])])
     lams = fit.twins.lams.numpy()
+    impossible = np.isfinite(error + dof.dof).all(axis=1) & ~credible
+    if impossible.any():
+        listed = ", ".join(f"{lam:g}" for lam in lams[impossible])
+        warn_caller(
+            f"degrees of freedom at lam={listed} are not between 0 and the {n} rows, not even "
+            "within their error: training is chaotic there, and its answer to the targets is "
+            "noise. Such values of λ are not chosen. Give a lower learning_rate, or fewer epochs.",
+            ChaoticTrainingWarning,
+        )
     return LamTable(lams, error, dof.dof, dof.std_error, sure, gcv, variance, chosen)
+
+
+def credible_lams(fit: GridFit, n: int) -> BoolArray:
+    """Where degrees of freedom are finite, and between 0 and n but for two standard errors.
+
+    One probe has no standard error: its value may be off by that of a fit of n degrees of freedom.
+    """
+    dof, error = fit.dof.dof, fit.dof.std_error
+    slack = 2.0 * np.where(np.isfinite(error), error, np.sqrt(2.0 * n))
+    possible = (dof >= -slack) & (dof <= n + slack) & np.isfinite(fit.train_error)
+    return np.asarray(possible.all(axis=1))
 
 
 def noise_variance_of(
@@ -76,8 +101,8 @@ def noise_variance_of(
         return np.atleast_1d(difference_noise_variance(X, Y))
     if fit.twins.n_probes == 0:
         return np.full(n_outputs, np.nan)
-    dof = fit.dof.dof
-    known = np.flatnonzero(np.isfinite(fit.train_error + dof).all(axis=1))
+    dof = np.clip(fit.dof.dof, 0.0, n)
+    known = np.flatnonzero(credible_lams(fit, n))
     if not len(known):
         return np.full(n_outputs, np.nan)
     lams = fit.twins.lams.numpy()
