@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import warnings
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -14,13 +14,75 @@ from sklearn.utils.validation import check_is_fitted
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr.bases import Basis
 from negcorr.diversity import AmbiguityDecomposition, ambiguity_decomposition
-from negcorr.exceptions import NoiseVarianceWarning
+from negcorr.exceptions import NoiseVarianceWarning, warn_caller
 from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.intervals import CalibrationRows, Residuals, out_of_fold_residuals
 from negcorr.path import NCLPath
+from negcorr.settings import PathSettings
+from negcorr.streaming import Stream
 from negcorr.summary import Summary, summarise
 
 __all__ = ["FittedPathMixin"]
+
+
+#: Attributes that follow from the path.
+LAZY = (
+    "path_",
+    "lam_",
+    "gap_",
+    "dof_",
+    "noise_variance_",
+    "coef_",
+    "intercept_",
+    "_centre",
+)
+
+
+def attributes_of(path: NCLPath) -> dict[str, Any]:
+    """The fitted attributes at a path's chosen λ."""
+    variance = path.residual_noise_variance()
+    if np.isnan(variance).any():
+        warn_caller(
+            "noise_variance_ is NaN: the ensemble has as many degrees of freedom as the "
+            f"samples ({path.spectrum.weight:.6g} by weight), so nothing is left to estimate "
+            "the noise from.",
+            NoiseVarianceWarning,
+        )
+    coef = path.coef()
+    intercept = path.spectrum.intercept(np.atleast_2d(coef))
+    return {
+        "path_": path,
+        "lam_": path.lam,
+        "gap_": path.gap,
+        "dof_": path.dof(),
+        "noise_variance_": variance,
+        "coef_": coef,
+        "intercept_": float(intercept[0]) if path.single_output else intercept,
+        "_centre": path.spectrum.centre,
+    }
+
+
+class LazyAttributes:
+    """Fitted attributes of a stream, computed when one of them is first asked for.
+
+    It is changed from inside, so that ``predict`` leaves the estimator's ``__dict__`` as it was.
+
+    Parameters
+    ----------
+    stream : Stream
+        Rows so far.
+    settings : PathSettings
+        How to choose λ.
+    """
+
+    def __init__(self, stream: Stream, settings: PathSettings) -> None:
+        self.stream = stream
+        self.settings = settings
+
+    @cached_property
+    def attributes(self) -> dict[str, Any]:
+        """By name, see :data:`LAZY`."""
+        return attributes_of(self.stream.path(self.settings))
 
 
 class FittedPathMixin:
@@ -162,23 +224,17 @@ class FittedPathMixin:
             name = f"list of {len(self.basis)} transformers"
         return summarise(self._path("summary"), name)
 
+    def __getattr__(self, name: str) -> Any:
+        """Attributes of a stream's path, which is computed when one of them is asked for."""
+        lazy = vars(self).get("_lazy") if name in LAZY else None
+        if lazy is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return lazy.attributes[name]
+
     def _adopt(self, path: NCLPath) -> Self:
         """Set the fitted attributes from the path's chosen λ."""
-        self.path_ = path
-        self.lam_, self.gap_, self.dof_ = path.lam, path.gap, path.dof()
-        self.noise_variance_ = path.residual_noise_variance()
-        if np.isnan(self.noise_variance_).any():
-            warnings.warn(
-                "noise_variance_ is NaN: the ensemble has as many degrees of freedom as the "
-                f"samples ({path.spectrum.weight:.6g} by weight), so nothing is left to estimate "
-                "the noise from.",
-                NoiseVarianceWarning,
-                stacklevel=3,
-            )
-        self.coef_ = path.coef()
-        self._centre = path.spectrum.centre
-        intercept = path.spectrum.intercept(np.atleast_2d(self.coef_))
-        self.intercept_ = float(intercept[0]) if path.single_output else intercept
+        for name, value in attributes_of(path).items():
+            setattr(self, name, value)
         return self
 
     def _out_of_fold_residuals(self) -> Residuals:

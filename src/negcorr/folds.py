@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
 
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr._validation import check_positive_int
@@ -34,11 +35,15 @@ class Folds:
         Cell numbers whose rows train and test each split.
     whole : tuple of int
         Cells that together hold every row once.
+    numbers : tuple of int or None
+        Number of each cell among the folds by content, of which empty ones are left out; None for
+        splits of any other kind.
     """
 
     cells: tuple[IntArray, ...]
     splits: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
     whole: tuple[int, ...]
+    numbers: tuple[int, ...] | None = None
 
     def usable_splits(self, weight: FloatArray | None) -> int:
         """Number of splits with weight on both sides."""
@@ -55,7 +60,7 @@ class Folds:
     def renumbered(self, position: IntArray) -> Folds:
         """The same sets after row i has moved to ``position[i]``, each in ascending order."""
         cells = tuple(np.sort(position[cell]) for cell in self.cells)
-        return Folds(cells, self.splits, self.whole)
+        return Folds(cells, self.splits, self.whole, self.numbers)
 
 
 class UnsplittableError(ValueError):
@@ -149,6 +154,7 @@ def make_folds(cv: Any, X: Table, y: FloatArray, groups: Any = None) -> Folds:
             cells=tuple(b for _, b in usable),
             splits=tuple((tuple(j for j in ids if j != k), (k,)) for k in ids),
             whole=tuple(ids),
+            numbers=_content_numbers(cv, X, y, [b for _, b in usable]),
         )
     # Overlapping or partial splits (ShuffleSplit, TimeSeriesSplit): no sums to share.
     cells = [np.arange(n_rows)]
@@ -157,6 +163,18 @@ def make_folds(cv: Any, X: Table, y: FloatArray, groups: Any = None) -> Folds:
         pairs.append(((len(cells),), (len(cells) + 1,)))
         cells += [a, b]
     return Folds(tuple(cells), tuple(pairs), whole=(0,))
+
+
+def _content_numbers(
+    cv: Any, X: Table, y: FloatArray, cells: list[IntArray]
+) -> tuple[int, ...] | None:
+    """Which of the folds by content each cell is."""
+    count = 5 if cv is None else cv
+    if not isinstance(count, (int, np.integer)):
+        return None
+    first = np.array([cell[0] for cell in cells])
+    keys = content_hash(_safe_indexing(X, first), y[first])
+    return tuple(int(number) for number in keys % np.uint64(count))
 
 
 def _check_seed(seed: Any) -> None:

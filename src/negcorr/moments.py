@@ -16,6 +16,7 @@ from typing import Self, TypeAlias
 import numpy as np
 
 from negcorr._typing import FloatArray
+from negcorr.exceptions import PrecisionWarning, warn_caller
 
 __all__ = [
     "EPS",
@@ -23,6 +24,7 @@ __all__ = [
     "GramMoments",
     "Moments",
     "compress",
+    "difference",
     "merge_products",
     "sum_of_squares",
     "total",
@@ -251,6 +253,53 @@ def total(parts: list[Moments]) -> Moments:
         return _stacked([part for part in parts if isinstance(part, FactorMoments)])
     grams = [part for part in parts if isinstance(part, GramMoments) and part.weight > 0]
     return _accumulated(grams) if len(grams) > 1 else (grams or [first])[0]
+
+
+def difference(whole: GramMoments, part: GramMoments) -> GramMoments:
+    """Moments of the rows of ``whole`` that are not in ``part``, which must all be in it.
+
+    With d the distance of the two means, the scatter of the rest is that of the whole less that of
+    the part and of (w w'/Σw) d dᵀ. Digits are lost where little is left: ``squares`` stay those of
+    the whole, so that what is rounding counts as such.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.moments import GramMoments, difference
+    >>> z = np.array([[1.0, 2.0], [3.0, 4.0], [8.0, 0.0], [5.0, 5.0]])
+    >>> whole, part = (GramMoments.from_rows(r, np.ones(len(r)), 1) for r in (z, z[:2]))
+    >>> difference(whole, part).mean
+    array([6.5, 2.5])
+    """
+    if part.weight == 0:
+        return whole
+    left = whole.weight - part.weight
+    n_rows = whole.n_rows - part.n_rows
+    if n_rows < 0 or left < -1e-9 * whole.weight or (n_rows == 0) != (left <= 1e-9 * whole.weight):
+        raise ValueError(
+            f"{part.n_rows} rows of weight {part.weight:.6g} cannot be taken from "
+            f"{whole.n_rows} of weight {whole.weight:.6g}: they are not among them."
+        )
+    if n_rows == 0:
+        zero = np.zeros_like(whole.mean)
+        return GramMoments(0.0, zero, np.zeros_like(whole.scatter), whole.n_outputs, 0, zero)
+    mean = whole.mean + (whole.mean - part.mean) * (part.weight / left)
+    apart = mean - part.mean
+    scatter = whole.scatter - part.scatter
+    scatter -= np.multiply.outer(left * part.weight / whole.weight * apart, apart)
+    lost = 1024.0 * EPS * (whole.squares + whole.weight * whole.mean**2)
+    diagonal = np.diagonal(scatter)
+    if (diagonal < -lost).any():
+        raise ValueError("the rows to be taken away are not among those that there are.")
+    # What is left must stand out from the rounding of what was there.
+    if (diagonal < 1e6 * lost)[diagonal > lost].any():
+        warn_caller(
+            f"{n_rows} of {whole.n_rows} rows are left, whose moments have lost most of their "
+            "digits by subtraction; fit again where that matters.",
+            PrecisionWarning,
+        )
+    np.fill_diagonal(scatter, np.maximum(diagonal, 0.0))
+    return GramMoments(left, mean, scatter, whole.n_outputs, n_rows, whole.squares)
 
 
 def sum_of_squares(parts: Sequence[FloatArray]) -> FloatArray:

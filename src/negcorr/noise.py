@@ -17,6 +17,7 @@ from negcorr.bases._base import standardizer
 from negcorr.exceptions import NoiseVarianceWarning
 from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.rowhash import content_hash
+from negcorr.scan import Rows
 from negcorr.spectrum import Spectrum
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "neighbour_differences",
     "paper_noise_variance",
     "residual_noise_variance",
+    "resolved_noise_variance",
 ]
 
 
@@ -123,6 +125,32 @@ def neighbour_differences(
     scaled = rows.multiply(1.0 / scale).tocsr() if sp.issparse(rows) else (rows - centre) / scale
     neighbours = NearestNeighbors(n_neighbors=1).fit(scaled).kneighbors(return_distance=False)
     return target - target[neighbours[:, 0]], weight
+
+
+def resolved_noise_variance(given: Any, rows: Rows, spectrum: Spectrum) -> FloatArray:
+    """σ² of every output from the parameter ``noise_variance`` of an estimator."""
+    shape = (spectrum.n_outputs,)
+    if given is None or (isinstance(given, str) and given == "paper"):
+        return paper_noise_variance(spectrum, quiet=True)
+    if isinstance(given, (bool, np.bool_)):
+        raise TypeError(f"noise_variance={given!r} must be a number, not a truth value.")
+    if isinstance(given, str) and given == "difference":
+        if sp.issparse(rows.X) or hasattr(rows.X, "columns"):
+            raise ValueError(
+                "noise_variance='difference' needs X as a dense numeric array to find neighbours; "
+                "give noise_variance as a number or leave it to 'paper'."
+            )
+        return np.atleast_1d(difference_noise_variance(rows.X, rows.y, rows.weight))
+    try:
+        value = np.broadcast_to(np.asarray(given, dtype=np.float64), shape)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"noise_variance={given!r} must be a number, one per output, 'paper', 'difference' "
+            "or None."
+        ) from error
+    if not (np.isfinite(value).all() and (value >= 0).all()):
+        raise ValueError(f"noise_variance={given!r} must be finite and not negative.")
+    return value.copy()
 
 
 def _distinct(

@@ -21,13 +21,13 @@ from negcorr._validation import check_weight, validate_table
 from negcorr.exceptions import FrequencyWarning
 from negcorr.fitted import FittedPathMixin
 from negcorr.intervals import (
-    Residuals,
     calibration_rows,
 )
 from negcorr.named_basis import make_basis
 from negcorr.rowhash import content_hash
 from negcorr.scan import Rows, scan_features
 from negcorr.settings import PathSettings, given_gap
+from negcorr.stream_fitting import StreamMixin
 from negcorr.tuning import build_path, folds_for
 
 __all__ = ["NCLRegressor"]
@@ -39,7 +39,7 @@ LARGEST_TARGET = 1e150
 FREQUENCY_SHARE = 0.1
 
 
-class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Regression ensemble trained by Negative Correlation Learning, in closed form.
 
     M members, each a linear map of its own fixed features, minimise
@@ -182,14 +182,7 @@ class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstima
         -------
         self
         """
-        settings = PathSettings(
-            gap=given_gap(self.lam, self.gap),
-            criterion=self.criterion,
-            noise_variance=self.noise_variance,
-            alpha=self.alpha,
-            fit_intercept=self.fit_intercept,
-            solver=self.solver,
-        )
+        settings = self._settings()
         basis = make_basis(self)
         rows, single_output = self._validated_rows(X, y, sample_weight)
         # Reductions on one BLAS thread: on a busy machine, more of them can stall for seconds.
@@ -204,7 +197,8 @@ class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstima
         # Nothing is set before all is done: a failed refit leaves the fitted model as it was.
         self.basis_ = basis
         self._calibration = calibration_rows(rows, folds)
-        self._residuals: Residuals | None = None
+        self._residuals = None
+        self._lazy = None
         return self._adopt(path)
 
     def predict(self, X: Table, return_std: bool = False) -> AnyArray | tuple[AnyArray, AnyArray]:
@@ -272,7 +266,19 @@ class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstima
         scan_features(rows, self.basis_, rows.shape[0], use)
         return self._shaped(members, rows)
 
-    def _validated_rows(self, X: Table, y: Any, sample_weight: Any) -> tuple[Rows, bool]:
+    def _settings(self) -> PathSettings:
+        return PathSettings(
+            gap=given_gap(self.lam, self.gap),
+            criterion=self.criterion,
+            noise_variance=self.noise_variance,
+            alpha=self.alpha,
+            fit_intercept=self.fit_intercept,
+            solver=self.solver,
+        )
+
+    def _validated_rows(
+        self, X: Table, y: Any, sample_weight: Any, reset: bool = True
+    ) -> tuple[Rows, bool]:
         if isinstance(self.basis, str):
             X, y = validate_data(
                 self,
@@ -282,13 +288,17 @@ class NCLRegressor(FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstima
                 dtype=[np.float64, np.float32],
                 multi_output=True,
                 y_numeric=True,
-                ensure_min_samples=2,
+                ensure_min_samples=2 if reset else 1,
+                reset=reset,
             )
         else:
-            X = validate_table(self, X, reset=True)
+            X = validate_table(self, X, reset=reset)
             if y is None:
                 raise ValueError("NCLRegressor requires y to be passed, but the target y is None.")
-            y = check_array(y, dtype=None, ensure_2d=False, input_name="y", ensure_min_samples=2)
+            least = 2 if reset else 1
+            y = check_array(
+                y, dtype=None, ensure_2d=False, input_name="y", ensure_min_samples=least
+            )
             check_consistent_length(X, y)
         target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         if np.abs(target).max() > LARGEST_TARGET:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
 from negcorr._threads import blas_threads, lanes, pause_point
@@ -23,7 +24,7 @@ from negcorr.moments import (
     sum_of_squares,
 )
 
-__all__ = ["Rows", "scan_features", "scan_moments"]
+__all__ = ["Rows", "joined", "scan_features", "scan_moments"]
 
 #: Bytes of features that one thread holds at a time.
 BLOCK_BYTES = 32 * 2**20
@@ -66,6 +67,28 @@ class Rows:
         out = np.empty((len(self.y), int(basis.block_starts_[-1])))
         basis.fill(self.X, out)
         return out
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """All rows of several parts, in their order."""
+    tables = [part.X for part in parts]
+    y = np.concatenate([part.y for part in parts])
+    weight = None
+    if any(part.weight is not None for part in parts):
+        weights = [np.ones(len(p.y)) if p.weight is None else p.weight for p in parts]
+        weight = np.concatenate(weights)
+    if sp.issparse(tables[0]):
+        return Rows(sp.vstack(tables, format="csr"), y, weight)
+    if hasattr(tables[0], "iloc"):
+        import pandas
+
+        return Rows(pandas.concat(tables, ignore_index=True), y, weight)
+    if hasattr(tables[0], "columns"):  # polars
+        table = tables[0]
+        for other in tables[1:]:
+            table = table.vstack(other)
+        return Rows(table, y, weight)
+    return Rows(np.concatenate(tables), y, weight)
 
 
 def scan_moments(

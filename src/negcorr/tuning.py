@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from sklearn.utils import check_array, check_consistent_length
 
 from negcorr._threads import our_own_threads
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr._validation import check_weight
 from negcorr.bases import Basis
-from negcorr.exceptions import PrecisionWarning, SearchBoundaryWarning
+from negcorr.exceptions import PrecisionWarning, SearchBoundaryWarning, warn_caller
 from negcorr.factorise import factorise
 from negcorr.folds import Folds, UnsplittableError, make_folds
 from negcorr.gaps import gap_per_output
 from negcorr.loo import LeaveOneOut
 from negcorr.moments import FactorMoments, Moments, total
-from negcorr.noise import difference_noise_variance, paper_noise_variance
+from negcorr.noise import resolved_noise_variance
 from negcorr.path import NCLPath
 from negcorr.scan import Rows, scan_moments
 from negcorr.search import search_lattice
 from negcorr.settings import PathSettings, given_gap
 from negcorr.spectrum import Spectrum
 
-__all__ = ["build_path", "folds_for", "ncl_path"]
+__all__ = ["Form", "Route", "build_path", "folds_for", "ncl_path", "path_from_cells"]
 
 #: Where features depend on each other across members, the error of leave-one-out grows as
 #: eps/gap; below this gap there is nothing left to choose by.
@@ -39,7 +38,9 @@ MOST_FOLD_BYTES = 4 * 2**30
 #: Rows in which directions are looked for that the Gram matrix may have lost.
 SAMPLE_ROWS = 128
 
-Route = tuple[Literal["gram", "factor"], Literal["gram", "qr"]]
+Form = Literal["gram", "factor"]
+
+Route = tuple[Form, Literal["gram", "qr"]]
 
 
 def ncl_path(
@@ -160,18 +161,48 @@ def build_path(
     -------
     NCLPath
     """
+    _check_memory(folds, int(basis.block_starts_[-1]) + rows.y.shape[1], len(rows.y))
+    return path_from_cells(
+        lambda form: tuple(scan_moments(rows, basis, list(folds.cells), form)),
+        _routes(settings.solver, len(rows.y), int(basis.block_starts_[-1])),
+        rows,
+        basis,
+        folds,
+        settings,
+        single_output,
+    )
+
+
+def path_from_cells(
+    cells_of: Callable[[Form], tuple[Moments, ...]],
+    routes: Sequence[Route],
+    rows: Rows,
+    basis: Basis,
+    folds: Folds,
+    settings: PathSettings,
+    single_output: bool,
+) -> NCLPath:
+    """Factorise and choose, by the first route that is accurate enough.
+
+    Parameters
+    ----------
+    cells_of : callable
+        Gives the moments of all cells of the folds in one of the two forms.
+    routes : sequence of (form, route)
+        To be tried in this order.
+    rows : Rows
+        The training rows, or some of them: what looks for lost directions. Leave-one-out, and the
+        noise variance by differences, need all.
+    basis, folds, settings, single_output
+        As in :func:`build_path`.
+    """
     if settings.gap is not None:
         gap_per_output(settings.gap, rows.y.shape[1])
-    _check_memory(folds, int(basis.block_starts_[-1]) + rows.y.shape[1], len(rows.y))
     cells: tuple[Moments, ...] = ()
     form = None
-    routes = _routes(settings.solver, len(rows.y), int(basis.block_starts_[-1]))
     for number, (wanted_form, route) in enumerate(routes):
         if wanted_form != form:
-            cells, form = (
-                tuple(scan_moments(rows, basis, list(folds.cells), wanted_form)),
-                wanted_form,
-            )
+            cells, form = cells_of(wanted_form), wanted_form
         last = number == len(routes) - 1
         spectrum = factorise(
             total([cells[i] for i in folds.whole]),
@@ -186,8 +217,8 @@ def build_path(
         path = _choose(path, rows, basis, settings)
         if last or path.resolves_choice:
             break
-    # "auto" has asked already, and moved on where directions were lost.
-    lost = settings.solver == "gram" and _lost_directions(rows, basis, path)
+    # Where there was another route, it has been asked already, and moved on to.
+    lost = len(routes) == 1 and _lost_directions(rows, basis, path)
     _warn_about_choice(path, lost)
     return path
 
@@ -248,7 +279,7 @@ def _bare_path(
         gaps=np.empty(0),
         all_values=np.empty((0, n_outputs)),
         at_small_end=np.zeros(n_outputs, dtype=bool),
-        noise_variance=_noise_variance(settings.noise_variance, rows, spectrum),
+        noise_variance=resolved_noise_variance(settings.noise_variance, rows, spectrum),
         solver=route,
         single_output=single_output,
         starts=basis.block_starts_,
@@ -299,34 +330,7 @@ def _leave_one_out(rows: Rows, basis: Basis, spectrum: Spectrum) -> LeaveOneOut:
     )
 
 
-def _noise_variance(given: Any, rows: Rows, spectrum: Spectrum) -> FloatArray:
-    shape = (spectrum.n_outputs,)
-    if given is None or (isinstance(given, str) and given == "paper"):
-        return paper_noise_variance(spectrum, quiet=True)
-    if isinstance(given, (bool, np.bool_)):
-        raise TypeError(f"noise_variance={given!r} must be a number, not a truth value.")
-    if isinstance(given, str) and given == "difference":
-        if sp.issparse(rows.X) or hasattr(rows.X, "columns"):
-            raise ValueError(
-                "noise_variance='difference' needs X as a dense numeric array to find neighbours; "
-                "give noise_variance as a number or leave it to 'paper'."
-            )
-        return np.atleast_1d(difference_noise_variance(rows.X, rows.y, rows.weight))
-    try:
-        value = np.broadcast_to(np.asarray(given, dtype=np.float64), shape)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"noise_variance={given!r} must be a number, one per output, 'paper', 'difference' "
-            "or None."
-        ) from error
-    if not (np.isfinite(value).all() and (value >= 0).all()):
-        raise ValueError(f"noise_variance={given!r} must be finite and not negative.")
-    return value.copy()
-
-
 def _warn_about_choice(path: NCLPath, lost_directions: bool) -> None:
-    # The caller of fit or ncl_path: this function, build_path and that method are ours.
-    level = 4
     if path.at_small_end.any():
         which = "" if path.single_output else f" for outputs {np.flatnonzero(path.at_small_end)}"
         advice = (
@@ -334,26 +338,23 @@ def _warn_about_choice(path: NCLPath, lost_directions: bool) -> None:
             if path.criterion in ("kfold", "loo")
             else "Where features can interpolate the data that says little; try criterion='kfold'."
         )
-        warnings.warn(
+        warn_caller(
             f"the best gap found by {path.criterion} is the smallest of the search"
             f"{which} ({path.gaps[-1]:.1e}): the criterion asks for lam = 1, an ensemble trained "
             f"as one model. {advice}",
             SearchBoundaryWarning,
-            stacklevel=level,
         )
     if not path.resolves_choice:
-        warnings.warn(
+        warn_caller(
             f"the Gram route does not resolve gap={path.chosen_gap.min():.1e} for features with "
             f"condition {path.spectrum.whitening.condition:.1e}; use solver='auto' or 'qr'.",
             PrecisionWarning,
-            stacklevel=level,
         )
     elif lost_directions:
-        warnings.warn(
+        warn_caller(
             "the Gram route has lost directions of features that are nearly dependent; use "
             "solver='auto' or 'qr'.",
             PrecisionWarning,
-            stacklevel=level,
         )
 
 

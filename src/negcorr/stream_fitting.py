@@ -1,0 +1,266 @@
+"""Fitting in parts: chunk by chunk, merged, and taken apart again."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from negcorr._typing import Table
+from negcorr.bases import Basis
+from negcorr.fitted import LAZY, LazyAttributes
+from negcorr.intervals import CalibrationRows, Residuals
+from negcorr.named_basis import make_basis
+from negcorr.scan import Rows
+from negcorr.settings import PathSettings
+from negcorr.streaming import Stream, check_streamable, number_of_folds
+
+__all__ = ["StreamMixin"]
+
+#: Rows on which two bases are compared, and how far their features may be apart.
+COMPARED_ROWS, SAME = 256, 1e-12
+
+
+def _can_stream(model: Any) -> bool:
+    """Whether nothing that the parameters ask for needs all rows at once; raises why not."""
+    settings = model._settings()
+    check_streamable(settings)
+    number_of_folds(model.cv)
+    return True
+
+
+class StreamMixin:
+    """Methods of an estimator that can be fitted in parts."""
+
+    cv: Any
+    solver: str
+    basis_: Basis
+    _settings: Any
+    _validated_rows: Any
+    _calibration: CalibrationRows | None
+    _residuals: Residuals | None
+    _lazy: LazyAttributes | None
+
+    def draw(self, X: Table, sample_weight: Any = None) -> Self:
+        """Draw the basis, with its scales and bandwidth, from these rows, and nothing else.
+
+        Copies of the estimator can then be fitted in parts, at several places, and be merged.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+            Inputs.
+        sample_weight : array-like of shape (n,), optional
+            Frequencies.
+
+        Returns
+        -------
+        self
+            Not fitted yet.
+
+        Examples
+        --------
+        >>> from copy import deepcopy
+        >>> from sklearn.datasets import load_diabetes
+        >>> from negcorr import NCLRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> drawn = NCLRegressor(random_state=0).draw(X)
+        >>> one, other = deepcopy(drawn), deepcopy(drawn)
+        >>> both = one.partial_fit(X[:200], y[:200]).merge(other.partial_fit(X[200:], y[200:]))
+        >>> all_at_once = NCLRegressor(random_state=0).fit(X, y)
+        >>> bool(both.lam_ == all_at_once.lam_)
+        True
+        """
+        rows, _ = self._validated_rows(X, np.zeros(len_of(X)), sample_weight)
+        basis = make_basis(self).fit(rows.X, sample_weight=rows.weight)
+        forget(self)
+        self.basis_ = basis
+        return self
+
+    @available_if(_can_stream)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Table, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows to those seen so far; λ is chosen anew when it, or a prediction, is asked for.
+
+        The basis, with its scales and bandwidth, is drawn from the first chunk, unless there is one
+        already (:meth:`draw`, :meth:`fit`). Chunks in any order and of any size give the same
+        ensemble as all rows at once with the same basis. There is no such method where parameters
+        ask for all rows: ``criterion="loo"``, ``noise_variance="difference"``, a splitter for
+        ``cv``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+            Inputs of the chunk.
+        y : array-like of shape (n,) or (n, outputs)
+            Targets.
+        sample_weight : array-like of shape (n,), optional
+            Frequencies.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from negcorr import NCLRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = NCLRegressor(random_state=0)
+        >>> for start in range(0, 442, 100):
+        ...     model = model.partial_fit(X[start : start + 100], y[start : start + 100])
+        >>> model.path_.spectrum.weight
+        442.0
+        """
+        settings = self._settings()
+        n_folds = number_of_folds(self.cv)
+        drawn: Basis | None = vars(self).get("basis_")
+        rows, single_output = self._validated_rows(X, y, sample_weight, reset=drawn is None)
+        before = self._seen()
+        if before is None:
+            basis = drawn
+            if basis is None:
+                basis = make_basis(self).fit(rows.X, sample_weight=rows.weight)
+            accurate = self.solver == "qr"
+            stream = Stream.of(basis, rows, n_folds, accurate=accurate, single_output=single_output)
+        else:
+            _check_continues(before, rows, single_output, n_folds)
+            stream = before.with_rows(rows)
+        # Nothing is set before all is done: a chunk that fails leaves the model as it was.
+        return self._follow(stream, settings)
+
+    def merge(self, other: Self) -> Self:
+        """An estimator fitted on the rows of both, which have the same basis.
+
+        Parameters
+        ----------
+        other : NCLRegressor
+            Fitted in parts or at once, with folds by content (``cv`` an integer), from the same
+            drawn basis.
+
+        Returns
+        -------
+        NCLRegressor
+            New, with the parameters of this one.
+        """
+        mine, theirs = _streams_of_both(self, other, "merged with")
+        merged = copy.copy(self)
+        return merged._follow(mine.merged(theirs), self._checked_settings())
+
+    def subtract(self, other: Self) -> Self:
+        """An estimator fitted on the rows of this one without those of the other.
+
+        Parameters
+        ----------
+        other : NCLRegressor
+            Fitted on rows that are among those of this one.
+
+        Returns
+        -------
+        NCLRegressor
+            New, with the parameters of this one. Rows that intervals are calibrated on are those
+            kept here and not there: fewer than a fit without them would keep.
+
+        Warns
+        -----
+        PrecisionWarning
+            Where so little is left that its digits are lost in what was taken away.
+        """
+        mine, theirs = _streams_of_both(self, other, "taken from")
+        rest = copy.copy(self)
+        return rest._follow(mine.without(theirs), self._checked_settings())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """A basis alone, as :meth:`draw` leaves it, is not enough."""
+        return "coef_" in vars(self) or vars(self).get("_lazy") is not None
+
+    def _checked_settings(self) -> PathSettings:
+        settings: PathSettings = self._settings()
+        check_streamable(settings)
+        return settings
+
+    def _seen(self) -> Stream | None:
+        """The rows seen so far, None before any."""
+        lazy: LazyAttributes | None = vars(self).get("_lazy")
+        if lazy is not None:
+            return lazy.stream
+        if "path_" not in vars(self):
+            if "coef_" in vars(self):
+                raise ValueError(
+                    "a compact model has no moments, to which rows could be added; use the model "
+                    "that compact() was called on."
+                )
+            return None
+        return Stream.from_path(
+            self.basis_, vars(self)["path_"], vars(self)["_calibration"], number_of_folds(self.cv)
+        )
+
+    def _follow(self, stream: Stream, settings: PathSettings) -> Self:
+        """Let the fitted attributes be those of a stream."""
+        forget(self)
+        self.basis_ = stream.basis
+        self._calibration = stream.calibration
+        self._residuals = None
+        self._lazy = LazyAttributes(stream, settings)
+        return self
+
+
+def forget(model: Any) -> None:
+    """Drop the attributes of an earlier fit, but for what is known of the inputs."""
+    for name in (*LAZY, "_lazy", "_calibration", "_residuals", "basis_"):
+        vars(model).pop(name, None)
+
+
+def len_of(X: Table) -> int:
+    """Rows of a table."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _check_continues(before: Stream, rows: Rows, single_output: bool, n_folds: int) -> None:
+    expected = before.kept.y.shape[1]
+    if (rows.y.shape[1], single_output) != (expected, before.single_output):
+        raise ValueError(
+            f"y has {rows.y.shape[1]} output(s) in {1 if single_output else 2} dimension(s), but "
+            f"the rows before had {expected} in {1 if before.single_output else 2}."
+        )
+    if n_folds != len(before.cells):
+        raise ValueError(
+            f"cv={n_folds}, but the rows before went into {len(before.cells)} folds, which they "
+            "cannot change any more."
+        )
+
+
+def _streams_of_both(one: Any, other: Any, what: str) -> tuple[Stream, Stream]:
+    if not isinstance(other, StreamMixin):
+        raise TypeError(f"a model can be {what} another of its kind, got {type(other).__name__}.")
+    check_is_fitted(one)
+    check_is_fitted(other)
+    mine, theirs = one._seen(), other._seen()
+    assert mine is not None  # both are fitted
+    assert theirs is not None
+    if mine.kept.y.shape[1] != theirs.kept.y.shape[1] or len(mine.cells) != len(theirs.cells):
+        raise ValueError(
+            f"models of {mine.kept.y.shape[1]} and {theirs.kept.y.shape[1]} output(s), and of "
+            f"{len(mine.cells)} and {len(theirs.cells)} folds, cannot be {what} one another."
+        )
+    if not _same_basis(mine, theirs):
+        raise ValueError(
+            f"models can only be {what} one another if they have the same basis: draw it once, by "
+            "draw(X), and fit copies."
+        )
+    return mine, theirs
+
+
+def _same_basis(mine: Stream, theirs: Stream) -> bool:
+    """Whether both bases give the same features on rows of both."""
+    if not np.array_equal(mine.basis.block_starts_, theirs.basis.block_starts_):
+        return False
+    for kept in (mine.kept, theirs.kept):
+        rows = kept.take(np.arange(min(COMPARED_ROWS, len(kept.y))))
+        if not np.allclose(
+            rows.features(mine.basis), rows.features(theirs.basis), rtol=SAME, atol=SAME
+        ):
+            return False
+    return True
