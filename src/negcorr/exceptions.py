@@ -10,6 +10,7 @@ __all__ = [
     "CalibrationWarning",
     "ChaoticTrainingWarning",
     "CheckpointError",
+    "ChunkError",
     "CollusionWarning",
     "DivergenceError",
     "DivergenceWarning",
@@ -116,6 +117,10 @@ class ProbeError(RuntimeError):
         super().__init__(message)
         self.probe = probe
         self.partial = partial
+
+
+class ChunkError(ValueError):
+    """Rows of a file or a stream cannot be read or used; says which."""
 
 
 class CheckpointError(ValueError):
