@@ -62,6 +62,7 @@ ORDER = [
     "scale.chunks",
     "scale.files",
     "scale.first_pass",
+    "scale.clusters",
     "scale.fitting",
     "scale",
     "seeds",

@@ -95,6 +95,7 @@ class FittedPathMixin:
     path_: NCLPath
     _calibration: CalibrationRows | None
     _residuals: Residuals | None
+    _lazy: LazyAttributes | None
     predict: Any
     predict_members: Any
 
@@ -207,8 +208,11 @@ class FittedPathMixin:
         if self._calibration is not None:
             small._residuals = self._out_of_fold_residuals()
         small._calibration = None
-        if hasattr(small, "path_"):
-            del small.path_
+        for name in LAZY:
+            if hasattr(self, name):
+                setattr(small, name, getattr(self, name))
+        small._lazy = None
+        vars(small).pop("path_", None)
         return small
 
     def summary(self) -> Summary:

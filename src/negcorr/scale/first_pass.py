@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
-from sklearn.preprocessing import StandardScaler
+import scipy.sparse as sp
+from sklearn.utils import check_array
 
 from negcorr._typing import FloatArray
+from negcorr._validation import check_weight
 from negcorr.rowhash import HashArray, content_hash
 from negcorr.scale.chunks import Chunk
 
-__all__ = ["InputSummary", "summarise_inputs"]
+__all__ = ["InputSummary", "draw_from", "summarise_inputs", "summary_of"]
 
 #: Rows that are kept for bases that are drawn from rows themselves.
 SAMPLE_ROWS = 20_000
+
+#: Bases that depend on the inputs by their means, standard deviations and mean squared distance.
+BY_MOMENTS = ("fourier", "orthogonal")
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,21 +31,42 @@ class InputSummary:
 
     Attributes
     ----------
-    mean, std : ndarray of shape (d,)
-        Weighted; the standard deviation has the divisor Σw.
     weight : float
         Σw.
+    mean, square : ndarray of shape (d,)
+        Weighted means, and Σw(x − mean)².
     sample : ndarray of shape (k, d)
         The distinct rows of the smallest hashes.
-    names : list of str or None
+    keys : ndarray of shape (k,)
+        Their hashes, ascending.
+    names : tuple of str or None
         Of the columns.
     """
 
-    mean: FloatArray
-    std: FloatArray
     weight: float
+    mean: FloatArray
+    square: FloatArray
     sample: FloatArray
-    names: list[str] | None
+    keys: HashArray
+    names: tuple[str, ...] | None
+
+    def merged(self, other: InputSummary) -> InputSummary:
+        """That of the rows of both."""
+        if len(self.mean) != len(other.mean):
+            raise ValueError(f"there are {len(other.mean)} inputs, and were {len(self.mean)}.")
+        weight = self.weight + other.weight
+        apart = other.mean - self.mean
+        share = other.weight / weight
+        keys, first = np.unique(np.concatenate([self.keys, other.keys]), return_index=True)
+        keys, first = keys[:SAMPLE_ROWS], first[:SAMPLE_ROWS]
+        return InputSummary(
+            weight,
+            self.mean + share * apart,
+            self.square + other.square + self.weight * share * apart**2,
+            np.concatenate([self.sample, other.sample])[first],
+            keys,
+            self.names if other.names is None else other.names,
+        )
 
     def two_rows(self) -> tuple[Any, FloatArray]:
         """Two rows with half of the weight each, and the moments of all.
@@ -47,8 +74,10 @@ class InputSummary:
         Means, standard deviations and the mean squared distance between rows are the same, so that
         a basis that depends on nothing else comes out as it would from all rows.
         """
-        rows = np.stack([self.mean - self.std, self.mean + self.std])
-        return self._named(rows), np.full(2, self.weight / 2.0)
+        std = np.sqrt(self.square / self.weight)
+        return self._named(np.stack([self.mean - std, self.mean + std])), np.full(
+            2, self.weight / 2.0
+        )
 
     def sample_rows(self) -> Any:
         """The sample, with names where there are some."""
@@ -59,7 +88,38 @@ class InputSummary:
             return rows
         import pandas
 
-        return pandas.DataFrame(rows, columns=self.names)
+        return pandas.DataFrame(rows, columns=list(self.names))
+
+
+def summary_of(X: Any, weight: Any = None) -> InputSummary:
+    """That of rows in memory, which must be numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.scale.first_pass import summary_of
+    >>> X = np.array([[1.0, 2.0], [3.0, 2.0], [5.0, 8.0]])
+    >>> both = summary_of(X[:1]).merged(summary_of(X[1:]))
+    >>> both.mean, both.square
+    (array([3., 4.]), array([ 8., 24.]))
+    """
+    if sp.issparse(X):
+        raise ValueError(
+            "X is sparse, which the first pass does not take: draw the basis before, by "
+            "model.draw(X), from rows that are at hand."
+        )
+    rows = check_array(X, dtype=np.float64, input_name="X")
+    mass = check_weight(weight, rows)
+    total = float(len(rows)) if mass is None else float(mass.sum())
+    mean = np.average(rows, axis=0, weights=mass)
+    # A column that does not vary has no square, whatever rounding makes of its mean.
+    constant = np.ptp(rows, axis=0) == 0
+    mean = np.where(constant, rows[0], mean)
+    square = np.average((rows - mean) ** 2, axis=0, weights=mass) * total
+    used = rows if mass is None else rows[mass > 0]
+    keys, first = np.unique(content_hash(used), return_index=True)
+    names = tuple(str(name) for name in X.columns) if hasattr(X, "columns") else None
+    return InputSummary(total, mean, square, used[first[:SAMPLE_ROWS]], keys[:SAMPLE_ROWS], names)
 
 
 def summarise_inputs(chunks: Iterable[Chunk]) -> InputSummary:
@@ -70,27 +130,27 @@ def summarise_inputs(chunks: Iterable[Chunk]) -> InputSummary:
     chunks : iterable of Chunk
         With numbers as inputs.
     """
-    scaler = StandardScaler()
-    sample = np.empty((0, 0))
-    keys: HashArray = np.empty(0, dtype=np.uint64)
-    weight = 0.0
-    names: list[str] | None = None
+    found: InputSummary | None = None
     for chunk in chunks:
         try:
-            rows = np.asarray(chunk.X, dtype=np.float64)
-            scaler.partial_fit(rows, sample_weight=chunk.weight)
+            part = summary_of(chunk.X, chunk.weight)
+            found = part if found is None else found.merged(part)
         except (ValueError, TypeError) as error:
             raise chunk.failed(error) from error
-        if hasattr(chunk.X, "columns"):
-            names = [str(name) for name in chunk.X.columns]
-        weight += float(len(rows) if chunk.weight is None else np.sum(chunk.weight))
-        both = rows if not len(keys) else np.concatenate([sample, rows])
-        all_keys = np.concatenate([keys, content_hash(rows)])
-        keys, first = np.unique(all_keys, return_index=True)
-        keys, first = keys[:SAMPLE_ROWS], first[:SAMPLE_ROWS]
-        sample = both[first]
-    if not len(keys):
+    if found is None:
         raise ValueError("there are no rows.")
-    return InputSummary(
-        np.asarray(scaler.mean_), np.sqrt(np.asarray(scaler.var_)), weight, sample, names
-    )
+    return found
+
+
+def merge_summaries(parts: list[InputSummary]) -> InputSummary:
+    """That of all parts."""
+    return reduce(InputSummary.merged, parts)
+
+
+def draw_from(model: Any, summary: InputSummary) -> None:
+    """Draw the basis of a model from a summary of its inputs."""
+    if isinstance(model.basis, str) and model.basis in BY_MOMENTS:
+        rows, weight = summary.two_rows()
+        model.draw(rows, sample_weight=weight)
+    else:
+        model.draw(summary.sample_rows())

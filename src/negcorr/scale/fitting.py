@@ -11,17 +11,15 @@ from negcorr._validation import check_positive_int
 from negcorr.exceptions import ChunkError
 from negcorr.progress import progress_bar
 from negcorr.scale.chunks import ArraySource, IterableSource, Source, is_path, read_ahead
+from negcorr.scale.clusters import fit_blocks, is_dask, predict_blocks
 from negcorr.scale.files import FileSource, open_files
-from negcorr.scale.first_pass import summarise_inputs
+from negcorr.scale.first_pass import draw_from, summarise_inputs
 from negcorr.stream_fitting import StreamMixin, forget
 
-__all__ = ["fit"]
+__all__ = ["fit", "predict"]
 
 #: Rows of a chunk, unless another number is asked for: enough to keep the cores busy.
 BLOCK_SIZE = 131_072
-
-#: Bases that depend on the inputs by their means, standard deviations and mean squared distance.
-BY_MOMENTS = ("fourier", "orthogonal")
 
 Model = TypeVar("Model", bound=StreamMixin)
 
@@ -46,11 +44,12 @@ def fit(
     ----------
     model : NCLRegressor
         Fitted in place.
-    X : path, pyarrow dataset, iterable of chunks, or array-like of shape (n, d)
+    X : path, pyarrow dataset, Dask table, iterable of chunks, or array-like of shape (n, d)
         A file or a folder of files (Parquet, CSV, Feather), a ``pyarrow.dataset.Dataset``, an
-        iterable of (X, y) or (X, y, weight) or of data frames, or a table in memory.
+        iterable of (X, y) or (X, y, weight) or of data frames, a Dask array or data frame, whose
+        blocks are worked on where they are, or a table in memory.
     y : array-like of shape (n,) or (n, outputs), optional
-        Targets of a table in memory.
+        Targets of a table in memory, or of a Dask array.
     target : str or sequence of str, optional
         Columns that are targets, for files and data frames; a sequence makes y two-dimensional.
     sample_weight : array-like of shape (n,) or str, optional
@@ -86,12 +85,17 @@ def fit(
     """
     if not isinstance(model, StreamMixin):
         raise TypeError(f"model={model!r} must be an NCLRegressor.")
-    source = source_of(X, y, target, sample_weight, block_size)
     drawn = "basis_" in vars(model) and not model.__sklearn_is_fitted__()
+    if is_dask(X):
+        if not drawn:
+            forget(model)
+        fit_blocks(model, X, y, target, sample_weight)
+        return model
+    source = source_of(X, y, target, sample_weight, block_size)
     if not drawn:
         forget(model)
         if source.repeatable:
-            _draw(model, source)
+            draw_from(model, summarise_inputs(read_ahead(source.chunks())))
     with progress_bar(progress, source.n_chunks, "chunks") as advance:
         for chunk in read_ahead(source.chunks()):
             try:
@@ -102,6 +106,40 @@ def fit(
     if not model.__sklearn_is_fitted__():
         raise ChunkError("there are no rows.")
     return model
+
+
+def predict(model: Any, X: Any) -> Any:
+    """Predictions for a Dask array or data frame, as lazy as it is.
+
+    Parameters
+    ----------
+    model : NCLRegressor
+        Fitted.
+    X : dask array of shape (n, d), or dask data frame with the inputs
+        Blocks are predicted where they are, when somebody asks for them.
+
+    Returns
+    -------
+    dask array, series or data frame
+        Of shape (n,) or (n, outputs).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr import NCLRegressor, scale
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> model = NCLRegressor(n_estimators=10, random_state=0).fit(X, X[:, 0])
+    >>> import dask.array
+    >>> scale.predict(model, dask.array.from_array(X, chunks=100)).compute().shape
+    (300,)
+    """
+    if not is_dask(X):
+        raise TypeError(
+            f"X must be a Dask array or data frame, got {type(X).__name__}; for others there is "
+            "model.predict."
+        )
+    return predict_blocks(model, X)
 
 
 def source_of(X: Any, y: Any, target: Any, sample_weight: Any, block_size: Any) -> Source:
@@ -132,13 +170,3 @@ def source_of(X: Any, y: Any, target: Any, sample_weight: Any, block_size: Any) 
             f"got {type(X).__name__}."
         )
     return IterableSource(X, columns)
-
-
-def _draw(model: Any, source: Source) -> None:
-    """Draw the basis from a first pass over the inputs."""
-    summary = summarise_inputs(read_ahead(source.chunks()))
-    if isinstance(model.basis, str) and model.basis in BY_MOMENTS:
-        rows, weight = summary.two_rows()
-        model.draw(rows, sample_weight=weight)
-    else:
-        model.draw(summary.sample_rows())
