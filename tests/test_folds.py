@@ -19,6 +19,7 @@ from sklearn.model_selection import (
 
 from negcorr import ContentKFold
 from negcorr.folds import Folds, make_folds
+from negcorr.rowhash import content_hash
 
 #: The same examples in every run, however slow the machine.
 repeatable = settings(derandomize=True, deadline=None)
@@ -377,3 +378,34 @@ def test_equal_inputs_cannot_be_split_by_inputs_alone():
     assert len(partition(fold_of(X, y))) == 5
     with pytest.raises(ValueError, match="one fold of 5"):
         list(ContentKFold(inputs_only=True).split(X, y))
+
+
+@repeatable
+@given(st.integers(2, 30), st.integers(2, 12), st.integers(0, 1000))
+def test_folds_by_content_know_their_numbers_though_some_are_empty(n, count, seed):
+    X, y = data(n, seed=seed)
+    number_of = content_hash(X, y) % np.uint64(count)
+    if len(np.unique(number_of)) < 2:
+        return
+    folds = make_folds(count, X, y)
+    assert folds.count == count
+    assert folds.numbers == tuple(np.unique(number_of).tolist())
+    for number, cell in zip(folds.numbers, folds.cells, strict=True):
+        np.testing.assert_array_equal(cell, np.flatnonzero(number_of == number))
+    moved = folds.renumbered(np.arange(n)[::-1].copy())
+    assert (moved.numbers, moved.count) == (folds.numbers, folds.count)
+
+
+@pytest.mark.parametrize("wrap", [sp.csr_array, pd.DataFrame, pl.DataFrame])
+def test_numbers_of_folds_are_those_of_any_kind_of_table(wrap):
+    X, y = data(40)
+    assert make_folds(None, wrap(X), y).numbers == make_folds(5, X, y).numbers == (0, 1, 2, 3, 4)
+
+
+def test_folds_of_another_kind_have_no_numbers():
+    X, y = data(40)
+    for cv in (KFold(4), ContentKFold(5), ShuffleSplit(2), list(KFold(4).split(X))):
+        folds = make_folds(cv, X, y)
+        assert folds.numbers is None
+        assert folds.count is None
+    assert Folds.none(7).numbers is None

@@ -15,7 +15,8 @@ from threadpoolctl import threadpool_limits
 from negcorr import scan
 from negcorr.bases import BlockFeatures, ClonedFeatures, FourierFeatures, TreeFeatures
 from negcorr.moments import FactorMoments, GramMoments
-from negcorr.scan import Rows, scan_features, scan_moments
+from negcorr.rowhash import content_hash
+from negcorr.scan import Rows, canonical_order, joined, scan_features, scan_moments
 
 FORMS = ["gram", "factor"]
 
@@ -270,3 +271,99 @@ def test_whole_feature_matrix_is_that_of_transform():
     rows = data(70)
     basis = fourier(rows)
     np.testing.assert_array_equal(rows.features(basis), basis.transform(rows.X))
+
+
+TABLES = {
+    "dense": np.asarray,
+    "sparse array": sp.csr_array,
+    "sparse matrix": sp.csr_matrix,
+    "pandas": lambda X: pd.DataFrame(X, columns=["a", "b", "c"]),
+    "polars": lambda X: pl.DataFrame(X, schema=["a", "b", "c"]),
+}
+
+
+def dense(table):
+    return table.toarray() if sp.issparse(table) else np.asarray(table)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("sizes", [[20], [7, 13], [1, 0, 19], [0, 20, 0], [0, 0]])
+def test_parts_of_any_table_are_joined_in_their_order(kind, sizes):
+    rows = data(sum(sizes))
+    ends = np.cumsum([0, *sizes])
+    parts = [
+        Rows(TABLES[kind](rows.X[a:b]), rows.y[a:b], rows.weight[a:b])
+        for a, b in itertools.pairwise(ends)
+    ]
+    whole = joined(parts)
+    assert type(whole.X) is type(parts[0].X)
+    np.testing.assert_array_equal(dense(whole.X), rows.X)
+    np.testing.assert_array_equal(whole.y, rows.y)
+    np.testing.assert_array_equal(whole.weight, rows.weight)
+    if hasattr(whole.X, "columns"):
+        assert list(whole.X.columns) == ["a", "b", "c"]
+    if len(rows.y):
+        np.testing.assert_array_equal(content_hash(whole.X, whole.y), content_hash(rows.X, rows.y))
+
+
+def test_joined_rows_without_weights_count_one_each():
+    rows = data(20)
+    bare = Rows(rows.X, rows.y)
+    assert joined([bare, bare]).weight is None
+    weight = joined([bare, rows, bare]).weight
+    np.testing.assert_array_equal(weight, np.concatenate([np.ones(20), rows.weight, np.ones(20)]))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_sparse_and_dense_parts_join_to_a_sparse_table(first):
+    rows = data(20)
+    kinds = [sp.csr_array, np.asarray][:: 1 if first else -1]
+    parts = [Rows(wrap(rows.X), rows.y) for wrap in kinds]
+    whole = joined(parts)
+    assert whole.X.format == "csr"
+    np.testing.assert_array_equal(whole.X.toarray(), np.vstack([rows.X, rows.X]))
+
+
+def test_joined_rows_are_copies():
+    rows = data(20)
+    for parts in ([rows], [rows, rows]):
+        whole = joined(parts)
+        assert not np.shares_memory(whole.X, rows.X)
+        assert not np.shares_memory(whole.y, rows.y)
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_columns_of_frames_may_have_other_types_in_other_parts(library):
+    y = np.zeros((2, 1))
+    parts = [
+        Rows(library.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": [None, None]}), y),
+        Rows(library.DataFrame({"a": [0.5, 1.5], "b": ["z", "x"], "c": ["u", "v"]}), y),
+    ]
+    whole = joined(parts).X
+    assert list(whole["a"]) == [1.0, 2.0, 0.5, 1.5]
+    assert list(whole["b"]) == ["x", "y", "z", "x"]
+    assert list(whole["c"])[2:] == ["u", "v"]
+
+
+def test_tables_of_different_kinds_are_not_joined():
+    rows = data(5)
+    frames = [Rows(TABLES[kind](rows.X), rows.y) for kind in ("pandas", "polars", "dense")]
+    for one, other in itertools.permutations(frames, 2):
+        with pytest.raises(ValueError, match=r"X comes as .* and as .*; give all rows as tables"):
+            joined([one, other])
+
+
+def test_canonical_order_is_that_of_the_content():
+    rows = data(50)
+    order = np.random.default_rng(0).permutation(50)
+    for part in (rows, Rows(rows.X, rows.y)):
+        first, second = part.take(canonical_order(part)), part.take(order)
+        second = second.take(canonical_order(second))
+        np.testing.assert_array_equal(first.X, second.X)
+        np.testing.assert_array_equal(first.y, second.y)
+
+
+def test_targets_do_not_show_in_the_canonical_order_of_inputs():
+    rows = data(50)
+    other = Rows(rows.X, np.zeros_like(rows.y), rows.weight)
+    np.testing.assert_array_equal(canonical_order(rows), canonical_order(other))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from functools import cached_property
+import threading
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr.bases import Basis
 from negcorr.diversity import AmbiguityDecomposition, ambiguity_decomposition
-from negcorr.exceptions import NoiseVarianceWarning, warn_caller
+from negcorr.exceptions import FrequencyWarning, NoiseVarianceWarning, warn_caller
 from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.intervals import CalibrationRows, Residuals, out_of_fold_residuals
 from negcorr.path import NCLPath
@@ -22,8 +22,10 @@ from negcorr.settings import PathSettings
 from negcorr.streaming import Stream
 from negcorr.summary import Summary, summarise
 
-__all__ = ["FittedPathMixin"]
+__all__ = ["LAZY", "FittedPathMixin", "LazyAttributes", "attributes_of", "warn_if_not_frequencies"]
 
+#: Weights that add up to less than this share of the rows are hardly frequencies.
+FREQUENCY_SHARE = 0.1
 
 #: Attributes that follow from the path.
 LAZY = (
@@ -62,10 +64,30 @@ def attributes_of(path: NCLPath) -> dict[str, Any]:
     }
 
 
+def warn_if_not_frequencies(weight: float, n_rows: int) -> None:
+    """Warn where rows have far less weight than their number.
+
+    Parameters
+    ----------
+    weight : float
+        Σw.
+    n_rows : int
+        Rows of positive weight.
+    """
+    if weight < FREQUENCY_SHARE * n_rows:
+        warn_caller(
+            f"sample_weight adds up to {weight:.3g} for {n_rows} rows. Weights are read as "
+            "frequencies, so degrees of freedom, noise variance and intervals count that many "
+            "samples. For relative weights use sample_weight / sample_weight.mean().",
+            FrequencyWarning,
+        )
+
+
 class LazyAttributes:
     """Fitted attributes of a stream, computed when one of them is first asked for.
 
     It is changed from inside, so that ``predict`` leaves the estimator's ``__dict__`` as it was.
+    Of several threads that ask at once, one computes and the others wait.
 
     Parameters
     ----------
@@ -78,11 +100,26 @@ class LazyAttributes:
     def __init__(self, stream: Stream, settings: PathSettings) -> None:
         self.stream = stream
         self.settings = settings
+        self._known: dict[str, Any] | None = None
+        self._lock = threading.RLock()
 
-    @cached_property
+    # Not a cached_property: warnings would point into functools, which it calls from.
+    @property
     def attributes(self) -> dict[str, Any]:
         """By name, see :data:`LAZY`."""
-        return attributes_of(self.stream.path(self.settings))
+        with self._lock:
+            if self._known is None:
+                warn_if_not_frequencies(self.stream.weight, self.stream.n_rows)
+                self._known = attributes_of(self.stream.path(self.settings))
+            return self._known
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the lock, which belongs to a process."""
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.RLock()
 
 
 class FittedPathMixin:
@@ -232,7 +269,8 @@ class FittedPathMixin:
         """Attributes of a stream's path, which is computed when one of them is asked for."""
         lazy = vars(self).get("_lazy") if name in LAZY else None
         if lazy is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            # Once more: where a method is not available, the error has a cause that says why.
+            return object.__getattribute__(self, name)
         return lazy.attributes[name]
 
     def _adopt(self, path: NCLPath) -> Self:

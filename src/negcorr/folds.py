@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,12 +38,15 @@ class Folds:
     numbers : tuple of int or None
         Number of each cell among the folds by content, of which empty ones are left out; None for
         splits of any other kind.
+    count : int or None
+        How many folds by content were asked for, empty ones among them.
     """
 
     cells: tuple[IntArray, ...]
     splits: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
     whole: tuple[int, ...]
     numbers: tuple[int, ...] | None = None
+    count: int | None = None
 
     def usable_splits(self, weight: FloatArray | None) -> int:
         """Number of splits with weight on both sides."""
@@ -60,7 +63,7 @@ class Folds:
     def renumbered(self, position: IntArray) -> Folds:
         """The same sets after row i has moved to ``position[i]``, each in ascending order."""
         cells = tuple(np.sort(position[cell]) for cell in self.cells)
-        return Folds(cells, self.splits, self.whole, self.numbers)
+        return replace(self, cells=cells)
 
 
 class UnsplittableError(ValueError):
@@ -150,11 +153,13 @@ def make_folds(cv: Any, X: Table, y: FloatArray, groups: Any = None) -> Folds:
     tests_cover = _each_row_once([b for _, b in usable], n_rows)
     if tests_cover and all(_each_row_once([a, b], n_rows) for a, b in usable):
         ids = range(len(usable))
+        numbers, count = _content_numbers(cv, X, y, [b for _, b in usable])
         return Folds(
             cells=tuple(b for _, b in usable),
             splits=tuple((tuple(j for j in ids if j != k), (k,)) for k in ids),
             whole=tuple(ids),
-            numbers=_content_numbers(cv, X, y, [b for _, b in usable]),
+            numbers=numbers,
+            count=count,
         )
     # Overlapping or partial splits (ShuffleSplit, TimeSeriesSplit): no sums to share.
     cells = [np.arange(n_rows)]
@@ -167,14 +172,14 @@ def make_folds(cv: Any, X: Table, y: FloatArray, groups: Any = None) -> Folds:
 
 def _content_numbers(
     cv: Any, X: Table, y: FloatArray, cells: list[IntArray]
-) -> tuple[int, ...] | None:
-    """Which of the folds by content each cell is."""
+) -> tuple[tuple[int, ...] | None, int | None]:
+    """Which of the folds by content each cell is, and of how many."""
     count = 5 if cv is None else cv
     if not isinstance(count, (int, np.integer)):
-        return None
+        return None, None
     first = np.array([cell[0] for cell in cells])
     keys = content_hash(_safe_indexing(X, first), y[first])
-    return tuple(int(number) for number in keys % np.uint64(count))
+    return tuple(int(number) for number in keys % np.uint64(count)), int(count)
 
 
 def _check_seed(seed: Any) -> None:

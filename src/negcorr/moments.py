@@ -213,6 +213,8 @@ class FactorMoments:
     @property
     def rounding(self) -> FloatArray:
         """Standard deviation of a column below which it is what centring left over."""
+        if self.weight == 0:
+            return np.zeros(len(self.shift))
         rms = np.linalg.norm(self.factor[:, 1:], axis=0) / np.sqrt(self.weight)
         noise = EPS * (10.0 * np.sqrt(len(self.factor)) + 32.0)
         return np.asarray(np.maximum(noise * rms, 32.0 * EPS * np.abs(self.mean)))
@@ -291,8 +293,12 @@ def difference(whole: GramMoments, part: GramMoments) -> GramMoments:
     diagonal = np.diagonal(scatter)
     if (diagonal < -lost).any():
         raise ValueError("the rows to be taken away are not among those that there are.")
-    # What is left must stand out from the rounding of what was there.
-    if (diagonal < 1e6 * lost)[diagonal > lost].any():
+    # What is left must stand out from the rounding of what was there. A column may be constant in
+    # the rest, or nearly so in few rows; but not all that varied before.
+    constant = diagonal <= lost
+    nearly = ~constant & (diagonal < 1e3 * lost)
+    varied = np.diagonal(whole.scatter) > lost
+    if nearly.any() or (n_rows > 1 and varied.any() and constant[varied].all()):
         warn_caller(
             f"{n_rows} of {whole.n_rows} rows are left, whose moments have lost most of their "
             "digits by subtraction; fit again where that matters.",
@@ -361,8 +367,8 @@ def _accumulated(parts: list[GramMoments]) -> GramMoments:
 
 
 def _stacked(parts: list[FactorMoments]) -> FactorMoments:
-    """One QR of all factors, moved to the first one's shift."""
-    shift = parts[0].shift
+    """One QR of all factors, moved to the first one's shift; that of no rows may be far away."""
+    shift = next((part.shift for part in parts if part.weight > 0), parts[0].shift)
     moved = [
         np.hstack([part.factor[:, :1], part.factor_about(shift)])
         for part in parts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,25 +17,20 @@ from sklearn.utils.validation import (
 from negcorr._threads import our_own_threads
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr._validation import check_weight, validate_table
-from negcorr.exceptions import FrequencyWarning
-from negcorr.fitted import FittedPathMixin
+from negcorr.fitted import FittedPathMixin, warn_if_not_frequencies
 from negcorr.intervals import (
     calibration_rows,
 )
 from negcorr.named_basis import make_basis
-from negcorr.rowhash import content_hash
-from negcorr.scan import Rows, scan_features
+from negcorr.scan import Rows, canonical_order, scan_features
 from negcorr.settings import PathSettings, given_gap
-from negcorr.stream_fitting import StreamMixin
+from negcorr.stream_fitting import StreamMixin, all_or_nothing
 from negcorr.tuning import build_path, folds_for
 
 __all__ = ["NCLRegressor"]
 
 #: Sums of squares of larger targets are not finite.
 LARGEST_TARGET = 1e150
-
-#: Weights that add up to less than this share of the rows are hardly frequencies.
-FREQUENCY_SHARE = 0.1
 
 
 class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -182,19 +176,24 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
         -------
         self
         """
+        with all_or_nothing(self):
+            return self._fit(X, y, sample_weight, groups)
+
+    def _fit(self, X: Table, y: Any, sample_weight: Any, groups: Any) -> Self:
         settings = self._settings()
         basis = make_basis(self)
         rows, single_output = self._validated_rows(X, y, sample_weight)
+        if rows.weight is not None:
+            warn_if_not_frequencies(float(rows.weight.sum()), int(np.count_nonzero(rows.weight)))
         # Reductions on one BLAS thread: on a busy machine, more of them can stall for seconds.
         with our_own_threads():
             folds = folds_for(self.cv, rows, groups, settings)
-            order = _canonical_order(rows)
+            order = canonical_order(rows)
             position = np.empty_like(order)
             position[order] = np.arange(len(order))
             rows, folds = rows.take(order), folds.renumbered(position)
             basis = basis.fit(rows.X, sample_weight=rows.weight)
             path = build_path(rows, basis, folds, settings, single_output)
-        # Nothing is set before all is done: a failed refit leaves the fitted model as it was.
         self.basis_ = basis
         self._calibration = calibration_rows(rows, folds)
         self._residuals = None
@@ -308,8 +307,9 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
             raise ValueError(
                 f"y varies by less than {1.0 / LARGEST_TARGET:g}, whose squares vanish; rescale y."
             )
-        weight = check_weight(sample_weight, target)
-        _warn_if_not_frequencies(weight)
+        weight = (
+            check_weight(sample_weight, target) if reset else _any_weight(sample_weight, target)
+        )
         return Rows(X, target.reshape(len(target), -1), weight), target.ndim == 1
 
     def _validated_inputs(self, X: Table) -> Table:
@@ -321,8 +321,12 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle and hasattr(self, "path_"):
-            bundle["text/html"] += self.summary()._repr_html_()
+        try:
+            if "text/html" in bundle and hasattr(self, "path_"):
+                bundle["text/html"] += self.summary()._repr_html_()
+        except ValueError:
+            # Too few rows so far to choose λ by: showing the model must not fail.
+            return bundle
         return bundle
 
     def __sklearn_tags__(self) -> Any:
@@ -339,24 +343,9 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
         return tags
 
 
-def _warn_if_not_frequencies(weight: FloatArray | None) -> None:
-    if weight is None:
-        return
-    used = int(np.count_nonzero(weight))
-    if weight.sum() < FREQUENCY_SHARE * used:
-        warnings.warn(
-            f"sample_weight adds up to {weight.sum():.3g} for {used} rows. Weights are read as "
-            "frequencies, so degrees of freedom, noise variance and intervals count that many "
-            "samples. For relative weights use sample_weight / sample_weight.mean().",
-            FrequencyWarning,
-            stacklevel=4,
-        )
-
-
-def _canonical_order(rows: Rows) -> npt.NDArray[np.intp]:
-    """An order that content decides, so that a fit does not depend on the order of its rows.
-
-    By x and weight first: a transformer that picks rows by their position must not see y in it.
-    """
-    x, y = content_hash(rows.X), content_hash(rows.y)
-    return np.lexsort((y, x) if rows.weight is None else (y, rows.weight, x))
+def _any_weight(sample_weight: Any, target: FloatArray) -> FloatArray | None:
+    """As ``check_weight``, for a chunk of many: it may be of no weight at all."""
+    if sample_weight is None or np.any(np.asarray(sample_weight)):
+        return check_weight(sample_weight, target)
+    check_weight(np.ones_like(sample_weight, dtype=np.float64), target)
+    return np.zeros(len(target))

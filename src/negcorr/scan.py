@@ -23,8 +23,9 @@ from negcorr.moments import (
     merge_products,
     sum_of_squares,
 )
+from negcorr.rowhash import content_hash
 
-__all__ = ["Rows", "joined", "scan_features", "scan_moments"]
+__all__ = ["Rows", "canonical_order", "joined", "scan_features", "scan_moments"]
 
 #: Bytes of features that one thread holds at a time.
 BLOCK_BYTES = 32 * 2**20
@@ -65,30 +66,57 @@ class Rows:
     def features(self, basis: Basis) -> FloatArray:
         """The whole n×Q feature matrix, for the few routes that need it."""
         out = np.empty((len(self.y), int(basis.block_starts_[-1])))
-        basis.fill(self.X, out)
+        if len(out):  # transformers refuse tables without rows
+            basis.fill(self.X, out)
         return out
 
 
+def canonical_order(rows: Rows) -> IntArray:
+    """An order that content decides, so that a fit does not depend on the order of its rows.
+
+    By x and weight first: a transformer that picks rows by their position must not see y in it.
+    """
+    x, y = content_hash(rows.X), content_hash(rows.y)
+    return np.lexsort((y, x) if rows.weight is None else (y, rows.weight, x))
+
+
 def joined(parts: Sequence[Rows]) -> Rows:
-    """All rows of several parts, in their order."""
+    """All rows of several parts, in their order.
+
+    Tables are all arrays, sparse or dense, or all data frames of one library.
+    """
+    # A table without rows may not know the types of its columns.
+    parts = [part for part in parts if len(part.y)] or parts[:1]
     tables = [part.X for part in parts]
+    kinds = {_kind(table) for table in tables}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"X comes as {' and as '.join(sorted(kinds))}; give all rows as tables of one kind."
+        )
     y = np.concatenate([part.y for part in parts])
     weight = None
     if any(part.weight is not None for part in parts):
         weights = [np.ones(len(p.y)) if p.weight is None else p.weight for p in parts]
         weight = np.concatenate(weights)
-    if sp.issparse(tables[0]):
-        return Rows(sp.vstack(tables, format="csr"), y, weight)
-    if hasattr(tables[0], "iloc"):
+    if "pandas data frame" in kinds:
         import pandas
 
         return Rows(pandas.concat(tables, ignore_index=True), y, weight)
-    if hasattr(tables[0], "columns"):  # polars
-        table = tables[0]
-        for other in tables[1:]:
-            table = table.vstack(other)
-        return Rows(table, y, weight)
+    if "polars data frame" in kinds:
+        import polars
+
+        # Whole numbers in one part of a column, others in another: the wider type holds both.
+        return Rows(polars.concat(tables, how="vertical_relaxed"), y, weight)
+    if any(sp.issparse(table) for table in tables):
+        tables = [table if sp.issparse(table) else sp.csr_array(table) for table in tables]
+        return Rows(sp.vstack(tables, format="csr"), y, weight)
     return Rows(np.concatenate(tables), y, weight)
+
+
+def _kind(table: Table) -> str:
+    if not hasattr(table, "columns"):
+        return "array"
+    return "pandas data frame" if hasattr(table, "iloc") else "polars data frame"
 
 
 def scan_moments(

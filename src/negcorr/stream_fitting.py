@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from negcorr._threads import our_own_threads
 from negcorr._typing import Table
 from negcorr.bases import Basis
 from negcorr.fitted import LAZY, LazyAttributes
 from negcorr.intervals import CalibrationRows, Residuals
 from negcorr.named_basis import make_basis
-from negcorr.scan import Rows
+from negcorr.scan import Rows, canonical_order
 from negcorr.settings import PathSettings
 from negcorr.streaming import Stream, check_streamable, number_of_folds
 
-__all__ = ["StreamMixin"]
+__all__ = ["StreamMixin", "all_or_nothing"]
 
 #: Rows on which two bases are compared, and how far their features may be apart.
 COMPARED_ROWS, SAME = 256, 1e-12
@@ -74,11 +78,12 @@ class StreamMixin:
         >>> bool(both.lam_ == all_at_once.lam_)
         True
         """
-        rows, _ = self._validated_rows(X, np.zeros(len_of(X)), sample_weight)
-        basis = make_basis(self).fit(rows.X, sample_weight=rows.weight)
-        forget(self)
-        self.basis_ = basis
-        return self
+        with all_or_nothing(self):
+            rows, _ = self._validated_rows(X, np.zeros(len_of(X)), sample_weight)
+            basis = _drawn(self, rows)
+            forget(self)
+            self.basis_ = basis
+            return self
 
     @available_if(_can_stream)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Table, y: Any, sample_weight: Any = None) -> Self:
@@ -88,7 +93,8 @@ class StreamMixin:
         already (:meth:`draw`, :meth:`fit`). Chunks in any order and of any size give the same
         ensemble as all rows at once with the same basis. There is no such method where parameters
         ask for all rows: ``criterion="loo"``, ``noise_variance="difference"``, a splitter for
-        ``cv``.
+        ``cv``. A chunk that fails leaves the model as it was. ``solver="auto"`` cannot come back to
+        the rows for accuracy: where it warns, start with "qr".
 
         Parameters
         ----------
@@ -114,21 +120,22 @@ class StreamMixin:
         >>> model.path_.spectrum.weight
         442.0
         """
+        with all_or_nothing(self):
+            return self._add(X, y, sample_weight)
+
+    def _add(self, X: Table, y: Any, sample_weight: Any) -> Self:
         settings = self._settings()
         n_folds = number_of_folds(self.cv)
+        accurate = self.solver == "qr"
         drawn: Basis | None = vars(self).get("basis_")
         rows, single_output = self._validated_rows(X, y, sample_weight, reset=drawn is None)
         before = self._seen()
         if before is None:
-            basis = drawn
-            if basis is None:
-                basis = make_basis(self).fit(rows.X, sample_weight=rows.weight)
-            accurate = self.solver == "qr"
+            basis = _drawn(self, rows) if drawn is None else drawn
             stream = Stream.of(basis, rows, n_folds, accurate=accurate, single_output=single_output)
         else:
             _check_continues(before, rows, single_output, n_folds)
-            stream = before.with_rows(rows)
-        # Nothing is set before all is done: a chunk that fails leaves the model as it was.
+            stream = replace(before, accurate=before.accurate or accurate).with_rows(rows)
         return self._follow(stream, settings)
 
     def merge(self, other: Self) -> Self:
@@ -155,7 +162,7 @@ class StreamMixin:
         Parameters
         ----------
         other : NCLRegressor
-            Fitted on rows that are among those of this one.
+            Fitted on rows that are among those of this one, with the same weights.
 
         Returns
         -------
@@ -173,8 +180,9 @@ class StreamMixin:
         return rest._follow(mine.without(theirs), self._checked_settings())
 
     def __sklearn_is_fitted__(self) -> bool:
-        """A basis alone, as :meth:`draw` leaves it, is not enough."""
-        return "coef_" in vars(self) or vars(self).get("_lazy") is not None
+        """A basis alone, as :meth:`draw` leaves it, is not enough, nor are rows of no weight."""
+        lazy: LazyAttributes | None = vars(self).get("_lazy")
+        return "coef_" in vars(self) or (lazy is not None and lazy.stream.n_rows > 0)
 
     def _checked_settings(self) -> PathSettings:
         settings: PathSettings = self._settings()
@@ -193,9 +201,7 @@ class StreamMixin:
                     "that compact() was called on."
                 )
             return None
-        return Stream.from_path(
-            self.basis_, vars(self)["path_"], vars(self)["_calibration"], number_of_folds(self.cv)
-        )
+        return Stream.from_path(self.basis_, vars(self)["path_"], vars(self)["_calibration"])
 
     def _follow(self, stream: Stream, settings: PathSettings) -> Self:
         """Let the fitted attributes be those of a stream."""
@@ -205,6 +211,27 @@ class StreamMixin:
         self._residuals = None
         self._lazy = LazyAttributes(stream, settings)
         return self
+
+
+@contextmanager
+def all_or_nothing(model: Any) -> Iterator[None]:
+    """Leave a model as it was, to the last attribute, where the block fails."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException:
+        for name in vars(model).keys() - before.keys():
+            delattr(model, name)
+        vars(model).update(before)
+        raise
+
+
+def _drawn(model: Any, rows: Rows) -> Basis:
+    """The basis from the rows in the order that a fit in memory takes them in."""
+    rows = rows.take(canonical_order(rows))
+    with our_own_threads():
+        basis: Basis = make_basis(model).fit(rows.X, sample_weight=rows.weight)
+    return basis
 
 
 def forget(model: Any) -> None:
@@ -240,10 +267,14 @@ def _streams_of_both(one: Any, other: Any, what: str) -> tuple[Stream, Stream]:
     mine, theirs = one._seen(), other._seen()
     assert mine is not None  # both are fitted
     assert theirs is not None
-    if mine.kept.y.shape[1] != theirs.kept.y.shape[1] or len(mine.cells) != len(theirs.cells):
+    shapes = [
+        (s.kept.y.shape[1], 1 if s.single_output else 2, len(s.cells)) for s in (mine, theirs)
+    ]
+    if shapes[0] != shapes[1]:
+        (outputs, ndim, folds), (other_outputs, other_ndim, other_folds) = shapes
         raise ValueError(
-            f"models of {mine.kept.y.shape[1]} and {theirs.kept.y.shape[1]} output(s), and of "
-            f"{len(mine.cells)} and {len(theirs.cells)} folds, cannot be {what} one another."
+            f"models of {outputs} and {other_outputs} output(s), in {ndim} and {other_ndim} "
+            f"dimension(s), and of {folds} and {other_folds} folds, cannot be {what} one another."
         )
     if not _same_basis(mine, theirs):
         raise ValueError(
@@ -255,7 +286,11 @@ def _streams_of_both(one: Any, other: Any, what: str) -> tuple[Stream, Stream]:
 
 def _same_basis(mine: Stream, theirs: Stream) -> bool:
     """Whether both bases give the same features on rows of both."""
+    if mine.basis is theirs.basis:
+        return True
     if not np.array_equal(mine.basis.block_starts_, theirs.basis.block_starts_):
+        return False
+    if _columns(mine.kept) != _columns(theirs.kept):
         return False
     for kept in (mine.kept, theirs.kept):
         rows = kept.take(np.arange(min(COMPARED_ROWS, len(kept.y))))
@@ -264,3 +299,8 @@ def _same_basis(mine: Stream, theirs: Stream) -> bool:
         ):
             return False
     return True
+
+
+def _columns(rows: Rows) -> list[str] | int:
+    """Names of a data frame's columns, the number of those of an array."""
+    return list(rows.X.columns) if hasattr(rows.X, "columns") else int(rows.X.shape[1])

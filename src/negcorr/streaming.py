@@ -7,6 +7,8 @@ all that were seen are kept, those of the smallest hashes, for intervals.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +24,7 @@ from negcorr.path import NCLPath
 from negcorr.rowhash import HashArray, content_hash
 from negcorr.scan import Rows, joined, scan_moments
 from negcorr.settings import PathSettings
-from negcorr.tuning import Form, Route, path_from_cells
+from negcorr.tuning import MOST_FOLD_BYTES, Form, Route, path_from_cells
 
 __all__ = ["Stream", "check_streamable", "number_of_folds"]
 
@@ -38,13 +40,15 @@ class Stream:
     cells : tuple of Moments
         Of the rows of each fold by content, empty ones among them.
     kept : Rows
-        The rows of the smallest hashes, at most 4096.
+        The rows of the smallest hashes, at most 4096, in the order of hashes.
     keys : ndarray of shape (k,)
         Their hashes.
     accurate : bool
         Whether moments stay factors, however many rows there are.
     single_output : bool
         Whether y was 1-D.
+    cut : uint64 or None
+        All rows of smaller hashes are kept, none of larger ones; None where all rows are.
     """
 
     basis: Basis
@@ -53,12 +57,13 @@ class Stream:
     keys: HashArray
     accurate: bool
     single_output: bool
+    cut: np.uint64 | None = None
 
     @classmethod
     def of(
         cls, basis: Basis, rows: Rows, n_folds: int, *, accurate: bool, single_output: bool
     ) -> Stream:
-        """The first chunk.
+        """The first chunk; its rows may all be of no weight.
 
         Parameters
         ----------
@@ -74,14 +79,14 @@ class Stream:
             Whether y was 1-D.
         """
         keys = content_hash(rows.X, rows.y)
-        cells = tuple(_scanned(rows, basis, keys, n_folds, "factor" if accurate else None))
-        kept = _smallest(rows, keys)
-        return cls(basis, cells, rows.take(kept), keys[kept], accurate, single_output)
+        many = len(rows.y) > 2 * int(basis.block_starts_[-1])
+        form: Form = "gram" if many and not accurate else "factor"
+        cells = tuple(_scanned(rows, basis, keys, n_folds, form))
+        kept, kept_keys, cut = _sampled(rows, keys, None)
+        return cls(basis, cells, kept, kept_keys, accurate, single_output, cut)
 
     @classmethod
-    def from_path(
-        cls, basis: Basis, path: NCLPath, calibration: CalibrationRows | None, n_folds: int
-    ) -> Stream:
+    def from_path(cls, basis: Basis, path: NCLPath, calibration: CalibrationRows | None) -> Stream:
         """The rows of a fit in memory, whose folds went by content.
 
         Parameters
@@ -92,56 +97,102 @@ class Stream:
             With the moments of all folds.
         calibration : CalibrationRows or None
             Rows that the fit kept.
-        n_folds : int
-            Folds by content.
         """
-        numbers = path.folds.numbers
-        if numbers is None or calibration is None:
+        numbers, count = path.folds.numbers, path.folds.count
+        if numbers is None or count is None or calibration is None:
             raise ValueError(
                 "the rows of the fit were not split by content, and others cannot be added to "
                 "them: fit with cv an integer, and on rows that can be split."
             )
         nothing = _empty(path.cells[0])
-        cells: list[Moments] = [nothing] * n_folds
+        cells: list[Moments] = [nothing] * count
         for number, cell in zip(numbers, path.cells, strict=True):
             cells[number] = cell
         keys = content_hash(calibration.rows.X, calibration.rows.y)
-        factors = isinstance(nothing, FactorMoments)
-        many = _n_rows(cells) > 2 * int(basis.block_starts_[-1])
-        return cls(
-            basis, tuple(cells), calibration.rows, keys, factors and many, path.single_output
-        )
+        n_rows = _n_rows(cells)
+        cut = keys.max() if len(keys) < n_rows else None
+        kept, keys, cut = _sampled(calibration.rows, keys, cut)
+        many = n_rows > 2 * int(basis.block_starts_[-1])
+        # The accurate route was asked for, or the fit has found that it is needed.
+        accurate = isinstance(nothing, FactorMoments) and (many or path.solver == "qr")
+        return cls(basis, tuple(cells), kept, keys, accurate, path.single_output, cut)
 
     def with_rows(self, rows: Rows) -> Stream:
         """All rows so far and these."""
-        form: Form = "factor" if isinstance(self.cells[0], FactorMoments) else "gram"
+        if rows.weight is not None and not rows.weight.any():
+            return self
         keys = content_hash(rows.X, rows.y)
-        added = _scanned(rows, self.basis, keys, len(self.cells), form)
-        return self._with(added, rows, keys)
+        added = _scanned(rows, self.basis, keys, len(self.cells), self.form)
+        return self._with(added, *_sampled(rows, keys, self.cut))
 
     def merged(self, other: Stream) -> Stream:
         """The rows of both; their bases must be equal."""
-        return self._with(other.cells, other.kept, other.keys)
+        return self._with(other.cells, other.kept, other.keys, other.cut)
 
     def without(self, other: Stream) -> Stream:
-        """All rows but those of the other, which must be among them."""
+        """All rows but those of the other, which must be among them, with the same weights."""
+        left, cut = self._kept_without(other)
         pairs = zip(self.cells, other.cells, strict=True)
         cells = tuple(difference(as_gram(one), as_gram(part)) for one, part in pairs)
-        left = np.flatnonzero(~np.isin(self.keys, other.keys))
+        if _n_rows(cells) == 0:
+            raise ValueError(f"all {self.n_rows} rows would be taken away, and none is left.")
         return replace(
-            self, cells=cells, kept=self.kept.take(left), keys=self.keys[left], accurate=False
+            self,
+            cells=cells,
+            kept=self.kept.take(left),
+            keys=self.keys[left],
+            accurate=False,
+            cut=cut,
         )
 
-    def _with(self, cells: Any, rows: Rows, keys: HashArray) -> Stream:
+    def _kept_without(self, other: Stream) -> tuple[IntArray, np.uint64 | None]:
+        """Which of the kept rows are not in the other, and up to where that is known."""
+        cut = _smaller(self.cut, other.cut)
+        gone: Counter[tuple[int, float]] = Counter(
+            (key, weight) for key, weight in other._entries() if cut is None or key < cut
+        )
+        left = []
+        for i, (key, weight) in enumerate(self._entries()):
+            if cut is not None and key >= cut:
+                break
+            if gone[key, weight]:
+                gone[key, weight] -= 1
+            else:
+                left.append(i)
+        if missing := gone.total():
+            raise ValueError(
+                f"{missing} of the rows to be taken away are not among those that there are, or "
+                "not with the same weight."
+            )
+        return np.array(left, dtype=np.intp), cut
+
+    def _entries(self) -> list[tuple[int, float]]:
+        weight = np.ones(len(self.keys)) if self.kept.weight is None else self.kept.weight
+        return list(zip(self.keys.tolist(), weight.tolist(), strict=True))
+
+    def _with(
+        self, cells: Sequence[Moments], rows: Rows, keys: HashArray, cut: np.uint64 | None
+    ) -> Stream:
+        kept, keys, cut = _sampled(
+            joined([self.kept, rows]),
+            np.concatenate([self.keys, keys]),
+            _smaller(self.cut, cut),
+        )
+        n_features = int(self.basis.block_starts_[-1])
+        n_rows = _n_rows(self.cells) + _n_rows(cells)
+        # As in memory: with more rows than that, products are the faster form.
+        form = self.form if self.accurate or n_rows <= 2 * n_features else "gram"
+        _check_memory(len(cells), n_features + rows.y.shape[1], n_rows, form)
         pairs = [_same_form(one, other) for one, other in zip(self.cells, cells, strict=True)]
-        both = joined([self.kept, rows])
-        all_keys = np.concatenate([self.keys, keys])
-        kept = _smallest(both, all_keys)
         added = tuple(total(list(pair)) for pair in pairs)
-        if not self.accurate and _n_rows(added) > 2 * int(self.basis.block_starts_[-1]):
-            # As in memory: with more rows than that, products are the faster form.
+        if form == "gram":
             added = tuple(as_gram(cell) for cell in added)
-        return replace(self, cells=added, kept=both.take(kept), keys=all_keys[kept])
+        return replace(self, cells=added, kept=kept, keys=keys, cut=cut)
+
+    @property
+    def form(self) -> Form:
+        """Form of the moments."""
+        return "factor" if isinstance(self.cells[0], FactorMoments) else "gram"
 
     @property
     def n_rows(self) -> int:
@@ -149,16 +200,23 @@ class Stream:
         return _n_rows(self.cells)
 
     @property
+    def weight(self) -> float:
+        """Σw so far."""
+        return float(sum(cell.weight for cell in self.cells))
+
+    @property
     def folds(self) -> Folds:
         """Which cells train and test each split; rows themselves are not known any more."""
         ids = range(len(self.cells))
         nothing = np.empty(0, dtype=np.intp)
         splits = tuple((tuple(j for j in ids if j != k), (k,)) for k in ids)
-        return Folds(tuple(nothing for _ in ids), splits, tuple(ids))
+        return Folds(tuple(nothing for _ in ids), splits, tuple(ids), tuple(ids), len(ids))
 
     @property
-    def calibration(self) -> CalibrationRows:
-        """Rows that intervals are calibrated on."""
+    def calibration(self) -> CalibrationRows | None:
+        """Rows that intervals are calibrated on; None where they are all in one fold."""
+        if len(self.keys) == 0 or sum(cell.weight > 0 for cell in self.cells) < 2:
+            return None
         split = (self.keys % np.uint64(len(self.cells))).astype(np.intp)
         return CalibrationRows(self.kept, split)
 
@@ -170,11 +228,13 @@ class Stream:
         settings : PathSettings
             Checked by :func:`check_streamable`.
         """
-        form: Form = "factor" if isinstance(self.cells[0], FactorMoments) else "gram"
-        accurate: Route = ("factor", "qr")
-        routes: list[Route] = [accurate] if settings.solver == "qr" else [(form, "gram")]
-        if form == "factor" and settings.solver == "auto":
-            routes.append(accurate)
+        if self.n_rows == 0:
+            raise ValueError("there is no row of positive weight so far, and nothing to fit.")
+        # Products cannot be turned back into factors, whatever solver is asked for by now.
+        routes: list[Route] = [(self.form, "gram")]
+        if self.form == "factor" and settings.solver != "gram":
+            accurate: Route = ("factor", "qr")
+            routes = [accurate] if settings.solver == "qr" else [*routes, accurate]
         with our_own_threads():
             return path_from_cells(
                 lambda _: self.cells,
@@ -245,26 +305,48 @@ def _same_form(one: Moments, other: Moments) -> tuple[Moments, Moments]:
     return as_gram(one), as_gram(other)
 
 
-def _n_rows(cells: Any) -> int:
+def _n_rows(cells: Sequence[Moments]) -> int:
     return int(sum(cell.n_rows for cell in cells))
 
 
-def _scanned(
-    rows: Rows, basis: Basis, keys: HashArray, n_folds: int, form: Form | None
-) -> list[Moments]:
+def _scanned(rows: Rows, basis: Basis, keys: HashArray, n_folds: int, form: Form) -> list[Moments]:
     """Moments of the rows of every fold."""
-    if form is None:
-        form = "gram" if len(rows.y) > 2 * int(basis.block_starts_[-1]) else "factor"
+    size = int(basis.block_starts_[-1]) + rows.y.shape[1]
+    _check_memory(n_folds, size, len(rows.y), form)
+    if rows.weight is not None and not rows.weight.any():
+        nothing = FactorMoments(0.0, np.zeros(size), np.empty((0, 1 + size)), rows.y.shape[1], 0)
+        return [as_gram(nothing) if form == "gram" else nothing] * n_folds
     fold = keys % np.uint64(n_folds)
     groups: list[IntArray] = [np.flatnonzero(fold == k) for k in range(n_folds)]
     with our_own_threads():
         return scan_moments(rows, basis, groups, form)
 
 
-def _smallest(rows: Rows, keys: HashArray) -> IntArray:
-    """Numbers of the rows to keep, in their order: which they are does not depend on chunks."""
-    used = np.arange(len(keys)) if rows.weight is None else np.flatnonzero(rows.weight > 0)
-    if len(used) > MAX_CALIBRATION_ROWS:
-        order = np.argsort(keys[used], kind="stable")
-        used = np.sort(used[order[:MAX_CALIBRATION_ROWS]])
-    return used
+def _check_memory(n_folds: int, size: int, n_rows: int, form: Form) -> None:
+    """Refuse folds whose moments would not fit, as a fit in memory does."""
+    height = n_folds * size if form == "gram" else min(n_rows, n_folds * size)
+    needed = 8 * height * size
+    if needed > MOST_FOLD_BYTES:
+        raise ValueError(
+            f"cv={n_folds} makes as many sets of rows, whose moments would take "
+            f"{needed / 2**30:.1f} GiB; use fewer folds."
+        )
+
+
+def _smaller(one: np.uint64 | None, other: np.uint64 | None) -> np.uint64 | None:
+    """Of two cuts the one that keeps less."""
+    return min((cut for cut in (one, other) if cut is not None), default=None)
+
+
+def _sampled(
+    rows: Rows, keys: HashArray, cut: np.uint64 | None
+) -> tuple[Rows, HashArray, np.uint64 | None]:
+    """The rows to keep, their hashes and the cut: none of it depends on chunks or their order."""
+    weight = np.ones(len(keys)) if rows.weight is None else rows.weight
+    used = np.flatnonzero(weight > 0 if cut is None else (weight > 0) & (keys <= cut))
+    # Among equal rows the lighter ones first, as in memory.
+    kept = used[np.lexsort((weight[used], keys[used]))]
+    if len(kept) > MAX_CALIBRATION_ROWS:
+        kept = kept[:MAX_CALIBRATION_ROWS]
+        cut = keys[kept[-1]]
+    return rows.take(kept), keys[kept], cut

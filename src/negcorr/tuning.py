@@ -219,7 +219,7 @@ def path_from_cells(
             break
     # Where there was another route, it has been asked already, and moved on to.
     lost = len(routes) == 1 and _lost_directions(rows, basis, path)
-    _warn_about_choice(path, lost)
+    _warn_about_choice(path, lost, "'qr'" if settings.solver == "auto" else "'auto' or 'qr'")
     return path
 
 
@@ -330,7 +330,7 @@ def _leave_one_out(rows: Rows, basis: Basis, spectrum: Spectrum) -> LeaveOneOut:
     )
 
 
-def _warn_about_choice(path: NCLPath, lost_directions: bool) -> None:
+def _warn_about_choice(path: NCLPath, lost_directions: bool, way_out: str) -> None:
     if path.at_small_end.any():
         which = "" if path.single_output else f" for outputs {np.flatnonzero(path.at_small_end)}"
         advice = (
@@ -347,13 +347,13 @@ def _warn_about_choice(path: NCLPath, lost_directions: bool) -> None:
     if not path.resolves_choice:
         warn_caller(
             f"the Gram route does not resolve gap={path.chosen_gap.min():.1e} for features with "
-            f"condition {path.spectrum.whitening.condition:.1e}; use solver='auto' or 'qr'.",
+            f"condition {path.spectrum.whitening.condition:.1e}; use solver={way_out}.",
             PrecisionWarning,
         )
     elif lost_directions:
         warn_caller(
             "the Gram route has lost directions of features that are nearly dependent; use "
-            "solver='auto' or 'qr'.",
+            f"solver={way_out}.",
             PrecisionWarning,
         )
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import queue
 import threading
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from negcorr._typing import AnyArray, Table
+from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr.exceptions import ChunkError
 
-__all__ = ["ArraySource", "Chunk", "IterableSource", "Source", "read_ahead"]
+__all__ = ["ArraySource", "Chunk", "IterableSource", "Source", "read_ahead", "usable"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,10 +115,13 @@ class IterableSource:
         Generators can be read once, lists and objects that start anew with every loop twice.
     target : str, sequence of str or None
         Columns of the tables that are targets.
+    weight : str or None
+        Column of the tables that has frequencies.
     """
 
     parts: Iterable[Any]
     target: str | list[str] | None
+    weight: str | None = None
 
     @property
     def repeatable(self) -> bool:
@@ -133,38 +137,106 @@ class IterableSource:
         """What the iterable gives, one by one."""
         row = 0
         for number, part in enumerate(self.parts):
-            where = f"chunk {number}"
-            if self.target is not None:
-                X, y = split_target(part, self.target, where)
-                chunk = Chunk(X, y, None, where, row)
-            elif isinstance(part, tuple | list) and len(part) in (2, 3):
-                chunk = Chunk(part[0], part[1], part[2] if len(part) == 3 else None, where, row)
-            else:
+            chunk = self._chunk(part, f"chunk {number}", row)
+            try:
+                row += chunk.n_rows
+            except (TypeError, IndexError) as error:
                 raise ChunkError(
-                    f"{where} is a {type(part).__name__}; chunks must be (X, y) or (X, y, weight), "
-                    "or tables if target names columns."
-                )
-            row += chunk.n_rows
+                    f"{chunk.where}: X must be a table of rows, got {type(chunk.X).__name__}."
+                ) from error
             yield chunk
+
+    def _chunk(self, part: Any, where: str, row: int) -> Chunk:
+        if self.target is not None:
+            rest, weight = split_weight(part, self.weight, where)
+            X, y = split_target(rest, self.target, where)
+            return Chunk(X, y, weight, where, row)
+        if isinstance(part, tuple | list) and len(part) in (2, 3):
+            return Chunk(part[0], part[1], part[2] if len(part) == 3 else None, where, row)
+        raise ChunkError(
+            f"{where} is a {type(part).__name__}; chunks must be (X, y) or (X, y, weight), or "
+            f"tables if target names columns.{_hint(part)}"
+        )
 
 
 def split_target(table: Any, target: str | list[str], where: str) -> tuple[Any, Any]:
     """Inputs and targets of a data frame."""
-    if not hasattr(table, "columns"):
-        raise ChunkError(
-            f"{where} is a {type(table).__name__} without column names, of which target={target!r} "
-            "could be some."
-        )
     names = [target] if isinstance(target, str) else target
-    missing = [name for name in names if name not in list(table.columns)]
-    if missing:
-        raise ChunkError(f"{where} has no column {missing[0]!r}; it has {list(table.columns)}.")
-    inputs = [name for name in table.columns if name not in names]
-    y = np.column_stack([np.asarray(table[name], dtype=np.float64) for name in names])
-    return table[inputs], y[:, 0] if isinstance(target, str) else y
+    frame = _with_columns(table, names, "target", where)
+    inputs = [name for name in frame.columns if name not in names]
+    if not inputs:
+        raise ChunkError(f"{where}: target={target!r} leaves no column as input.")
+    y = np.column_stack([_numbers(frame, name, where) for name in names])
+    return frame[inputs], y[:, 0] if isinstance(target, str) else y
 
 
-#: The end of a stream, and an error of the thread that reads.
+def split_weight(table: Any, weight: str | None, where: str) -> tuple[Any, Any]:
+    """All other columns of a data frame, and its frequencies, None without a name of theirs."""
+    if weight is None:
+        return table, None
+    frame = _with_columns(table, [weight], "sample_weight", where)
+    rest = [name for name in frame.columns if name != weight]
+    return frame[rest], _numbers(frame, weight, where)
+
+
+def _with_columns(table: Any, names: list[str], argument: str, where: str) -> Any:
+    """A data frame that has these columns once each."""
+    frame = table.to_pandas() if hasattr(table, "column_names") else table  # pyarrow's
+    if not hasattr(frame, "columns"):
+        raise ChunkError(
+            f"{where} is a {type(table).__name__} without column names, of which "
+            f"{argument}={', '.join(map(repr, names))} could be some.{_hint(table)}"
+        )
+    known = list(frame.columns)
+    for name in names:
+        if known.count(name) != 1:
+            many = "no column" if name not in known else "several columns"
+            raise ChunkError(f"{where} has {many} {name!r} ({argument}); it has {known}.")
+    return frame
+
+
+def _hint(part: Any) -> str:
+    """What to do with names of files, of which a user may have a list."""
+    return " Files are given as a folder, or by pyarrow.dataset.dataset([...])." * is_path(part)
+
+
+def _numbers(frame: Any, name: str, where: str) -> FloatArray:
+    try:
+        return np.asarray(frame[name], dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise ChunkError(f"{where}: column {name!r} must be numbers: {error}") from error
+
+
+def usable(chunks: Iterator[Chunk], name: str) -> Iterator[Chunk]:
+    """Chunks that have rows of positive weight.
+
+    Parameters
+    ----------
+    chunks : iterator of Chunk
+    name : str
+        What they are chunks of, for the error when there are none.
+    """
+    n_rows, found = 0, False
+    for chunk in chunks:
+        n_rows += chunk.n_rows
+        if chunk.n_rows > 0 and not _weightless(chunk.weight):
+            found = True
+            yield chunk
+    if not found:
+        raise ChunkError(f"{name} has no rows{' of positive weight' if n_rows else ''}.")
+
+
+def _weightless(weight: Any) -> bool:
+    """Whether all frequencies are zero; what is no frequency is for others to refuse."""
+    if weight is None:
+        return False
+    try:
+        return not np.asarray(weight, dtype=np.float64).any()
+    except (ValueError, TypeError):
+        return False
+
+
+#: The end of a stream.
 _END = object()
 
 
@@ -175,44 +247,46 @@ def read_ahead(chunks: Iterator[Chunk], depth: int = 2) -> Iterator[Chunk]:
     ----------
     chunks : iterator of Chunk
     depth : int, default=2
-        Chunks that may wait: what bounds the memory.
+        Chunks that may wait: what bounds the memory. There are never more than ``depth + 2``, if
+        whoever loops over them drops one when the next comes.
     """
-    waiting: queue.Queue[Any] = queue.Queue(maxsize=depth)
+    waiting: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+    places = threading.Semaphore(depth + 2)
     stop = threading.Event()
-
-    def offer(item: Any) -> bool:
-        while not stop.is_set():
-            try:
-                waiting.put(item, timeout=0.1)
-                return True
-            except queue.Full:
-                continue
-        return False
 
     def read() -> None:
         try:
-            for chunk in chunks:
-                if not offer(chunk):
+            item: Any = None
+            while item is not _END:
+                item = None
+                places.acquire()
+                if stop.is_set():
                     return
-            offer(_END)
+                item = next(chunks, _END)
+                waiting.put((item, None))
         except BaseException as error:  # told to the thread that waits, whatever it is
-            offer(error)
+            waiting.put((None, error))
 
     thread = threading.Thread(target=read, name="negcorr-read-ahead", daemon=True)
     thread.start()
     try:
-        while True:
-            item = waiting.get()
+        for number in itertools.count():
+            if number >= 2:
+                # The last chunk but one is gone, for the last has taken its place.
+                places.release()
+            item, error = waiting.get()
+            if error is not None:
+                raise error
             if item is _END:
                 return
-            if isinstance(item, BaseException):
-                raise item
             yield item
+            del item
     finally:
         stop.set()
+        places.release()
         thread.join()
 
 
 def is_path(source: Any) -> bool:
     """Whether a source is the name of a file or folder."""
-    return isinstance(source, str | Path)
+    return isinstance(source, str | os.PathLike)

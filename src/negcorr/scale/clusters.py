@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -150,11 +151,15 @@ def _reduced(work: Callable[..., Any], blocks: list[tuple[int, Any]], add: Any) 
         level = [delayed(_added)(group, add) for group in groups]
     try:
         (found,) = compute(level[0])  # type: ignore[no-untyped-call]
-    except (OSError, TimeoutError) as error:
-        raise ConnectionError(
-            f"the connection to the Dask scheduler was lost ({type(error).__name__}: {error}); "
-            "connect a client again, and fit again."
-        ) from error
+    except Exception as error:
+        # Errors of rows come through as they are; Dask's own tell of its workers.
+        own = type(error).__module__.partition(".")[0] == "distributed"
+        if own or isinstance(error, OSError | TimeoutError | CancelledError):
+            raise ConnectionError(
+                f"the Dask cluster did not finish ({type(error).__name__}: {error}); look after "
+                "its scheduler and workers, connect a client again, and fit again."
+            ) from error
+        raise
     if found is None:
         raise ChunkError("there are no rows.")
     return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from negcorr._typing import FloatArray
 from negcorr.exceptions import ChunkError
 from negcorr.scale.chunks import Chunk
 
-__all__ = ["FileSource", "open_files"]
+__all__ = ["FileSource", "as_dataset", "open_files"]
 
 #: Formats by the ending of a file.
 FORMATS = {
@@ -26,24 +28,53 @@ FORMATS = {
 }
 
 
+#: Bytes of a column of a Parquet file that are read at a time.
+BUFFER_BYTES = 2**16
+
+#: What pyarrow raises for files that are damaged, or gone.
+UNREADABLE = (OSError, ValueError, TypeError, KeyError, NotImplementedError)
+
+
 def open_files(path: Any) -> Any:
     """The pyarrow dataset of a file or a folder of files of one format."""
     dataset = _pyarrow_dataset()
     place = Path(path)
     if not place.exists():
-        raise FileNotFoundError(f"{place} does not exist.")
-    files = [place] if place.is_file() else sorted(p for p in place.rglob("*") if p.is_file())
-    endings = {file.suffix.lower() for file in files if not file.name.startswith((".", "_"))}
+        raise FileNotFoundError(f"X={str(place)!r} does not exist.")
+    files = [place] if place.is_file() else _files_below(place)
+    endings = {file.suffix.lower() for file in files}
     formats = {FORMATS.get(ending, ending) for ending in endings}
     if len(formats) != 1 or not formats <= set(FORMATS.values()):
+        found = sorted(ending or "no ending" for ending in endings)
         raise ValueError(
-            f"{place} must be a file, or a folder of files of one kind, ending in "
-            f"{', '.join(FORMATS)}; found {', '.join(sorted(endings)) or 'nothing'}."
+            f"X={str(place)!r} must be a file, or a folder of files of one kind, ending in "
+            f"{', '.join(FORMATS)}; found {', '.join(found) or 'nothing'}."
         )
     try:
-        return dataset.dataset(place, format=formats.pop())
-    except (ValueError, OSError) as error:
+        return dataset.dataset([str(file) for file in files], format=formats.pop())
+    except UNREADABLE as error:
         raise ChunkError(f"{place} cannot be read: {error}") from error
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """Files of a folder and its folders, but hidden ones, in the order of their names."""
+    return sorted(
+        file
+        for file in folder.rglob("*")
+        if file.is_file()
+        and not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+    )
+
+
+def as_dataset(X: Any) -> Any:
+    """The pyarrow dataset that X is, or that a table of pyarrow makes; None for all others."""
+    if type(X).__module__.partition(".")[0] != "pyarrow":
+        return None
+    import pyarrow.dataset
+
+    if isinstance(X, pyarrow.Table | pyarrow.RecordBatch):
+        return pyarrow.dataset.dataset(X)
+    return X if isinstance(X, pyarrow.dataset.Dataset) else None
 
 
 def _pyarrow_dataset() -> Any:
@@ -78,9 +109,17 @@ class FileSource:
 
     def __post_init__(self) -> None:
         known = self.dataset.schema.names
-        for name in (*self.targets, *([] if self.weight is None else [self.weight])):
+        twice = [name for name in known if known.count(name) > 1]
+        if twice:
+            raise ValueError(f"X has several columns {twice[0]!r}; names must differ.")
+        named = [("target", name) for name in self.targets]
+        if self.weight is not None:
+            named.append(("sample_weight", self.weight))
+        for argument, name in named:
             if name not in known:
-                raise ValueError(f"there is no column {name!r}; the columns are {known}.")
+                raise ValueError(f"{argument}={name!r} is no column; the columns are {known}.")
+        if not self.inputs:
+            raise ValueError(f"target={self.target!r} leaves no column of {known} as input.")
 
     @property
     def targets(self) -> list[str]:
@@ -103,54 +142,130 @@ class FileSource:
         """Not known before the files are read."""
         return None
 
+    @property
+    def columns(self) -> list[str]:
+        """All that are read."""
+        return [*self.inputs, *self.targets, *([] if self.weight is None else [self.weight])]
+
     def chunks(self) -> Iterator[Chunk]:
         """Chunks of at most ``block_size`` rows, none across files or row groups."""
         row = 0
-        for fragment in self.dataset.get_fragments():
-            for where, part in self._parts(fragment):
-                for chunk in self._read(where, part, row):
-                    row = chunk.first_row + chunk.n_rows
+        for where, batches in self._parts():
+            for number in itertools.count():
+                with _telling(f"{where}, after row {row}"):
+                    batch = next(batches, None)
+                if batch is None:
+                    break
+                if batch.num_rows > 0:
+                    chunk = self._chunk(batch, f"{where}, chunk {number}", row)
+                    row += chunk.n_rows
                     yield chunk
+                    del chunk
+                del batch
 
-    def _parts(self, fragment: Any) -> Iterator[tuple[str, Any]]:
-        """A file, or its row groups where it has some, with their names."""
+    def _parts(self) -> Iterator[tuple[str, Iterator[Any]]]:
+        """Files, or their row groups where they have some: their names and their batches."""
         try:
-            groups = fragment.split_by_row_group() if hasattr(fragment, "row_groups") else None
-            self._check_columns(fragment)
-        except (OSError, ValueError) as error:
-            raise ChunkError(f"{fragment.path}: {error}") from error
-        if groups is None:
-            yield fragment.path, fragment
+            fragments = self.dataset.get_fragments()
+        except ValueError:  # a dataset with a filter has none that it applies to
+            batches = self.dataset.to_batches(columns=self.columns, **self._batch_options)
+            yield "filtered dataset", batches
             return
-        for group in groups:
-            yield f"{fragment.path}, row group {group.row_groups[0].id}", group
+        for fragment in fragments:
+            where = str(getattr(fragment, "path", "table in memory"))
+            with _telling(where):
+                self._check_columns(fragment)
+                read = self._reader(fragment)
+            yield from read(fragment, where)
+
+    def _reader(self, fragment: Any) -> Any:
+        """What reads a file: pyarrow's datasets hold far more of one than a batch at a time."""
+        import pyarrow.dataset
+
+        kind = getattr(fragment, "format", None)
+        if all(name in fragment.physical_schema.names for name in self.columns):
+            if isinstance(kind, pyarrow.dataset.ParquetFileFormat):
+                return self._parquet
+            if isinstance(kind, pyarrow.dataset.IpcFileFormat):
+                return self._feather
+        return self._scanned
+
+    def _parquet(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
+        import pyarrow.parquet
+
+        with _telling(where):
+            handle = fragment.open()
+        with handle:
+            with _telling(where):
+                groups = [group.id for group in fragment.row_groups]
+                file = pyarrow.parquet.ParquetFile(
+                    handle, metadata=fragment.metadata, pre_buffer=False, buffer_size=BUFFER_BYTES
+                )
+            for group in groups:
+                yield (
+                    f"{where}, row group {group}",
+                    file.iter_batches(self.block_size, row_groups=[group], columns=self.columns),
+                )
+
+    def _feather(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
+        import pyarrow.ipc
+
+        with _telling(where):
+            handle = fragment.open()
+        with handle:
+            with _telling(where):
+                names = fragment.physical_schema.names
+                wanted = sorted(names.index(name) for name in self.columns)
+                options = pyarrow.ipc.IpcReadOptions(included_fields=wanted)
+                file = pyarrow.ipc.open_file(handle, options=options)
+            yield where, self._cut(file)
+
+    def _cut(self, file: Any) -> Iterator[Any]:
+        for number in range(file.num_record_batches):
+            batch = file.get_batch(number)
+            for start in range(0, batch.num_rows, self.block_size):
+                yield batch.slice(start, self.block_size)
+
+    def _scanned(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
+        with _telling(where):
+            batches = fragment.to_batches(
+                schema=self._schema(fragment), columns=self.columns, **self._batch_options
+            )
+        yield where, batches
+
+    @property
+    def _batch_options(self) -> dict[str, int]:
+        return {"batch_size": self.block_size, "batch_readahead": 1, "fragment_readahead": 1}
+
+    def _schema(self, fragment: Any) -> Any:
+        """Columns as a file has them, and those of a CSV as the first file has them.
+
+        The type of a column of a CSV is guessed from its first rows: whole numbers there do not
+        mean that there are no others.
+        """
+        import pyarrow
+
+        own, common = fragment.physical_schema, self.dataset.schema
+        csv = isinstance(getattr(fragment, "format", None), pyarrow.dataset.CsvFileFormat)
+        fields = []
+        for name in self.columns:
+            field = common.field(name) if csv or name not in own.names else own.field(name)
+            if csv and (pyarrow.types.is_integer(field.type) or pyarrow.types.is_null(field.type)):
+                field = field.with_type(pyarrow.float64())
+            fields.append(field)
+        return pyarrow.schema(fields)
 
     def _check_columns(self, fragment: Any) -> None:
         """Columns that are missing would silently be read as missing values."""
-        wanted = [*self.inputs, *self.targets, *([self.weight] if self.weight else [])]
-        names = fragment.physical_schema.names
-        missing = [name for name in wanted if name not in names]
-        if missing:
-            raise ValueError(f"there is no column {missing[0]!r}; this file has {names}.")
+        import pyarrow.dataset
 
-    def _read(self, where: str, part: Any, row: int) -> Iterator[Chunk]:
-        columns = [*self.inputs, *self.targets, *([self.weight] if self.weight else [])]
-        batches = part.to_batches(
-            schema=self.dataset.schema, columns=columns, batch_size=self.block_size
-        )
-        number = 0
-        while True:
-            try:
-                batch = next(batches, None)
-            except (OSError, ValueError, TypeError, NotImplementedError) as error:
-                raise ChunkError(f"{where}, after row {row}: {error}") from error
-            if batch is None:
-                return
-            if batch.num_rows == 0:
-                continue
-            chunk = self._chunk(batch, f"{where}, chunk {number}", row)
-            row, number = row + chunk.n_rows, number + 1
-            yield chunk
+        names = fragment.physical_schema.names
+        folders = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
+        for name in self.columns:
+            if name not in names and name not in folders:
+                raise ValueError(f"there is no column {name!r}; this file has {names}.")
+            if names.count(name) > 1:
+                raise ValueError(f"there are several columns {name!r}; names must differ.")
 
     def _chunk(self, batch: Any, where: str, row: int) -> Chunk:
         inputs, targets = self.inputs, self.targets
@@ -160,6 +275,17 @@ class FileSource:
         if self.weight is not None:
             weight = _matrix(batch, [self.weight], where, row)[:, 0]
         return Chunk(X, y[:, 0] if isinstance(self.target, str) else y, weight, where, row)
+
+
+@contextmanager
+def _telling(where: str) -> Iterator[None]:
+    """Let errors of pyarrow say where they were."""
+    try:
+        yield
+    except ChunkError:
+        raise
+    except UNREADABLE as error:
+        raise ChunkError(f"{where}: {error}") from error
 
 
 def _matrix(batch: Any, names: list[str], where: str, row: int) -> FloatArray:
@@ -180,6 +306,8 @@ def _matrix(batch: Any, names: list[str], where: str, row: int) -> FloatArray:
                 f"{where}: column {name!r} is of type {kind}; columns must be numbers. Leave it "
                 "out, or encode it before."
             )
+        if pyarrow.types.is_boolean(kind) or pyarrow.types.is_decimal(kind):
+            column = column.cast(pyarrow.float64(), safe=False)
         out[:, k] = column.to_numpy(zero_copy_only=False)
         finite = np.isfinite(out[:, k])
         if not finite.all():

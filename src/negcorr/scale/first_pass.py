@@ -108,7 +108,15 @@ def summary_of(X: Any, weight: Any = None) -> InputSummary:
             "X is sparse, which the first pass does not take: draw the basis before, by "
             "model.draw(X), from rows that are at hand."
         )
-    rows = check_array(X, dtype=np.float64, input_name="X")
+    try:
+        rows = check_array(X, dtype=np.float64, input_name="X")
+    except (TypeError, ValueError) as error:
+        if hasattr(X, "columns") and "convert" in str(error):
+            raise ValueError(
+                f"{error}; the first pass takes numbers. For a basis that takes other columns, "
+                "draw it before, by model.draw(X), from rows that are at hand."
+            ) from error
+        raise
     mass = check_weight(weight, rows)
     total = float(len(rows)) if mass is None else float(mass.sum())
     mean = np.average(rows, axis=0, weights=mass)
@@ -118,7 +126,9 @@ def summary_of(X: Any, weight: Any = None) -> InputSummary:
     square = np.average((rows - mean) ** 2, axis=0, weights=mass) * total
     used = rows if mass is None else rows[mass > 0]
     keys, first = np.unique(content_hash(used), return_index=True)
-    names = tuple(str(name) for name in X.columns) if hasattr(X, "columns") else None
+    columns: list[Any] = list(X.columns) if hasattr(X, "columns") else [None]
+    # As in scikit-learn: names are names only if all are strings.
+    names = tuple(columns) if all(isinstance(name, str) for name in columns) else None
     return InputSummary(total, mean, square, used[first[:SAMPLE_ROWS]], keys[:SAMPLE_ROWS], names)
 
 

@@ -1,0 +1,379 @@
+"""Files and datasets of pyarrow: the same rows from all, and what is wrong with bad ones."""
+
+import decimal
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.dataset as ds
+import pyarrow.feather as pf
+import pyarrow.parquet as pq
+import pytest
+
+from negcorr import NCLRegressor, scale
+from negcorr.exceptions import ChunkError
+from negcorr.scale.files import FileSource, as_dataset, open_files
+
+NAMES = ["a", "b", "c"]
+
+
+def write(table, path):
+    if path.suffix == ".parquet":
+        pq.write_table(table, path, row_group_size=23)
+    elif path.suffix == ".feather":
+        pf.write_feather(table, path, chunksize=31)
+    else:
+        pc.write_csv(table, path)
+    return path
+
+
+def read_all(source):
+    found = list(source.chunks())
+    return np.concatenate([c.X for c in found]), np.concatenate([c.y for c in found]), found
+
+
+@pytest.fixture(scope="module")
+def table(rows):
+    X, y, w = rows
+    columns = {name: X[:, j] for j, name in enumerate(NAMES)}
+    return pa.table({"y": y, **columns, "w": w, "z": np.cos(y)})
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with the same table in two files of a kind."""
+
+    def make(table, ending):
+        write(table.slice(0, 100), tmp_path / f"1{ending}")
+        write(table.slice(100), tmp_path / f"2{ending}")
+        return tmp_path
+
+    return make
+
+
+class TestTheSameRows:
+    @pytest.mark.parametrize("ending", [".parquet", ".csv", ".feather"])
+    @pytest.mark.parametrize("block_size", [1, 7, 10**6])
+    def test_of_files_come_in_order_in_chunks_of_any_size(
+        self, ending, block_size, folder, table, rows
+    ):
+        path = folder(table, ending)
+        source = FileSource(open_files(path), "y", "w", block_size)
+        X, y, found = read_all(source)
+        # A CSV has the digits that print a number exactly.
+        np.testing.assert_array_equal(X[:, :3], rows[0])
+        np.testing.assert_array_equal(y, rows[1])
+        np.testing.assert_array_equal(np.concatenate([c.weight for c in found]), rows[2])
+        assert max(c.n_rows for c in found) <= block_size
+        sizes = [c.n_rows for c in found]
+        assert [c.first_row for c in found] == np.cumsum([0, *sizes[:-1]]).tolist()
+
+    @pytest.mark.parametrize("ending", [".parquet", ".csv", ".feather"])
+    @pytest.mark.parametrize("weight", [None, "w"])
+    def test_of_folders_make_the_same_model(
+        self, ending, weight, folder, table, rows, small, in_memory, same
+    ):
+        X, y, w = rows
+        path = folder(table.drop_columns(["z"] if weight else ["z", "w"]), ending)
+        model = scale.fit(
+            NCLRegressor(**small), path, target="y", sample_weight=weight, block_size=50
+        )
+        same(model, in_memory if weight is None else NCLRegressor(**small).fit(X, y, w), X)
+
+    @pytest.mark.parametrize("block_size", [1, 7])
+    def test_with_weights_of_zero_make_the_same_model_in_small_chunks(
+        self, block_size, folder, table, rows, small, same
+    ):
+        X, y, w = (part[:120] for part in rows)
+        path = folder(table.drop_columns(["z"]).slice(0, 120), ".parquet")
+        model = scale.fit(
+            NCLRegressor(**small), path, target="y", sample_weight="w", block_size=block_size
+        )
+        same(model, NCLRegressor(**small).fit(X, y, w), X)
+
+    def test_with_several_targets_make_the_same_model(self, folder, table, rows, small, same):
+        X, y, _ = rows
+        path = folder(table.drop_columns(["w"]), ".parquet")
+        model = scale.fit(NCLRegressor(**small), path, target=("y", "z"))
+        same(model, NCLRegressor(**small).fit(X, np.column_stack([y, np.cos(y)])), X)
+
+    def test_of_datasets_and_tables_make_the_same_model(
+        self, folder, table, rows, small, in_memory, same
+    ):
+        plain = table.drop_columns(["w", "z"])
+        path = folder(plain, ".parquet")
+        for given in (
+            ds.dataset(path),
+            ds.dataset([ds.dataset(path / "1.parquet"), ds.dataset(path / "2.parquet")]),
+            ds.dataset(plain),
+            plain,
+            plain.combine_chunks().to_batches()[0],
+            str(path),
+        ):
+            same(scale.fit(NCLRegressor(**small), given, target="y"), in_memory, rows[0])
+
+    def test_of_a_filtered_dataset_are_those_that_pass(self, folder, table, rows, small, same):
+        X, y, _ = rows
+        path = folder(table.drop_columns(["w", "z"]), ".parquet")
+        kept = X[:, 0] > 0
+        given = ds.dataset(path).filter(ds.field("a") > 0)
+        model = scale.fit(NCLRegressor(**small), given, target="y")
+        same(model, NCLRegressor(**small).fit(X[kept], y[kept]), X)
+
+    def test_of_a_partitioned_dataset_have_its_folders_as_columns(self, table, tmp_path):
+        part = pa.array(np.arange(table.num_rows) % 2)
+        ds.write_dataset(
+            table.append_column("part", part),
+            tmp_path,
+            format="parquet",
+            partitioning=ds.partitioning(pa.schema([("part", pa.int32())]), flavor="hive"),
+        )
+        source = FileSource(ds.dataset(tmp_path, partitioning="hive"), "y", None, 1000)
+        X, y, _ = read_all(source)
+        assert source.inputs[-1] == "part"
+        order = np.argsort(part.to_numpy(), kind="stable")
+        np.testing.assert_array_equal(X[:, -1], np.sort(part.to_numpy()))
+        np.testing.assert_array_equal(y, table["y"].to_numpy()[order])
+
+    @pytest.mark.parametrize("ending", [".parquet", ".feather"])
+    def test_numbers_of_every_kind_are_read_as_numbers(self, ending, tmp_path):
+        values = np.arange(40) % 7
+        decimals = [decimal.Decimal(int(v)) / 4 for v in values]
+        given = pa.table(
+            {
+                "whole": pa.array(values, pa.int8()),
+                "large": pa.array(values + 2**60, pa.uint64()),
+                "truth": pa.array(values > 3),
+                "single": pa.array(values / 8, pa.float32()),
+                "decimal": pa.array(decimals, pa.decimal128(10, 2)),
+                "y": values * 1.0,
+            }
+        )
+        source = FileSource(open_files(write(given, tmp_path / f"a{ending}")), "y", None, 9)
+        X, _, _ = read_all(source)
+        expected = [values, values + 2.0**60, values > 3, values / 8, values / 4]
+        np.testing.assert_array_equal(X, np.column_stack(expected))
+
+    @pytest.mark.parametrize("ending", [".parquet", ".csv", ".feather"])
+    def test_whole_numbers_in_the_first_file_do_not_round_those_of_others(self, ending, tmp_path):
+        write(pa.table({"x": [1, 2], "y": [0, 1]}), tmp_path / f"1{ending}")
+        write(pa.table({"x": [2.5, 3.25], "y": [0.5, 2.0]}), tmp_path / f"2{ending}")
+        X, y, _ = read_all(FileSource(open_files(tmp_path), "y", None, 100))
+        assert X.ravel().tolist() == [1.0, 2.0, 2.5, 3.25]
+        assert y.tolist() == [0.0, 1.0, 0.5, 2.0]
+
+    def test_of_a_csv_may_be_fractions_after_a_megabyte_of_whole_numbers(self, tmp_path):
+        lines = ["x,y", *(["1,2"] * 300_000), "0.5,0.25"]
+        (tmp_path / "a.csv").write_text("\n".join(lines))
+        X, y, _ = read_all(FileSource(open_files(tmp_path), "y", None, 10**6))
+        assert (len(X), X[-1, 0], y[-1]) == (300_001, 0.5, 0.25)
+
+    def test_files_without_rows_and_hidden_ones_are_passed_over(self, folder, table):
+        path = folder(table, ".parquet")
+        write(table.slice(0, 0), path / "0.parquet")
+        (path / "_SUCCESS").touch()
+        (path / ".cache").mkdir()
+        (path / ".cache" / "notes.txt").write_text("nothing")
+        assert len(read_all(FileSource(open_files(path), "y", None, 100))[0]) == 240
+
+    def test_a_file_may_be_named_as_hidden_ones_are(self, table, tmp_path):
+        path = write(table, tmp_path / "_rows.parquet")
+        assert len(read_all(FileSource(open_files(path), "y", None, 100))[0]) == 240
+
+    def test_columns_of_a_later_file_may_be_in_another_order(self, table, tmp_path):
+        write(table, tmp_path / "1.parquet")
+        write(table.select(table.column_names[::-1]), tmp_path / "2.parquet")
+        X, y, _ = read_all(FileSource(open_files(tmp_path), "y", "w", 100))
+        np.testing.assert_array_equal(X[:240], X[240:])
+        np.testing.assert_array_equal(y[:240], y[240:])
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather"])
+def test_a_large_file_is_not_held_in_memory(ending, tmp_path):
+    values = np.random.default_rng(0).normal(size=(600_000, 4))
+    given = pa.table({"y": values[:, 0], **{f"x{j}": values[:, j] for j in range(1, 4)}})
+    path = tmp_path / f"a{ending}"
+    if ending == ".parquet":
+        pq.write_table(given, path, use_dictionary=False)
+    else:
+        pf.write_feather(given, path, chunksize=10_000)
+    size = given.nbytes
+    del given, values
+    before, most = pa.total_allocated_bytes(), 0
+    for _ in FileSource(open_files(path), "y", None, 10_000).chunks():
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert most < size / 4
+
+
+class TestBadFiles:
+    @pytest.mark.parametrize("ending", [".parquet", ".feather"])
+    @pytest.mark.parametrize("which", ["1", "2"])
+    def test_a_truncated_one_is_named(self, ending, which, folder, table, small):
+        path = folder(table, ending)
+        bad = path / f"{which}{ending}"
+        bad.write_bytes(bad.read_bytes()[: bad.stat().st_size // 2])
+        with pytest.raises(ChunkError, match=rf"{which}\{ending}"):
+            scale.fit(NCLRegressor(**small), path, target="y")
+
+    def test_damage_inside_a_compressed_file_is_named_with_its_row_group(self, folder, table):
+        path = folder(table, ".parquet")
+        pq.write_table(table, path / "2.parquet", row_group_size=60, compression="zstd")
+        group = pq.ParquetFile(path / "2.parquet").metadata.row_group(1)
+        bad = bytearray((path / "2.parquet").read_bytes())
+        start = group.column(0).dictionary_page_offset or group.column(0).data_page_offset
+        bad[start : start + 200] = b"\xff" * 200
+        (path / "2.parquet").write_bytes(bytes(bad))
+        with pytest.raises(ChunkError, match=r"2\.parquet, row group 1, after row 160: "):
+            read_all(FileSource(open_files(path), "y", None, 1000))
+
+    @pytest.mark.parametrize("which", ["1", "2"])
+    def test_a_csv_with_a_short_line_is_named(self, which, folder, table, small):
+        path = folder(table, ".csv")
+        with (path / f"{which}.csv").open("a") as file:
+            file.write("1,2\n")
+        with pytest.raises(ChunkError, match=rf"{which}\.csv.*Expected 6 columns, got 2"):
+            scale.fit(NCLRegressor(**small), path, target="y")
+
+    @pytest.mark.parametrize("ending", [".parquet", ".csv", ".feather"])
+    def test_a_column_that_a_later_file_lacks_is_named(self, ending, folder, table, small):
+        path = folder(table, ending)
+        write(table.drop_columns(["b"]), path / f"2{ending}")
+        with pytest.raises(ChunkError, match=rf"2\{ending}: there is no column 'b'; this file has"):
+            scale.fit(NCLRegressor(**small), path, target="y")
+
+    @pytest.mark.parametrize("ending", [".parquet", ".feather"])
+    def test_text_in_a_later_file_is_refused_even_if_it_reads_as_numbers(
+        self, ending, folder, table
+    ):
+        path = folder(table, ending)
+        text = pa.array(["1.5"] * table.num_rows)
+        write(table.set_column(1, "a", text), path / f"2{ending}")
+        message = rf"2\{ending}.*column 'a' is of type string; columns must be numbers"
+        with pytest.raises(ChunkError, match=message):
+            read_all(FileSource(open_files(path), "y", None, 1000))
+
+    def test_text_in_a_csv_is_refused(self, tmp_path):
+        (tmp_path / "1.csv").write_text("x,y\n1,2\nred,3\n")
+        with pytest.raises(ChunkError, match=r"1\.csv, chunk 0: column 'x' is of type string"):
+            read_all(FileSource(open_files(tmp_path), "y", None, 1000))
+        (tmp_path / "1.csv").write_text("x,y\n1,2\n")
+        (tmp_path / "2.csv").write_text("x,y\n1,2\nred,3\n")
+        with pytest.raises(ChunkError, match=r"2\.csv.*invalid value 'red'"):
+            read_all(FileSource(open_files(tmp_path), "y", None, 1000))
+
+    @pytest.mark.parametrize("ending", [".parquet", ".csv", ".feather"])
+    @pytest.mark.parametrize("column", ["b", "y", "w"])
+    @pytest.mark.parametrize(
+        ("value", "word"), [(None, "missing"), (np.nan, "missing"), (-np.inf, "infinite")]
+    )
+    def test_a_value_that_is_no_number_is_named_with_its_row(
+        self, ending, column, value, word, folder, table
+    ):
+        values = table[column].to_pylist()
+        values[200] = value
+        at = table.column_names.index(column)
+        path = folder(table.set_column(at, column, pa.array(values, pa.float64())), ending)
+        message = rf"2\{ending}(, row group 4)?, chunk \d+: column '{column}' is {word} in row 201"
+        with pytest.raises(ChunkError, match=message):
+            read_all(FileSource(open_files(path), "y", "w", 10))
+
+    @pytest.mark.parametrize("kind", ["truth", "decimal", "whole"])
+    def test_missing_values_of_every_type_are_found(self, kind):
+        values = {
+            "truth": pa.array([True, None]),
+            "decimal": pa.array([decimal.Decimal(1), None], pa.decimal128(5, 2)),
+            "whole": pa.array([1, None]),
+        }
+        source = FileSource(
+            ds.dataset(pa.table({"x": values[kind], "y": [1.0, 2.0]})), "y", None, 9
+        )
+        with pytest.raises(ChunkError, match="table in memory, chunk 0: column 'x' is missing in"):
+            read_all(source)
+
+    @pytest.mark.parametrize("ending", [".parquet", ".csv", ".feather"])
+    def test_a_file_without_a_byte_is_named(self, ending, tmp_path):
+        (tmp_path / f"a{ending}").touch()
+        with pytest.raises(ChunkError, match=rf"a\{ending}"):
+            open_files(tmp_path)
+
+    @pytest.mark.parametrize("ending", [".parquet", ".csv", ".feather"])
+    def test_files_without_rows_are_an_error(self, ending, table, tmp_path, small):
+        path = write(table.slice(0, 0), tmp_path / f"a{ending}")
+        with pytest.raises(ChunkError, match=rf"X='.*a\{ending}' has no rows\."):
+            scale.fit(NCLRegressor(**small), path, target="y")
+
+    @pytest.mark.parametrize("ending", [".parquet", ".csv", ".feather"])
+    def test_a_file_that_is_deleted_meanwhile_is_named(self, ending, folder, table):
+        path = folder(table, ending)
+        chunks = FileSource(open_files(path), "y", None, 1000).chunks()
+        next(chunks)
+        (path / f"2{ending}").unlink()
+        with pytest.raises(ChunkError, match=rf"2\{ending}"):
+            list(chunks)
+
+    def test_two_columns_of_one_name_are_refused(self, tmp_path):
+        twice = pa.table([[1.0], [2.0], [3.0]], names=["x", "x", "y"])
+        with pytest.raises(ValueError, match="X has several columns 'x'; names must differ"):
+            FileSource(ds.dataset(twice), "y", None, 10)
+        write(pa.table({"x": [1.0], "y": [2.0]}), tmp_path / "1.parquet")
+        write(twice, tmp_path / "2.parquet")
+        with pytest.raises(ChunkError, match=r"2\.parquet: there are several columns 'x'"):
+            read_all(FileSource(open_files(tmp_path), "y", None, 10))
+
+
+class TestBadNames:
+    def test_a_path_that_does_not_exist_is_named(self):
+        with pytest.raises(FileNotFoundError, match=r"X='nothing/here\.parquet' does not exist"):
+            open_files("nothing/here.parquet")
+
+    @pytest.mark.parametrize(
+        ("names", "found"),
+        [
+            ([], "nothing"),
+            ([".hidden.csv"], "nothing"),
+            (["a.csv", "b.parquet"], r"\.csv, \.parquet"),
+            (["a.xlsx"], r"\.xlsx"),
+            (["a"], "no ending"),
+        ],
+    )
+    def test_a_folder_must_have_files_of_one_known_kind(self, names, found, tmp_path):
+        for name in names:
+            (tmp_path / name).touch()
+        message = rf"X='.*' must be a file, or a folder of files of one kind, .*; found {found}\.$"
+        with pytest.raises(ValueError, match=message):
+            open_files(tmp_path)
+
+    def test_an_unknown_ending_is_refused(self, tmp_path):
+        (tmp_path / "rows.txt").touch()
+        with pytest.raises(ValueError, match=r"ending in \.parquet, .*; found \.txt\."):
+            open_files(tmp_path / "rows.txt")
+
+    def test_endings_may_be_capital(self, tmp_path):
+        (tmp_path / "A.CSV").write_text("x,y\n1,2\n")
+        assert open_files(tmp_path / "A.CSV").schema.names == ["x", "y"]
+
+    @pytest.mark.parametrize(
+        ("target", "weight", "message"),
+        [
+            ("Y", None, "target='Y' is no column; the columns are "),
+            (["y", "q"], None, "target='q' is no column"),
+            ("y", "W", "sample_weight='W' is no column"),
+            (["y", "a", "b", "c", "z"], "w", "leaves no column of .* as input"),
+        ],
+    )
+    def test_columns_that_are_not_there_are_named(self, target, weight, message, table):
+        with pytest.raises(ValueError, match=message):
+            FileSource(ds.dataset(table), target, weight, 10)
+
+    def test_only_datasets_and_tables_of_pyarrow_are_datasets(self, table):
+        assert as_dataset(pd.DataFrame()) is None
+        assert as_dataset(table.to_reader()) is None
+        assert isinstance(as_dataset(table), ds.Dataset)
+
+
+def test_without_pyarrow_the_extra_is_named(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pyarrow.dataset", None)
+    with pytest.raises(ImportError, match=r"files are read by pyarrow.*negcorr\[cli\]"):
+        open_files(tmp_path)
