@@ -31,9 +31,6 @@ FORMATS = {
 #: Bytes of a column of a Parquet file that are read at a time.
 BUFFER_BYTES = 2**16
 
-#: What pyarrow raises for files that are damaged, or gone.
-UNREADABLE = (OSError, ValueError, TypeError, KeyError, NotImplementedError)
-
 
 def open_files(path: Any) -> Any:
     """The pyarrow dataset of a file or a folder of files of one format."""
@@ -52,8 +49,19 @@ def open_files(path: Any) -> Any:
         )
     try:
         return dataset.dataset([str(file) for file in files], format=formats.pop())
-    except UNREADABLE as error:
+    except _unreadable() as error:
         raise ChunkError(f"{place} cannot be read: {error}") from error
+
+
+def _unreadable() -> tuple[type[Exception], ...]:
+    """What is raised for files that are damaged, gone, or not as they should be.
+
+    Errors of pyarrow are of many kinds, a TypeError among them, and have one parent: others of
+    these kinds would be mistakes of ours, and must not be told as if they were the file's.
+    """
+    import pyarrow
+
+    return OSError, ValueError, pyarrow.ArrowException
 
 
 def _files_below(folder: Path) -> list[Path]:
@@ -284,7 +292,7 @@ def _telling(where: str) -> Iterator[None]:
         yield
     except ChunkError:
         raise
-    except UNREADABLE as error:
+    except _unreadable() as error:
         raise ChunkError(f"{where}: {error}") from error
 
 
