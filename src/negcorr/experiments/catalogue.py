@@ -40,7 +40,7 @@ BEYOND: dict[str, ModuleType] = {
     )
 }
 
-#: Those that train deep networks: minutes on a GPU, about a day without.
+#: Those that train deep networks: minutes on a GPU, a day or more without.
 DEEP = ("figure7", "figure8", "dof-per-epoch", "held-out-error")
 
 #: What comes for nothing with another one, being drawn from the same pieces.

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 __all__ = ["deep_pieces", "deep_table", "epochs_shown", "trained_on"]
 
 
+#: Of a row, hidden layer, network and epoch: 626 s for all pieces on an H200, and what
+#: benchmarks/deep.py gives for a core.
+SECONDS_ON_GPU, SECONDS_ON_CPU = 2e-10, 7e-8
+
+
 def deep_pieces(study: Study) -> list[Piece]:
     """One piece for each set, depth and fold, on the study's device."""
     from negcorr.experiments.deep_training import deep_training, size_of
@@ -40,7 +45,7 @@ def deep_pieces(study: Study) -> list[Piece]:
 def _effort(size: Any, n_rows: int, depth: int, on_gpu: bool) -> float:
     networks = size.members * len(size.lams) * (1 + size.probes)
     nodes = float(networks * depth * n_rows * size.stops[-1])
-    return 0.5 + (1e-11 if on_gpu else 3e-9) * nodes
+    return 0.5 + (SECONDS_ON_GPU if on_gpu else SECONDS_ON_CPU) * nodes
 
 
 def deep_table(study: Study, columns: tuple[str, ...]) -> DataFrame:

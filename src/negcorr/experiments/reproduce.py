@@ -38,7 +38,7 @@ ELSEWHERE = dict.fromkeys(("figure2", "figure6"), "a diagram; 'all' draws it.")
 NO_SETS = "none of their data sets was asked for"
 NO_TORCH = "they train deep networks with torch, not installed (pip install 'negcorr[deep]')"
 NO_GPU = (
-    "they train deep networks, which takes minutes on a GPU (--device cuda) and about a day "
+    "they train deep networks, which takes minutes on a GPU (--device cuda) and a day or more "
     "without; named one by one they are run anywhere"
 )
 
