@@ -48,6 +48,7 @@ format: $(VENV)/.test
 
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/array_api
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/core.py --out benchmarks/results

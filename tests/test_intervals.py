@@ -16,7 +16,7 @@ from negcorr.exceptions import CalibrationWarning
 from negcorr.folds import Folds, make_folds
 from negcorr.intervals import Residuals, calibration_rows, out_of_fold_residuals
 from negcorr.rowhash import content_hash
-from negcorr.scan import Rows
+from negcorr.rows import Rows
 from negcorr.tuning import PathSettings, build_path
 
 #: The same examples in every run, however slow the machine.

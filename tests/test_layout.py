@@ -19,6 +19,7 @@ ROOT = Path(negcorr.__file__).parent
 ORDER = [
     "exceptions",
     "_typing",
+    "_arrays",
     "_threads",
     "_svd",
     "_validation",
@@ -34,6 +35,9 @@ ORDER = [
     "bases.transformers",
     "bases",
     "moments",
+    "subtraction",
+    "rows",
+    "device_scan",
     "scan",
     "whitening",
     "modes",

@@ -22,7 +22,8 @@ from reference import (
 import negcorr.scan
 from negcorr.factorise import factorise
 from negcorr.moments import FactorMoments, GramMoments, total
-from negcorr.scan import Rows, scan_moments
+from negcorr.rows import Rows
+from negcorr.scan import scan_moments
 from negcorr.tuning import GivenFeatures
 
 GAPS = (1.0, 1e-2, 1e-5, 1e-8, 1e-12, 1e-16, 1e-20)

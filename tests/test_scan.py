@@ -16,7 +16,8 @@ from negcorr import scan
 from negcorr.bases import BlockFeatures, ClonedFeatures, FourierFeatures, TreeFeatures
 from negcorr.moments import FactorMoments, GramMoments
 from negcorr.rowhash import content_hash
-from negcorr.scan import Rows, canonical_order, joined, scan_features, scan_moments
+from negcorr.rows import Rows, canonical_order, joined
+from negcorr.scan import scan_features, scan_moments
 
 FORMS = ["gram", "factor"]
 

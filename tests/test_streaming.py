@@ -12,7 +12,7 @@ from negcorr.folds import make_folds
 from negcorr.intervals import MAX_CALIBRATION_ROWS, calibration_rows
 from negcorr.moments import FactorMoments, GramMoments
 from negcorr.rowhash import content_hash
-from negcorr.scan import Rows
+from negcorr.rows import Rows
 from negcorr.settings import PathSettings
 from negcorr.streaming import Stream, as_gram, check_streamable, number_of_folds
 

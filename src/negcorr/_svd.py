@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import svd
 
+from negcorr._arrays import place_of
 from negcorr._typing import FloatArray
 
 __all__ = ["thin_svd"]
@@ -17,6 +18,9 @@ def thin_svd(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     many equal singular values, as identical members make; the classical driver, slower and
     as accurate, does those.
     """
+    place = place_of(matrix)
+    if not place.is_home:
+        return tuple(place.xp.linalg.svd(matrix, full_matrices=False))
     try:
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
     except np.linalg.LinAlgError:

@@ -6,12 +6,20 @@ import numbers
 from typing import Any
 
 import numpy as np
-from sklearn.utils import get_tags
+from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from negcorr._arrays import Place, is_abroad, place_of, to_host
 from negcorr._typing import FloatArray, Table
 
-__all__ = ["check_positive_int", "check_weight", "validate_table"]
+__all__ = [
+    "check_positive_int",
+    "check_same_place",
+    "check_weight",
+    "float_types",
+    "target_at",
+    "validate_table",
+]
 
 
 def check_positive_int(name: str, value: Any) -> None:
@@ -26,10 +34,53 @@ def check_weight(sample_weight: Any, X: Table) -> FloatArray | None:
     """Frequencies of the rows as float64, or None for one each."""
     if sample_weight is None:
         return None
+    place = place_of(X)
+    if not place.is_home:
+        sample_weight, X = to_host(sample_weight), np.empty((X.shape[0], 0))
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weight.sum() > 0:
         raise ValueError("sample_weight is zero for every row; at least one must count.")
-    return np.asarray(weight)
+    checked: FloatArray = place.floats(weight)
+    return checked
+
+
+def float_types(place: Place) -> list[Any]:
+    """The types that inputs may have, the one that others are converted to first."""
+    if place.is_home:
+        return [np.float64, np.float32]
+    try:
+        place.empty((0,))
+    except TypeError as error:
+        raise TypeError(
+            f"X is on the device {place.device!s}, which has no double precision, and closed forms "
+            "need it; move X to the CPU or to a device that has."
+        ) from error
+    return [place.xp.float64, place.xp.float32]
+
+
+def target_at(place: Place, y: Any) -> Any:
+    """Targets where the inputs are, whichever library they come from."""
+    if y is None or place.is_home or (is_abroad(y) and place_of(y) == place):
+        return y
+    return place.floats(check_array(to_host(y), dtype=np.float64, ensure_2d=False, input_name="y"))
+
+
+def check_same_place(estimator: Any, X: Table, fitted: Any, method: str) -> None:
+    """Raise where inputs are in another library, or on another device, than the fit was."""
+    here, there = place_of(X), place_of(fitted)
+    if here == there:
+        return
+    raise ValueError(
+        f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace and "
+        f"device as those passed to fit(): that was {_name(there)}, these are {_name(here)}. Move "
+        "them, or bring the model home by to_numpy(). Arrays of other libraries than NumPy need "
+        "sklearn.set_config(array_api_dispatch=True)."
+    )
+
+
+def _name(place: Place) -> str:
+    library = place.xp.__name__.rpartition(".")[2]
+    return library if place.is_home else f"{library} on {place.device!s}"
 
 
 def validate_table(estimator: Any, X: Table, *, reset: bool) -> Table:

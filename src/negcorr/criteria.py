@@ -7,9 +7,12 @@ All are pure functions of arrays that broadcast: training errors ``(..., outputs
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
+from negcorr._arrays import HOME, Place, is_abroad, place_of
 from negcorr._typing import FloatArray
 
 __all__ = ["aic", "aicc", "bic", "gcv", "mallows_cp", "sure"]
@@ -37,8 +40,9 @@ def sure(
     >>> round(float(sure(train_error=0.5, dof=10, n_samples=100, noise_variance=1.0)), 6)
     -0.3
     """
-    error, df = np.asarray(train_error), np.asarray(dof)
-    return np.asarray(error + np.asarray(noise_variance) * (2.0 * df / n_samples - 1.0))
+    place = _common_place(train_error, dof)
+    error, df, variance = (place.floats(x) for x in (train_error, dof, noise_variance))
+    return place.xp.asarray(error + variance * (2.0 * df / n_samples - 1.0))
 
 
 def gcv(
@@ -57,12 +61,11 @@ def gcv(
     """
     if not (np.isfinite(inflation) and inflation > 0):
         raise ValueError(f"inflation={inflation!r} must be a finite number greater than 0.")
-    error = np.asarray(train_error, dtype=np.float64)
-    left = 1.0 - inflation * np.asarray(dof, dtype=np.float64) / n_samples
-    error, left = np.broadcast_arrays(error, left)
-    score = np.full(error.shape, np.inf)
-    np.divide(error, left**2, out=score, where=left > NOTHING_LEFT)
-    return score
+    place = _common_place(train_error, dof)
+    left = 1.0 - inflation * place.floats(dof) / n_samples
+    enough = left > NOTHING_LEFT
+    score = place.floats(train_error) / place.xp.where(enough, left, 1.0) ** 2
+    return place.xp.asarray(place.xp.where(enough, score, np.inf))
 
 
 def aic(train_error: npt.ArrayLike, dof: npt.ArrayLike, n_samples: float) -> FloatArray:
@@ -74,7 +77,9 @@ def aic(train_error: npt.ArrayLike, dof: npt.ArrayLike, n_samples: float) -> Flo
     >>> float(aic(train_error=1.0, dof=4, n_samples=100))
     10.0
     """
-    return np.asarray(_deviance(train_error, n_samples) + 2.0 * (np.asarray(dof) + 1.0))
+    place = _common_place(train_error, dof)
+    deviance = _deviance(place, train_error, n_samples)
+    return place.xp.asarray(deviance + 2.0 * (place.floats(dof) + 1.0))
 
 
 def aicc(train_error: npt.ArrayLike, dof: npt.ArrayLike, n_samples: float) -> FloatArray:
@@ -86,13 +91,14 @@ def aicc(train_error: npt.ArrayLike, dof: npt.ArrayLike, n_samples: float) -> Fl
     >>> float(aicc(train_error=1.0, dof=4, n_samples=16))
     16.0
     """
-    k = np.asarray(dof, dtype=np.float64) + 1.0
+    place = _common_place(train_error, dof)
+    k = place.floats(dof) + 1.0
     left = n_samples - k - 1.0
-    correction = np.divide(2.0 * k * (k + 1.0), left, out=np.full(k.shape, np.inf), where=left > 0)
-    # −inf + inf (an interpolating fit without freedom left) must read as "not this one".
-    with np.errstate(invalid="ignore"):
-        value = aic(train_error, dof, n_samples) + correction
-    return np.asarray(np.where(np.isnan(value), np.inf, value))
+    enough = left > 0.0
+    correction = 2.0 * k * (k + 1.0) / place.xp.where(enough, left, 1.0)
+    # An interpolating fit without freedom left must read as "not this one".
+    value = aic(train_error, dof, n_samples) + correction
+    return place.xp.asarray(place.xp.where(enough, value, np.inf))
 
 
 def bic(train_error: npt.ArrayLike, dof: npt.ArrayLike, n_samples: float) -> FloatArray:
@@ -104,8 +110,9 @@ def bic(train_error: npt.ArrayLike, dof: npt.ArrayLike, n_samples: float) -> Flo
     >>> round(float(bic(train_error=1.0, dof=4, n_samples=100)), 4)
     23.0259
     """
-    k = np.asarray(dof) + 1.0
-    return np.asarray(_deviance(train_error, n_samples) + np.log(n_samples) * k)
+    place = _common_place(train_error, dof)
+    penalty = float(np.log(n_samples)) * (place.floats(dof) + 1.0)
+    return place.xp.asarray(_deviance(place, train_error, n_samples) + penalty)
 
 
 def mallows_cp(
@@ -122,13 +129,17 @@ def mallows_cp(
     >>> float(mallows_cp(train_error=0.5, dof=10, n_samples=100, noise_variance=1.0))
     -30.0
     """
-    error = np.asarray(train_error)
-    return np.asarray(
-        n_samples * error / np.asarray(noise_variance) - n_samples + 2.0 * np.asarray(dof)
-    )
+    place = _common_place(train_error, dof)
+    error, df, variance = (place.floats(x) for x in (train_error, dof, noise_variance))
+    return place.xp.asarray(n_samples * error / variance - n_samples + 2.0 * df)
 
 
-def _deviance(train_error: npt.ArrayLike, n_samples: float) -> FloatArray:
+def _common_place(*values: Any) -> Place:
+    """Where the arrays among the values are."""
+    return next((place_of(value) for value in values if is_abroad(value)), HOME)
+
+
+def _deviance(place: Place, train_error: npt.ArrayLike, n_samples: float) -> Any:
     """n·log(R_emp), −inf for a fit without error."""
     with np.errstate(divide="ignore"):
-        return np.asarray(n_samples * np.log(np.asarray(train_error, dtype=np.float64)))
+        return n_samples * place.xp.log(place.floats(train_error))

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from negcorr._arrays import place_of, to_host
 from negcorr._svd import thin_svd
 from negcorr._typing import FloatArray, IntArray
 from negcorr.banded import BandedSpectrum
@@ -58,7 +59,8 @@ def factorise(
     >>> [round(float(d), 6) for d in spectrum.dof([0.0, 1.0])]
     [4.0, 7.0]
     """
-    centre = moments.mean if fit_intercept else np.zeros_like(moments.mean)
+    mean = moments.mean
+    centre = mean if fit_intercept else place_of(mean).zeros(mean.shape)
     design = _Design(
         weight=moments.weight,
         centre=centre,
@@ -70,7 +72,7 @@ def factorise(
     )
     if isinstance(moments, GramMoments):
         return _from_gram(moments, design)
-    return _from_factor(moments.factor_about(centre) / np.sqrt(moments.weight), design, route)
+    return _from_factor(moments.factor_about(centre) / moments.weight**0.5, design, route)
 
 
 @dataclass(frozen=True)
@@ -111,16 +113,19 @@ def _from_gram(moments: GramMoments, design: _Design) -> Spectrum:
     whitening = whiten_gram(
         scatter[:q, :q], weight, design.rounding, design.starts, design.alpha, design.max_rank
     )
+    xp = place_of(scatter).xp
     cross = whitening.transposed_times(scatter[:q, q:]) / weight
-    total = np.maximum(np.diagonal(scatter)[q:] / weight, 0.0)
+    total = xp.clip(xp.linalg.diagonal(scatter)[q:] / weight, min=0.0)
     whitened = whitening.congruence(scatter[:q, :q])
     whitened *= 1.0 / weight
     # The largest arrays of a fit: the reduction needs only P, and is done in its place.
     del scatter, moments
-    if len(whitened) < 2:
+    if whitened.shape[0] < 2:
         return _of_one_mode(whitened, cross, total, whitening, design)
     # Every eigenvalue is at most M (Lemma 13), the trace is their sum.
-    largest = min(len(design.starts) - 1.0, float(np.trace(whitened)))
+    largest = min(len(design.starts) - 1.0, float(xp.linalg.trace(whitened)))
+    if not place_of(whitened).is_home:
+        return _of_all_modes(whitened, cross, total, whitening, design, largest)
     reduction = tridiagonalise(whitened)
     return BandedSpectrum(
         reduction=reduction,
@@ -141,15 +146,45 @@ def _of_one_mode(
     design: _Design,
 ) -> Spectrum:
     """The spectrum where P is a single number, or nothing at all."""
-    rho = np.diagonal(whitened).copy()
-    kappa = cross / np.sqrt(rho)[:, np.newaxis]
+    place = place_of(whitened)
+    rho = place.xp.linalg.diagonal(whitened)
+    return _of_modes(rho, place.eye(rho.shape[0]), cross, total, whitening, design)
+
+
+def _of_all_modes(
+    whitened: FloatArray,
+    cross: FloatArray,
+    total: FloatArray,
+    whitening: Whitening,
+    design: _Design,
+    largest: float,
+) -> Spectrum:
+    """The spectrum by a whole eigendecomposition, which is what devices are good at."""
+    values, vectors = place_of(whitened).xp.linalg.eigh(whitened)
+    at_home = to_host(values)
+    first = int(np.searchsorted(at_home, _gram_noise(whitening, largest), "right"))
+    first = max(first, len(at_home) - design.max_rank)
+    return _of_modes(values[first:], vectors[:, first:], cross, total, whitening, design)
+
+
+def _of_modes(
+    rho: FloatArray,
+    vectors: FloatArray,
+    cross: FloatArray,
+    total: FloatArray,
+    whitening: Whitening,
+    design: _Design,
+) -> Spectrum:
+    """The spectrum from eigenvalues and eigenvectors of P, and Wᵀ times features times y."""
+    xp = place_of(rho).xp
+    kappa = (vectors.T @ cross) / xp.sqrt(rho)[:, None]
     return DenseSpectrum(
         rho=rho,
         kappa=kappa,
-        outside=np.maximum(total - (kappa**2).sum(axis=0), 0.0),
+        outside=xp.clip(total - xp.sum(kappa**2, axis=0), min=0.0),
         total=total,
         whitening=whitening,
-        modes=DenseModes(np.eye(len(rho))),
+        modes=DenseModes(vectors),
         **design.common_fields(),
     )
 
@@ -173,14 +208,14 @@ def _from_factor(factor: FloatArray, design: _Design, route: str) -> Spectrum:
         rho, left, right = _small_side(whitened, whitening.condition)
     else:
         rho, left, right = _singular_modes(whitened)
-    extra = max(len(rho) - design.max_rank, 0)
+    extra = max(rho.shape[0] - design.max_rank, 0)
     rho, left, right = rho[extra:], left[:, extra:], right[:, extra:]
     kappa = left.T @ target
     return DenseSpectrum(
         rho=rho,
         kappa=kappa,
-        outside=((target - left @ kappa) ** 2).sum(axis=0),
-        total=(target**2).sum(axis=0),
+        outside=place_of(rho).xp.sum((target - left @ kappa) ** 2, axis=0),
+        total=place_of(rho).xp.sum(target**2, axis=0),
         whitening=whitening,
         modes=DenseModes(right),
         **design.common_fields(),
@@ -189,19 +224,23 @@ def _from_factor(factor: FloatArray, design: _Design, route: str) -> Spectrum:
 
 def _singular_modes(whitened: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """ρ ascending with left and right singular vectors of the whitened factor."""
+    xp = place_of(whitened).xp
     left, values, right = thin_svd(whitened)
     noise = EPS * 10.0 * np.sqrt(max(max(whitened.shape), 1))
-    rank = int(np.count_nonzero(values > noise * np.max(values, initial=0.0)))
-    order = np.arange(rank)[::-1]
-    return values[order] ** 2, left[:, order], right[order].T
+    at_home = to_host(values)
+    rank = int(np.count_nonzero(at_home > noise * np.max(at_home, initial=0.0)))
+    ascending = (xp.flip(values[:rank]), xp.flip(left[:, :rank], axis=1))
+    return ascending[0] ** 2, ascending[1], xp.flip(right[:rank, :], axis=0).T
 
 
 def _small_side(
     whitened: FloatArray, condition: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The same from the k×k matrix of inner products of rows."""
-    rho, left = np.linalg.eigh(whitened @ whitened.T)
-    noise = EPS * (10.0 * np.sqrt(max(len(rho), 1)) + condition)
-    kept = rho > noise * np.max(rho, initial=0.0)
-    rho, left = rho[kept], left[:, kept]
-    return rho, left, (whitened.T @ left) / np.sqrt(rho)
+    xp = place_of(whitened).xp
+    rho, left = xp.linalg.eigh(whitened @ whitened.T)
+    noise = EPS * (10.0 * np.sqrt(max(rho.shape[0], 1)) + condition)
+    at_home = to_host(rho)
+    first = int(np.count_nonzero(at_home <= noise * np.max(at_home, initial=0.0)))
+    rho, left = rho[first:], left[:, first:]
+    return rho, left, (whitened.T @ left) / xp.sqrt(rho)

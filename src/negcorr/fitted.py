@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from negcorr._arrays import everything_at_home, place_of, to_host
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr.bases import Basis
 from negcorr.diversity import AmbiguityDecomposition, ambiguity_decomposition
@@ -43,7 +44,7 @@ LAZY = (
 def attributes_of(path: NCLPath) -> dict[str, Any]:
     """The fitted attributes at a path's chosen λ."""
     variance = path.residual_noise_variance()
-    if np.isnan(variance).any():
+    if np.isnan(to_host(variance)).any():
         warn_caller(
             "noise_variance_ is NaN: the ensemble has as many degrees of freedom as the "
             f"samples ({path.spectrum.weight:.6g} by weight), so nothing is left to estimate "
@@ -51,7 +52,7 @@ def attributes_of(path: NCLPath) -> dict[str, Any]:
             NoiseVarianceWarning,
         )
     coef = path.coef()
-    intercept = path.spectrum.intercept(np.atleast_2d(coef))
+    intercept = path.spectrum.intercept(coef[None, :] if path.single_output else coef)
     return {
         "path_": path,
         "lam_": path.lam,
@@ -130,6 +131,8 @@ class FittedPathMixin:
     gap: Any
     basis_: Basis
     path_: NCLPath
+    coef_: FloatArray
+    intercept_: Any
     _calibration: CalibrationRows | None
     _residuals: Residuals | None
     _lazy: LazyAttributes | None
@@ -160,10 +163,12 @@ class FittedPathMixin:
         if not number or not 0.0 < float(coverage) < 1.0:
             raise ValueError(f"coverage={coverage!r} must be a number between 0 and 1.")
         quantiles = self._out_of_fold_residuals().quantiles(float(coverage))
-        mean = np.asarray(self.predict(X))
+        mean = self.predict(X)
+        place = place_of(mean)
+        ends = place.floats(quantiles)
         if mean.ndim == 1:
-            return np.asarray(mean[:, np.newaxis] + quantiles[:, 0], dtype=mean.dtype)
-        return np.asarray(mean[:, np.newaxis, :] + quantiles, dtype=mean.dtype)
+            return place.xp.astype(mean[:, None] + ends[:, 0], mean.dtype)
+        return place.xp.astype(mean[:, None, :] + ends, mean.dtype)
 
     def diversity(self, X: Table, y: Any = None) -> AmbiguityDecomposition:
         """Ambiguity decomposition of the ensemble on given rows (equation 1).
@@ -178,10 +183,11 @@ class FittedPathMixin:
         Returns
         -------
         AmbiguityDecomposition
+            In NumPy, wherever X is.
         """
-        members = np.asarray(self.predict_members(X), dtype=np.float64)
+        members = to_host(self.predict_members(X)).astype(np.float64)
         if y is not None:
-            target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+            target = check_array(to_host(y), dtype=np.float64, ensure_2d=False, input_name="y")
             return ambiguity_decomposition(members, target)
         terms = ambiguity_decomposition(members, members.mean(axis=0))
         unknown = terms.diversity * np.nan
@@ -252,6 +258,28 @@ class FittedPathMixin:
         vars(small).pop("path_", None)
         return small
 
+    def to_numpy(self) -> Self:
+        """A fitted copy whose arrays are all NumPy's, for a model that was fitted on a device.
+
+        It needs neither the device nor its library any more: save it, ship it, and predict from
+        NumPy arrays and data frames.
+
+        Returns
+        -------
+        NCLRegressor
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from negcorr import NCLRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> type(NCLRegressor(random_state=0).fit(X, y).to_numpy().coef_)
+        <class 'numpy.ndarray'>
+        """
+        check_is_fitted(self)
+        home: Self = everything_at_home(self)
+        return home
+
     def summary(self) -> Summary:
         """What was fitted, in a readable table; print it or let a notebook show it.
 
@@ -296,5 +324,13 @@ class FittedPathMixin:
 
     def _shaped(self, values: FloatArray, X: Table) -> AnyArray:
         """Drop the axis of outputs for 1-D targets; single precision for such input."""
-        out = values[..., 0] if np.ndim(self.coef_) == 1 else values
-        return out.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else out
+        xp = place_of(values).xp
+        out = values[..., 0] if self.coef_.ndim == 1 else values
+        return xp.astype(out, xp.float32) if getattr(X, "dtype", None) == xp.float32 else out
+
+    def _coef_and_intercept(self) -> tuple[FloatArray, FloatArray]:
+        """With an axis of outputs, whether there are several or not."""
+        coef, intercept = self.coef_, self.intercept_
+        if coef.ndim == 1:
+            return coef[None, :], place_of(coef).floats([intercept])
+        return coef, intercept

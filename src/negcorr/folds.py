@@ -16,9 +16,10 @@ import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
+from negcorr._arrays import is_abroad, place_of, taken, to_host
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr._validation import check_positive_int
-from negcorr.rowhash import content_hash
+from negcorr.rowhash import content_hash, hash_on_device, on_device_modulo
 
 __all__ = ["ContentKFold", "Folds", "UnsplittableError", "make_folds"]
 
@@ -30,7 +31,7 @@ class Folds:
     Attributes
     ----------
     cells : tuple of integer arrays
-        Row indices of each set.
+        Row indices of each set, where the rows are.
     splits : tuple of (train, test)
         Cell numbers whose rows train and test each split.
     whole : tuple of int
@@ -52,7 +53,8 @@ class Folds:
         """Number of splits with weight on both sides."""
         if weight is None:
             return len(self.splits)
-        heavy = [weight[cell].sum() > 0 for cell in self.cells]
+        xp = place_of(weight).xp
+        heavy = [float(xp.sum(taken(weight, cell))) > 0 for cell in self.cells]
         return sum(any(heavy[i] for i in a) and any(heavy[i] for i in b) for a, b in self.splits)
 
     @classmethod
@@ -62,8 +64,22 @@ class Folds:
 
     def renumbered(self, position: IntArray) -> Folds:
         """The same sets after row i has moved to ``position[i]``, each in ascending order."""
-        cells = tuple(np.sort(position[cell]) for cell in self.cells)
-        return replace(self, cells=cells)
+        xp = place_of(position).xp
+        return replace(self, cells=tuple(xp.sort(taken(position, c)) for c in self.cells))
+
+    def held_out_in(self, n_rows: int) -> IntArray:
+        """The first split in which each row is held out, −1 where none is."""
+        split = np.full(n_rows, -1, dtype=np.intp)
+        for number, (_, test) in reversed(list(enumerate(self.splits))):
+            for cell in test:
+                split[to_host(self.cells[cell])] = number
+        return split
+
+
+_ONE_FOLD = (
+    "all {} rows fall into one fold of {}: they are equal, or too few to split. Use a criterion "
+    "without folds, such as 'sure' or 'gcv', give lam as a number, or bring more distinct rows."
+)
 
 
 class UnsplittableError(ValueError):
@@ -118,11 +134,7 @@ class ContentKFold:
         fold = keys % np.uint64(self.n_splits)
         used = np.unique(fold)
         if len(used) < 2:
-            raise UnsplittableError(
-                f"all {len(fold)} rows fall into one fold of {self.n_splits}: they are equal, or "
-                "too few to split. Use a criterion without folds, such as 'sure' or 'gcv', give "
-                "lam as a number, or bring more distinct rows."
-            )
+            raise UnsplittableError(_ONE_FOLD.format(len(fold), self.n_splits))
         for k in used:
             yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
@@ -144,6 +156,8 @@ def make_folds(cv: Any, X: Table, y: FloatArray, groups: Any = None) -> Folds:
     Folds
     """
     n_rows = X.shape[0]
+    if is_abroad(X):
+        return _folds_on_device(cv, X, y, groups)
     splits = [
         (_indices(cv, a, n_rows), _indices(cv, b, n_rows)) for a, b in _splits(cv, X, y, groups)
     ]
@@ -170,6 +184,29 @@ def make_folds(cv: Any, X: Table, y: FloatArray, groups: Any = None) -> Folds:
     return Folds(tuple(cells), tuple(pairs), whole=(0,))
 
 
+def _folds_on_device(cv: Any, X: Table, y: FloatArray, groups: Any) -> Folds:
+    """Folds whose row numbers are where the rows are; a splitter sees the targets at home."""
+    place = place_of(X)
+    count = 5 if cv is None else cv
+    if isinstance(count, bool) or not isinstance(count, (int, np.integer)):
+        folds = make_folds(cv, np.zeros((X.shape[0], 1)), to_host(y), groups)
+        return replace(folds, cells=tuple(place.integers(cell) for cell in folds.cells))
+    _check_count(cv, count)
+    fold = on_device_modulo(hash_on_device(X, y), int(count))
+    cells = [place.xp.nonzero(fold == k)[0] for k in range(int(count))]
+    numbers = tuple(k for k, cell in enumerate(cells) if cell.shape[0] > 0)
+    if len(numbers) < 2:
+        raise UnsplittableError(_ONE_FOLD.format(X.shape[0], count))
+    ids = range(len(numbers))
+    return Folds(
+        cells=tuple(cells[k] for k in numbers),
+        splits=tuple((tuple(j for j in ids if j != k), (k,)) for k in ids),
+        whole=tuple(ids),
+        numbers=numbers,
+        count=int(count),
+    )
+
+
 def _content_numbers(
     cv: Any, X: Table, y: FloatArray, cells: list[IntArray]
 ) -> tuple[tuple[int, ...] | None, int | None]:
@@ -180,6 +217,11 @@ def _content_numbers(
     first = np.array([cell[0] for cell in cells])
     keys = content_hash(_safe_indexing(X, first), y[first])
     return tuple(int(number) for number in keys % np.uint64(count)), int(count)
+
+
+def _check_count(cv: Any, count: Any) -> None:
+    if count < 2:
+        raise ValueError(f"cv={cv!r} must be at least 2, or a splitter.")
 
 
 def _check_seed(seed: Any) -> None:
@@ -211,8 +253,7 @@ def _splits(cv: Any, X: Table, y: FloatArray, groups: Any) -> Any:
     if cv is None:
         cv = 5
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        if cv < 2:
-            raise ValueError(f"cv={cv!r} must be at least 2, or a splitter.")
+        _check_count(cv, cv)
         return ContentKFold(int(cv)).split(X, y)
     if isinstance(cv, (bool, str, float)):
         raise TypeError(f"cv={cv!r} must be an int, a splitter or an iterable of splits.")

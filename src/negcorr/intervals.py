@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from negcorr._arrays import is_abroad, place_of, to_host
 from negcorr._typing import FloatArray, IntArray
 from negcorr.bases import Basis
 from negcorr.exceptions import CalibrationWarning
 from negcorr.folds import Folds
 from negcorr.path import NCLPath
-from negcorr.rowhash import content_hash
-from negcorr.scan import Rows
+from negcorr.rowhash import content_hash, hash_on_device
+from negcorr.rows import Rows
 
 __all__ = ["CalibrationRows", "Residuals", "calibration_rows", "out_of_fold_residuals"]
 
@@ -97,16 +98,24 @@ def calibration_rows(rows: Rows, folds: Folds) -> CalibrationRows | None:
     """
     if not folds.splits:
         return None
-    split = np.full(len(rows.y), -1, dtype=np.intp)
-    for number, (_, test) in reversed(list(enumerate(folds.splits))):
-        for cell in test:
-            split[folds.cells[cell]] = number
-    counts = split >= 0 if rows.weight is None else (split >= 0) & (rows.weight > 0)
+    split = folds.held_out_in(rows.n_rows)
+    counts = split >= 0 if rows.weight is None else (split >= 0) & (to_host(rows.weight) > 0)
     chosen = np.flatnonzero(counts)
     if len(chosen) > MAX_CALIBRATION_ROWS:
-        by_content = np.argsort(content_hash(rows.X, rows.y)[chosen], kind="stable")
-        chosen = np.sort(chosen[by_content[:MAX_CALIBRATION_ROWS]])
+        chosen = np.sort(_smallest(rows, chosen))
     return CalibrationRows(rows.take(chosen), split[chosen])
+
+
+def _smallest(rows: Rows, chosen: IntArray) -> IntArray:
+    """Of some rows those that are kept, by their hashes."""
+    if not is_abroad(rows.X):
+        by_content = np.argsort(content_hash(rows.X, rows.y)[chosen], kind="stable")
+        return np.asarray(chosen[by_content[:MAX_CALIBRATION_ROWS]])
+    place = place_of(rows.X)
+    index = place.integers(chosen)
+    keys = place.xp.take(hash_on_device(rows.X, rows.y), index)
+    first = place.xp.argsort(keys, stable=True)[:MAX_CALIBRATION_ROWS]
+    return to_host(place.xp.take(index, first))
 
 
 def out_of_fold_residuals(calibration: CalibrationRows, path: NCLPath, basis: Basis) -> Residuals:
@@ -120,8 +129,9 @@ def out_of_fold_residuals(calibration: CalibrationRows, path: NCLPath, basis: Ba
             continue
         part = rows.take(held_out)
         coef = fit.coef(gap=path.chosen_gap)
-        values[held_out] = part.y - part.features(basis) @ coef.T - fit.intercept(coef)
-    weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
+        fitted = part.features(basis) @ coef.T + fit.intercept(coef)
+        values[held_out] = to_host(part.y - fitted)
+    weight = np.ones(rows.n_rows) if rows.weight is None else to_host(rows.weight)
     used = np.isfinite(values).all(axis=1) & (weight > 0)
     return Residuals(values[used], weight[used])
 

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
+from negcorr._arrays import place_of
 from negcorr._threads import spread
 from negcorr._typing import FloatArray, IntArray
 from negcorr.factorise import factorise
@@ -91,24 +90,28 @@ class KFold:
         held_out = [total([cells[i] for i in folds.splits[number][1]]) for number in numbers]
         # SciPy's reduction of a Gram matrix holds the interpreter's lock: lanes would only
         # take memory there.
-        one_by_one = isinstance(cells[0], GramMoments)
+        one_by_one = isinstance(cells[0], GramMoments) or not place_of(cells[0].mean).is_home
         fits = [fit(number) for number in numbers] if one_by_one else spread(fit, numbers)
         return cls(tuple(fits), tuple(held_out), tuple(numbers))
 
     def error(self, gaps: FloatArray) -> FloatArray:
         """Mean squared error on held-out rows, shape (gaps, outputs)."""
+        place = self.fits[0].place
         if len(gaps) == 0:
-            return np.empty((0, self.fits[0].n_outputs))
+            return place.empty((0, self.fits[0].n_outputs))
 
         def squared_error(split: int) -> FloatArray:
             fit, moments = self.fits[split], self.held_out[split]
             chunks = [gaps[a : a + GAPS_AT_ONCE] for a in range(0, len(gaps), GAPS_AT_ONCE)]
             parts = [moments.squared_error(fit.coef_path(c), fit.centre) for c in chunks]
-            return np.concatenate(parts)
+            return place.xp.concat(parts)
 
-        errors = spread(squared_error, range(len(self.fits)))
+        splits = range(len(self.fits))
+        errors = (
+            spread(squared_error, splits) if place.is_home else [squared_error(k) for k in splits]
+        )
         weight = sum(moments.weight for moments in self.held_out)
-        return np.asarray(sum(errors[1:], start=errors[0]) / weight)
+        return sum(errors[1:], start=errors[0]) / weight
 
 
 def _weighs(cells: Sequence[Moments], ids: tuple[int, ...]) -> bool:

@@ -260,7 +260,7 @@ def _nameless(
     model: Any, X: Table, *, dtype: Any = None, ensure_all_finite: bool = False
 ) -> AnyArray:
     """X checked against what the model was fitted on, without names its members never saw."""
-    return validate_data(  # type: ignore[no-any-return]
+    return validate_data(
         model,
         X,
         reset=False,

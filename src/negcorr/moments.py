@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Self, TypeAlias
 
 import numpy as np
+from array_api_compat import is_cupy_array, is_torch_array
 
+from negcorr._arrays import place_of
 from negcorr._typing import FloatArray
-from negcorr.exceptions import PrecisionWarning, warn_caller
 
 __all__ = [
     "EPS",
@@ -24,7 +25,6 @@ __all__ = [
     "GramMoments",
     "Moments",
     "compress",
-    "difference",
     "merge_products",
     "sum_of_squares",
     "total",
@@ -76,18 +76,22 @@ class GramMoments:
     @property
     def rounding(self) -> FloatArray:
         """Standard deviation of a column below which it is what centring left over."""
-        lost = np.sqrt(1024.0 * EPS * self.squares / self.weight)
-        return np.asarray(np.maximum(lost, 32.0 * EPS * np.abs(self.mean)))
+        xp = place_of(self.mean).xp
+        lost = xp.sqrt(1024.0 * EPS * self.squares / self.weight)
+        return xp.maximum(lost, 32.0 * EPS * xp.abs(self.mean))
 
     @classmethod
     def from_rows(cls, z: FloatArray, weight: FloatArray, n_outputs: int) -> Self:
         """Moments of rows ``z`` held in memory, by two passes."""
-        mass = float(weight.sum())
-        mean = weight @ z / mass if mass > 0 else np.zeros(z.shape[1])
-        centred = np.sqrt(weight)[:, np.newaxis] * (z - mean)
+        place = place_of(z)
+        xp = place.xp
+        mass = float(xp.sum(weight))
+        mean = weight @ z / mass if mass > 0 else place.zeros((z.shape[1],))
+        centred = xp.sqrt(weight)[:, None] * (z - mean)
         scatter = centred.T @ centred
-        n_rows = int(np.count_nonzero(weight))
-        return cls(mass, mean, scatter, n_outputs, n_rows, np.diagonal(scatter).copy())
+        n_rows = int(xp.count_nonzero(weight))
+        squares = xp.asarray(xp.linalg.diagonal(scatter), copy=True)
+        return cls(mass, mean, scatter, n_outputs, n_rows, squares)
 
     @classmethod
     def from_merged(
@@ -106,10 +110,17 @@ class GramMoments:
         scatter = parts[0][:-1, :-1]
         return cls(mass, shift + offset, scatter, n_outputs, n_rows if mass > 0 else 0, squares)
 
+    def emptied(self) -> GramMoments:
+        """Moments of no rows, of the same features and outputs."""
+        place = place_of(self.mean)
+        zero = place.zeros(self.mean.shape)
+        scatter = place.zeros(self.scatter.shape)
+        return GramMoments(0.0, zero, scatter, self.n_outputs, 0, zero)
+
     @property
     def n_features(self) -> int:
         """Q."""
-        return len(self.mean) - self.n_outputs
+        return int(self.mean.shape[0]) - self.n_outputs
 
     def __add__(self, other: Moments) -> Moments:
         """Moments of both sets of rows together."""
@@ -118,7 +129,7 @@ class GramMoments:
     def scatter_about(self, centre: FloatArray) -> FloatArray:
         """Σ w (z − centre)(z − centre)ᵀ."""
         offset = self.mean - centre
-        return self.scatter + np.outer(self.weight * offset, offset)
+        return self.scatter + (self.weight * offset)[:, None] * offset[None, :]
 
     def squared_error(self, coef: FloatArray, centre: FloatArray) -> FloatArray:
         """Σ w (y − c_y − (φ − c_φ)ᵀβ)² for every column β of ``coef``.
@@ -135,14 +146,17 @@ class GramMoments:
         ndarray of shape (k, outputs)
         """
         q = self.n_features
+        place = place_of(self.scatter)
+        xp = place.xp
         offset = self.mean - centre
         features, cross = self.scatter[:q, :q], self.scatter[:q, q:]
-        errors = np.empty((coef.shape[2], self.n_outputs))
-        for j, beta in enumerate(coef):
-            quadratic = np.einsum("qk,qk->k", beta, features @ beta - 2.0 * cross[:, [j]])
+        errors = place.empty((coef.shape[2], self.n_outputs))
+        for j in range(self.n_outputs):
+            beta = coef[j, ...]
+            quadratic = xp.sum(beta * (features @ beta - 2.0 * cross[:, j : j + 1]), axis=0)
             bias = offset[q + j] - offset[:q] @ beta
             errors[:, j] = self.scatter[q + j, q + j] + quadratic + self.weight * bias**2
-        return np.maximum(errors, 0.0)
+        return xp.clip(errors, min=0.0)
 
 
 @dataclass(frozen=True)
@@ -187,17 +201,20 @@ class FactorMoments:
         shift: FloatArray | None = None,
     ) -> Self:
         """Moments of rows ``z`` held in memory, kept as rows while there are few."""
+        place = place_of(z)
+        xp = place.xp
         used = weight > 0
+        mass = float(xp.sum(weight))
         if shift is None:
-            shift = np.average(z, axis=0, weights=weight) if used.any() else np.zeros(z.shape[1])
-        root = np.sqrt(weight[used])[:, np.newaxis]
-        factor = np.hstack([root, root * (z[used] - shift)])
-        return cls(float(weight.sum()), shift, compress(factor), n_outputs, len(factor))
+            shift = weight @ z / mass if mass > 0 else place.zeros((z.shape[1],))
+        root = xp.sqrt(weight[used])[:, None]
+        factor = xp.concat([root, root * (z[used, ...] - shift)], axis=1)
+        return cls(mass, shift, compress(factor), n_outputs, int(factor.shape[0]))
 
     @property
     def n_features(self) -> int:
         """Q."""
-        return len(self.shift) - self.n_outputs
+        return int(self.shift.shape[0]) - self.n_outputs
 
     @property
     def mean(self) -> FloatArray:
@@ -213,24 +230,27 @@ class FactorMoments:
     @property
     def rounding(self) -> FloatArray:
         """Standard deviation of a column below which it is what centring left over."""
+        place = place_of(self.factor)
+        xp = place.xp
         if self.weight == 0:
-            return np.zeros(len(self.shift))
-        rms = np.linalg.norm(self.factor[:, 1:], axis=0) / np.sqrt(self.weight)
-        noise = EPS * (10.0 * np.sqrt(len(self.factor)) + 32.0)
-        return np.asarray(np.maximum(noise * rms, 32.0 * EPS * np.abs(self.mean)))
+            return place.zeros((self.shift.shape[0],))
+        rms = xp.linalg.vector_norm(self.factor[:, 1:], axis=0) / self.weight**0.5
+        noise = EPS * (10.0 * self.factor.shape[0] ** 0.5 + 32.0)
+        return xp.maximum(noise * rms, 32.0 * EPS * xp.abs(self.mean))
 
     def factor_about(self, centre: FloatArray) -> FloatArray:
         """C with CᵀC = Σ w (z − centre)(z − centre)ᵀ, of shape (k, Q + outputs)."""
-        return self.factor[:, 1:] + np.outer(self.factor[:, 0], self.shift - centre)
+        return self.factor[:, 1:] + self.factor[:, :1] * (self.shift - centre)[None, :]
 
     def squared_error(self, coef: FloatArray, centre: FloatArray) -> FloatArray:
         """As :meth:`GramMoments.squared_error`, as a sum of squares without cancellation."""
         q = self.n_features
         centred = self.factor_about(centre)
-        errors = np.empty((coef.shape[2], self.n_outputs))
-        for j, beta in enumerate(coef):
-            residual = centred[:, [q + j]] - centred[:, :q] @ beta
-            errors[:, j] = np.einsum("ik,ik->k", residual, residual)
+        place = place_of(centred)
+        errors = place.empty((coef.shape[2], self.n_outputs))
+        for j in range(self.n_outputs):
+            residual = centred[:, q + j : q + j + 1] - centred[:, :q] @ coef[j, ...]
+            errors[:, j] = place.xp.sum(residual * residual, axis=0)
         return errors
 
 
@@ -255,57 +275,6 @@ def total(parts: list[Moments]) -> Moments:
         return _stacked([part for part in parts if isinstance(part, FactorMoments)])
     grams = [part for part in parts if isinstance(part, GramMoments) and part.weight > 0]
     return _accumulated(grams) if len(grams) > 1 else (grams or [first])[0]
-
-
-def difference(whole: GramMoments, part: GramMoments) -> GramMoments:
-    """Moments of the rows of ``whole`` that are not in ``part``, which must all be in it.
-
-    With d the distance of the two means, the scatter of the rest is that of the whole less that of
-    the part and of (w w'/Σw) d dᵀ. Digits are lost where little is left: ``squares`` stay those of
-    the whole, so that what is rounding counts as such.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from negcorr.moments import GramMoments, difference
-    >>> z = np.array([[1.0, 2.0], [3.0, 4.0], [8.0, 0.0], [5.0, 5.0]])
-    >>> whole, part = (GramMoments.from_rows(r, np.ones(len(r)), 1) for r in (z, z[:2]))
-    >>> difference(whole, part).mean
-    array([6.5, 2.5])
-    """
-    if part.weight == 0:
-        return whole
-    left = whole.weight - part.weight
-    n_rows = whole.n_rows - part.n_rows
-    if n_rows < 0 or left < -1e-9 * whole.weight or (n_rows == 0) != (left <= 1e-9 * whole.weight):
-        raise ValueError(
-            f"{part.n_rows} rows of weight {part.weight:.6g} cannot be taken from "
-            f"{whole.n_rows} of weight {whole.weight:.6g}: they are not among them."
-        )
-    if n_rows == 0:
-        zero = np.zeros_like(whole.mean)
-        return GramMoments(0.0, zero, np.zeros_like(whole.scatter), whole.n_outputs, 0, zero)
-    mean = whole.mean + (whole.mean - part.mean) * (part.weight / left)
-    apart = mean - part.mean
-    scatter = whole.scatter - part.scatter
-    scatter -= np.multiply.outer(left * part.weight / whole.weight * apart, apart)
-    lost = 1024.0 * EPS * (whole.squares + whole.weight * whole.mean**2)
-    diagonal = np.diagonal(scatter)
-    if (diagonal < -lost).any():
-        raise ValueError("the rows to be taken away are not among those that there are.")
-    # What is left must stand out from the rounding of what was there. A column may be constant in
-    # the rest, or nearly so in few rows; but not all that varied before.
-    constant = diagonal <= lost
-    nearly = ~constant & (diagonal < 1e3 * lost)
-    varied = np.diagonal(whole.scatter) > lost
-    if nearly.any() or (n_rows > 1 and varied.any() and constant[varied].all()):
-        warn_caller(
-            f"{n_rows} of {whole.n_rows} rows are left, whose moments have lost most of their "
-            "digits by subtraction; fit again where that matters.",
-            PrecisionWarning,
-        )
-    np.fill_diagonal(scatter, np.maximum(diagonal, 0.0))
-    return GramMoments(left, mean, scatter, whole.n_outputs, n_rows, whole.squares)
 
 
 def sum_of_squares(parts: Sequence[FloatArray]) -> FloatArray:
@@ -349,35 +318,41 @@ def _mass_and_offset(parts: Sequence[FloatArray]) -> tuple[float, FloatArray]:
 def _accumulated(parts: list[GramMoments]) -> GramMoments:
     """Σ_k [S_k + w_k d_k d_kᵀ] with d_k the distance of a part's mean from the common one."""
     first = parts[0]
-    weights = np.array([part.weight for part in parts])
-    mass = float(weights.sum())
-    means = np.stack([part.mean for part in parts])
+    place = place_of(first.mean)
+    xp = place.xp
+    weights = place.floats([part.weight for part in parts])
+    mass = float(sum(part.weight for part in parts))
+    means = xp.stack([part.mean for part in parts])
     mean = first.mean + weights @ (means - first.mean) / mass
     distances = means - mean
-    weighted = weights[:, np.newaxis] * distances
-    scatter = np.empty((len(mean), len(mean)))
-    for start in range(0, len(mean), _STRIP):
-        strip = slice(start, start + _STRIP)
-        np.matmul(weighted[:, strip].T, distances, out=scatter[strip])
+    weighted = weights[:, None] * distances
+    size = int(mean.shape[0])
+    scatter = place.empty((size, size))
+    height = _STRIP if place.is_home else size
+    for start in range(0, size, height):
+        strip = slice(start, start + height)
+        rows = weighted[:, strip].T @ distances
         for part in parts:
-            scatter[strip] += part.scatter[strip]
+            rows += part.scatter[strip, :]
+        scatter[strip, :] = rows
     n_rows = sum(part.n_rows for part in parts)
-    squares = np.sum([part.squares for part in parts], axis=0)
+    squares = sum((part.squares for part in parts[1:]), start=first.squares)
     return GramMoments(mass, mean, scatter, first.n_outputs, n_rows, squares)
 
 
 def _stacked(parts: list[FactorMoments]) -> FactorMoments:
     """One QR of all factors, moved to the first one's shift; that of no rows may be far away."""
     shift = next((part.shift for part in parts if part.weight > 0), parts[0].shift)
+    xp = place_of(shift).xp
     moved = [
-        np.hstack([part.factor[:, :1], part.factor_about(shift)])
+        xp.concat([part.factor[:, :1], part.factor_about(shift)], axis=1)
         for part in parts
         if part.weight > 0
     ]
     return FactorMoments(
         sum(part.weight for part in parts),
         shift,
-        compress(np.vstack(moved)) if moved else parts[0].factor,
+        compress(xp.concat(moved, axis=0)) if moved else parts[0].factor,
         parts[0].n_outputs,
         sum(part.n_rows for part in parts),
     )
@@ -387,4 +362,12 @@ def compress(factor: FloatArray) -> FloatArray:
     """The triangular factor where there are more rows than columns, else the rows."""
     if factor.shape[0] <= factor.shape[1]:
         return factor
-    return np.asarray(np.linalg.qr(factor, mode="r"))
+    if place_of(factor).is_home:
+        return np.asarray(np.linalg.qr(factor, mode="r"))
+    xp = place_of(factor).xp
+    # The standard always forms Q as well, which is half of the work.
+    triangle_alone = is_torch_array(factor) or is_cupy_array(factor)
+    if triangle_alone:
+        found = xp.linalg.qr(factor, mode="r")
+        return found[1] if isinstance(found, tuple) else found
+    return xp.linalg.qr(factor, mode="reduced")[1]

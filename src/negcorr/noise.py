@@ -11,13 +11,14 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_consistent_length
 
+from negcorr._arrays import is_abroad, to_host
 from negcorr._typing import FloatArray, Table
 from negcorr._validation import check_weight
 from negcorr.bases._base import standardizer
 from negcorr.exceptions import NoiseVarianceWarning
 from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.rowhash import content_hash
-from negcorr.scan import Rows
+from negcorr.rows import Rows
 from negcorr.spectrum import Spectrum
 
 __all__ = [
@@ -49,7 +50,7 @@ def paper_noise_variance(spectrum: Spectrum, *, quiet: bool = False) -> FloatArr
     estimate is too large, which makes SURE careful.
     """
     denominator = spectrum.weight - float(spectrum.dof(gap=1.0))
-    error = spectrum.train_error(gap=1.0)
+    error = to_host(spectrum.train_error(gap=1.0))
     return _estimate(spectrum, error, np.asarray(denominator), "lam=0", quiet)
 
 
@@ -67,8 +68,9 @@ def residual_noise_variance(
         the denominator is not positive.
     """
     gaps = gap_per_output(resolve_gap(gap=gap), spectrum.n_outputs)
-    error = np.diagonal(spectrum.train_error(gap=gaps))
-    return _estimate(spectrum, error, spectrum.residual_dof(gap=gaps), "the chosen lam", quiet)
+    error = np.diagonal(to_host(spectrum.train_error(gap=gaps)))
+    left = to_host(spectrum.residual_dof(gap=gaps))
+    return _estimate(spectrum, error, left, "the chosen lam", quiet)
 
 
 def difference_noise_variance(
@@ -135,14 +137,14 @@ def resolved_noise_variance(given: Any, rows: Rows, spectrum: Spectrum) -> Float
     if isinstance(given, (bool, np.bool_)):
         raise TypeError(f"noise_variance={given!r} must be a number, not a truth value.")
     if isinstance(given, str) and given == "difference":
-        if sp.issparse(rows.X) or hasattr(rows.X, "columns"):
+        if sp.issparse(rows.X) or hasattr(rows.X, "columns") or is_abroad(rows.X):
             raise ValueError(
-                "noise_variance='difference' needs X as a dense numeric array to find neighbours; "
+                "noise_variance='difference' needs X as a dense NumPy array to find neighbours; "
                 "give noise_variance as a number or leave it to 'paper'."
             )
         return np.atleast_1d(difference_noise_variance(rows.X, rows.y, rows.weight))
     try:
-        value = np.broadcast_to(np.asarray(given, dtype=np.float64), shape)
+        value = np.broadcast_to(to_host(given).astype(np.float64), shape)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"noise_variance={given!r} must be a number, one per output, 'paper', 'difference' "

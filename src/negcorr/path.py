@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from negcorr import criteria
+from negcorr._arrays import to_host
 from negcorr._typing import AnyArray, BoolArray, FloatArray, IntArray
 from negcorr.exceptions import NoiseVarianceWarning, PrecisionWarning
 from negcorr.folds import Folds
@@ -91,7 +92,7 @@ class NCLPath:
 
     @property
     def values(self) -> FloatArray:
-        """The criterion at ``gaps``."""
+        """The criterion at ``gaps``, in NumPy wherever the spectrum is."""
         return self.all_values[:, 0] if self.single_output else self.all_values
 
     @property
@@ -106,7 +107,7 @@ class NCLPath:
     @property
     def smallest_trusted_gap(self) -> float:
         """Gap down to which this factorisation resolves the modes to about 1e-8."""
-        if self.solver == "qr" or len(self.spectrum.rho) == 0:
+        if self.solver == "qr" or self.spectrum.rho.shape[0] == 0:
             return 0.0
         # A mode has denominator ρ + gap·(M − ρ) and an absolute error of eps·M·condition².
         needed = EPS * self._condition**2 / TRUSTED_ERROR
@@ -118,10 +119,11 @@ class NCLPath:
         if self.solver == "qr":
             return True
         # A residual that is rounding of y'y needs the route that never subtracts.
-        left = self.spectrum.train_error(gap=self.chosen_gap).diagonal()
-        vanishing = left < EPS * self._condition**2 * self.spectrum.total * 1e3
+        left = np.diagonal(to_host(self.spectrum.train_error(gap=self.chosen_gap)))
+        total = to_host(self.spectrum.total)
+        vanishing = left < EPS * self._condition**2 * total * 1e3
         fine = self.chosen_gap >= self.smallest_trusted_gap
-        return bool(fine.all() and not (vanishing & (self.spectrum.total > 0)).any())
+        return bool(fine.all() and not (vanishing & (total > 0)).any())
 
     @cached_property
     def cross_validation(self) -> KFold:
@@ -245,14 +247,14 @@ class NCLPath:
     ) -> FloatArray:
         """Ensemble coefficients β, (Q,) or (outputs, Q), at one λ or one per output."""
         coef = self.spectrum.coef(gap=self._gap(lam, gap))
-        return coef[0] if self.single_output else coef
+        return coef[0, :] if self.single_output else coef
 
     def member_coef(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
         """Weights of all members, (Q,) or (outputs, Q); those of member m stand in its block."""
         coef = self.spectrum.member_coef(gap=self._gap(lam, gap))
-        return coef[0] if self.single_output else coef
+        return coef[0, :] if self.single_output else coef
 
     def residual_noise_variance(self) -> float | FloatArray:
         """σ² from the residuals at the chosen λ, NaN where nothing is left to estimate it from."""
@@ -286,10 +288,10 @@ class NCLPath:
         elif name == "loo":
             if self.leave_one_out is None:
                 raise ValueError("loo needs the rows: fit with criterion='loo'.")
-            value = self.leave_one_out.error(flat)
+            value = self.spectrum.place.floats(self.leave_one_out.error(flat))
         else:
             value = self._closed_form(name, flat)
-        return value.reshape(*gaps.shape, self.spectrum.n_outputs)
+        return self.spectrum.place.xp.reshape(value, (*gaps.shape, self.spectrum.n_outputs))
 
     def curves(self, gaps: npt.ArrayLike | None = None) -> dict[str, AnyArray]:
         """A table of curves: column name to values, ready for a data frame or a CSV.
@@ -324,12 +326,12 @@ class NCLPath:
         if self.folds.splits:
             names.append("kfold")
         self.warn_if_unresolved(g, stacklevel=3)
-        table = {"gap": g, "lam": 1.0 - g, "dof": self.spectrum.dof(gap=g)}
+        table = {"gap": g, "lam": 1.0 - g, "dof": to_host(self.spectrum.dof(gap=g))}
         for name in names:
             if name in CRITERIA:
-                values = self.criterion_curve(name, g)
+                values = to_host(self.criterion_curve(name, g))
             else:
-                values = getattr(self.spectrum, name)(gap=g)
+                values = to_host(getattr(self.spectrum, name)(gap=g))
             if self.single_output:
                 table[name] = values[:, 0]
             else:
@@ -385,12 +387,13 @@ class NCLPath:
         self, value: FloatArray, lam: npt.ArrayLike | None, gap: npt.ArrayLike | None
     ) -> float | FloatArray:
         if lam is None and gap is None:
-            return self._squeeze(np.diagonal(value).copy())
+            return self._squeeze(np.diagonal(to_host(value)).copy())
         return _scalar(value[..., 0] if self.single_output else value)
 
     def _squeeze(self, per_output: FloatArray) -> float | FloatArray:
-        return float(per_output[0]) if self.single_output else per_output
+        place = self.spectrum.place
+        return float(per_output[0]) if self.single_output else place.floats(per_output)
 
 
 def _scalar(value: FloatArray) -> float | FloatArray:
-    return float(value) if np.ndim(value) == 0 else np.asarray(value)
+    return float(value) if value.ndim == 0 else value

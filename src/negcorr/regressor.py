@@ -14,15 +14,23 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from negcorr._arrays import dispatched, place_of, to_host
 from negcorr._threads import our_own_threads
 from negcorr._typing import AnyArray, FloatArray, Table
-from negcorr._validation import check_weight, validate_table
+from negcorr._validation import (
+    check_same_place,
+    check_weight,
+    float_types,
+    target_at,
+    validate_table,
+)
 from negcorr.fitted import FittedPathMixin, warn_if_not_frequencies
 from negcorr.intervals import (
     calibration_rows,
 )
 from negcorr.named_basis import make_basis
-from negcorr.scan import Rows, canonical_order, scan_features
+from negcorr.rows import Rows, canonical_order, inverse_order
+from negcorr.scan import scan_features
 from negcorr.settings import PathSettings, given_gap
 from negcorr.stream_fitting import StreamMixin, all_or_nothing
 from negcorr.tuning import build_path, folds_for
@@ -184,13 +192,14 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
         basis = make_basis(self)
         rows, single_output = self._validated_rows(X, y, sample_weight)
         if rows.weight is not None:
-            warn_if_not_frequencies(float(rows.weight.sum()), int(np.count_nonzero(rows.weight)))
+            xp = place_of(rows.weight).xp
+            weight = float(xp.sum(rows.weight))
+            warn_if_not_frequencies(weight, int(xp.count_nonzero(rows.weight)))
         # Reductions on one BLAS thread: on a busy machine, more of them can stall for seconds.
         with our_own_threads():
             folds = folds_for(self.cv, rows, groups, settings)
             order = canonical_order(rows)
-            position = np.empty_like(order)
-            position[order] = np.arange(len(order))
+            position = inverse_order(order)
             rows, folds = rows.take(order), folds.renumbered(position)
             basis = basis.fit(rows.X, sample_weight=rows.weight)
             path = build_path(rows, basis, folds, settings, single_output)
@@ -220,20 +229,23 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
         """
         check_is_fitted(self)
         rows = self._validated_inputs(X)
-        coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-        mean = np.empty((rows.shape[0], len(coef)))
-        variance = np.empty_like(mean)
+        coef, intercept = self._coef_and_intercept()
+        place = place_of(coef)
+        mean: FloatArray = place.empty((rows.shape[0], coef.shape[0]))
+        variance: FloatArray = place.empty(mean.shape)
         spectrum = self._path("predict(return_std=True)").spectrum if return_std else None
 
         def use(block: slice, features: FloatArray) -> None:
-            mean[block] = features @ coef.T + intercept
+            mean[block, :] = features @ coef.T + intercept
             if spectrum is not None:
-                variance[block] = spectrum.variance_factor(features, np.atleast_1d(self.gap_))
+                gaps = np.atleast_1d(to_host(self.gap_))
+                variance[block, :] = spectrum.variance_factor(features, gaps)
 
-        scan_features(rows, self.basis_, len(mean), use)
+        scan_features(rows, self.basis_, rows.shape[0], use)
         if not return_std:
             return self._shaped(mean, rows)
-        std = np.sqrt(np.atleast_1d(self.noise_variance_) * (1.0 + variance))
+        noise = place.floats(np.atleast_1d(to_host(self.noise_variance_)))
+        std = place.xp.sqrt(noise * (1.0 + variance))
         return self._shaped(mean, rows), self._shaped(std, rows)
 
     def predict_members(self, X: Table) -> AnyArray:
@@ -251,16 +263,16 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
         ndarray of shape (M, n) or (M, n, outputs)
         """
         check_is_fitted(self)
-        rows = self._validated_inputs(X)
-        starts = self.basis_.block_starts_
-        coef = (len(starts) - 1) * np.atleast_2d(self.coef_)
+        rows = self._validated_inputs(X, "predict_members")
+        starts = self.basis_.block_starts_.tolist()
+        coef = (len(starts) - 1) * self._coef_and_intercept()[0]
         q = coef.shape[1]
-        members = np.empty((len(starts) - 1, rows.shape[0], len(coef)))
+        members = place_of(coef).empty((len(starts) - 1, rows.shape[0], coef.shape[0]))
 
         def use(block: slice, features: FloatArray) -> None:
             centred = features - self._centre[:q]
             for m, (a, b) in enumerate(itertools.pairwise(starts)):
-                members[m, block] = centred[:, a:b] @ coef[:, a:b].T + self._centre[q:]
+                members[m, block, :] = centred[:, a:b] @ coef[:, a:b].T + self._centre[q:]
 
         scan_features(rows, self.basis_, rows.shape[0], use)
         return self._shaped(members, rows)
@@ -278,13 +290,17 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
     def _validated_rows(
         self, X: Table, y: Any, sample_weight: Any, reset: bool = True
     ) -> tuple[Rows, bool]:
+        place = dispatched(X)
+        if not place.is_home:
+            y = target_at(place, y)
+            self._check_basis_can(X)
         if isinstance(self.basis, str):
             X, y = validate_data(
                 self,
                 X,
                 y,
                 accept_sparse="csr",
-                dtype=[np.float64, np.float32],
+                dtype=float_types(place),
                 multi_output=True,
                 y_numeric=True,
                 ensure_min_samples=2 if reset else 1,
@@ -299,10 +315,12 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
                 y, dtype=None, ensure_2d=False, input_name="y", ensure_min_samples=least
             )
             check_consistent_length(X, y)
-        target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-        if np.abs(target).max() > LARGEST_TARGET:
+        if place.is_home:
+            y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+        target, xp = place.floats(y), place.xp
+        if float(xp.max(xp.abs(target))) > LARGEST_TARGET:
             raise ValueError(f"y has values above {LARGEST_TARGET:g}, whose squares overflow.")
-        spread = np.ptp(target, axis=0)
+        spread = to_host(xp.max(target, axis=0) - xp.min(target, axis=0))
         if ((spread > 0) & (spread < 1.0 / LARGEST_TARGET)).any():
             raise ValueError(
                 f"y varies by less than {1.0 / LARGEST_TARGET:g}, whose squares vanish; rescale y."
@@ -310,14 +328,25 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
         weight = (
             check_weight(sample_weight, target) if reset else _any_weight(sample_weight, target)
         )
-        return Rows(X, target.reshape(len(target), -1), weight), target.ndim == 1
+        return Rows(X, xp.reshape(target, (target.shape[0], -1)), weight), target.ndim == 1
 
-    def _validated_inputs(self, X: Table) -> Table:
-        if not isinstance(self.basis, str):
-            return validate_table(self, X, reset=False)
-        return validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+    def _validated_inputs(self, X: Table, method: str = "predict") -> Table:
+        if isinstance(self.basis, str):
+            types = float_types(dispatched(X))
+            rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=types)
+        else:
+            rows = validate_table(self, X, reset=False)
+        check_same_place(self, rows, self.coef_, method)
+        return rows
+
+    def _check_basis_can(self, X: Table) -> None:
+        """Refuse arrays of other libraries where the features are not made of them."""
+        if not make_basis(self).array_api:
+            raise TypeError(
+                f"basis={self.basis!r} takes NumPy arrays only, got X of type "
+                f"{type(X).__module__}.{type(X).__name__}; 'fourier', 'orthogonal' and 'nystroem' "
+                "take them on their device."
+            )
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
@@ -332,12 +361,14 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.array_api_support = True
         if hasattr(self.basis, "transform") or isinstance(self.basis, (list, tuple)):
             try:
                 inner = get_tags(make_basis(self)).input_tags
             except (TypeError, ValueError):
                 # A basis that cannot be made is for fit to explain; showing it must not fail.
                 return tags
+            tags.array_api_support = make_basis(self).array_api
             tags.input_tags.sparse = inner.sparse
             tags.input_tags.allow_nan = inner.allow_nan
         return tags
@@ -345,7 +376,8 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
 
 def _any_weight(sample_weight: Any, target: FloatArray) -> FloatArray | None:
     """As ``check_weight``, for a chunk of many: it may be of no weight at all."""
-    if sample_weight is None or np.any(np.asarray(sample_weight)):
+    if sample_weight is None or np.any(to_host(sample_weight)):
         return check_weight(sample_weight, target)
-    check_weight(np.ones_like(sample_weight, dtype=np.float64), target)
-    return np.zeros(len(target))
+    check_weight(np.ones(np.shape(to_host(sample_weight))), target)
+    none: FloatArray = place_of(target).zeros((target.shape[0],))
+    return none

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from negcorr._arrays import is_abroad, place_of, to_host
 from negcorr._typing import AnyArray, Table
 
-__all__ = ["HashArray", "content_hash"]
+__all__ = ["HashArray", "content_hash", "hash_on_device", "on_device_modulo"]
 
 HashArray = npt.NDArray[np.uint64]
 
@@ -43,9 +44,11 @@ def content_hash(X: Table, y: AnyArray | None = None, seed: int = 0) -> HashArra
     >>> bool(h[0] == h[2]), bool(h[0] == h[1])
     (True, False)
     """
+    if is_abroad(X):
+        return to_host(hash_on_device(X, y, seed) ^ _TOP_BIT).view(np.uint64)
     total = _hash_sparse(X, seed) if sp.issparse(X) else _hash_columns(_columns(X), seed, 0)
     if y is not None:
-        targets = np.asarray(y)
+        targets = to_host(y)
         columns = targets.reshape(len(targets), -1).T
         first = X.shape[1] if hasattr(X, "shape") else np.shape(X)[1]
         total = total + _hash_columns(list(columns), seed, first)
@@ -58,6 +61,66 @@ def _columns(X: Table) -> list[AnyArray]:
     if hasattr(X, "columns"):
         return [np.asarray(X[name]) for name in X.columns]
     return list(np.asarray(X).T)
+
+
+def hash_on_device(X: Any, y: Any = None, seed: int = 0) -> Any:
+    """The hash of :func:`content_hash`, where the arrays are, as int64 that sorts in its order.
+
+    The standard has no unsigned shifts on all devices; two's complement has the same bits, and its
+    highest bit is turned so that larger hashes are larger numbers.
+    """
+    place = place_of(X)
+    total = place.xp.zeros(X.shape[0], dtype=place.xp.int64, device=place.device)
+    salts = _mix(np.asarray([seed], dtype=np.uint64))
+    column = 0
+    for table in (X, y):
+        if table is None:
+            continue
+        values = place.floats(table)
+        values = values if values.ndim == 2 else values[:, None]
+        for j in range(values.shape[1]):
+            bits = _bits_on_device(values[:, j])
+            salt = int(_mix(np.asarray(column, dtype=np.uint64) + salts).view(np.int64)[0])
+            mixed = _mix_on_device(bits ^ salt)
+            total += place.xp.where(bits == 0, 0, mixed)
+            column += 1
+    return _mix_on_device(total) ^ _TOP_BIT
+
+
+#: As a signed number, the highest of 64 bits.
+_TOP_BIT = -(2**63)
+
+
+def on_device_modulo(keys: Any, count: int) -> Any:
+    """What is left of the hashes of :func:`hash_on_device` when divided by a small number.
+
+    The same as with unsigned numbers at home.
+    """
+    remainder = keys % count  # as the standard has it, of the divisor's sign: from 0 up
+    return (remainder + 2**63 % count) % count
+
+
+def _bits_on_device(values: Any) -> Any:
+    """The bits of numbers as int64; one zero, one NaN."""
+    place = place_of(values)
+    xp = place.xp
+    values = xp.where(xp.isnan(values), np.nan, values) + 0.0
+    if hasattr(values, "view"):
+        return values.view(xp.int64)
+    return xp.asarray(to_host(values).view(np.int64), device=place.device)
+
+
+def _mix_on_device(x: Any) -> Any:
+    """:func:`_mix` in signed numbers, whose shifts to the right bring in no ones."""
+    x = x + _signed(0x9E3779B97F4A7C15)
+    x = (x ^ ((x >> 30) & (2**34 - 1))) * _signed(0xBF58476D1CE4E5B9)
+    x = (x ^ ((x >> 27) & (2**37 - 1))) * _signed(0x94D049BB133111EB)
+    return x ^ ((x >> 31) & (2**33 - 1))
+
+
+def _signed(number: int) -> int:
+    """The signed number with the same 64 bits."""
+    return number - 2**64 if number >= 2**63 else number
 
 
 def _hash_columns(columns: list[AnyArray], seed: int, first: int) -> HashArray:

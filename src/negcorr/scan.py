@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
+from negcorr._arrays import is_abroad, place_of
 from negcorr._threads import blas_threads, lanes, pause_point
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr.bases import Basis
+from negcorr.device_scan import BLOCK_BYTES as DEVICE_BLOCK_BYTES
+from negcorr.device_scan import scan_on_device
 from negcorr.moments import (
     FactorMoments,
     GramMoments,
@@ -23,9 +24,9 @@ from negcorr.moments import (
     merge_products,
     sum_of_squares,
 )
-from negcorr.rowhash import content_hash
+from negcorr.rows import Rows
 
-__all__ = ["Rows", "canonical_order", "joined", "scan_features", "scan_moments"]
+__all__ = ["scan_features", "scan_moments"]
 
 #: Bytes of features that one thread holds at a time.
 BLOCK_BYTES = 32 * 2**20
@@ -38,85 +39,6 @@ PRODUCT_BYTES = 64 * 2**20
 SHIFT_RATIO = 10.0
 
 _ROWS_FOR_SHIFT = 256
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Validated data of a fit.
-
-    Attributes
-    ----------
-    X : table of shape (n, d)
-        Inputs, as the basis takes them.
-    y : ndarray of shape (n, outputs)
-        Targets.
-    weight : ndarray of shape (n,) or None
-        Frequencies; None means one each.
-    """
-
-    X: Table
-    y: FloatArray
-    weight: FloatArray | None = None
-
-    def take(self, index: IntArray) -> Rows:
-        """The rows at ``index``."""
-        weight = None if self.weight is None else self.weight[index]
-        return Rows(_safe_indexing(self.X, index), self.y[index], weight)
-
-    def features(self, basis: Basis) -> FloatArray:
-        """The whole n×Q feature matrix, for the few routes that need it."""
-        out = np.empty((len(self.y), int(basis.block_starts_[-1])))
-        if len(out):  # transformers refuse tables without rows
-            basis.fill(self.X, out)
-        return out
-
-
-def canonical_order(rows: Rows) -> IntArray:
-    """An order that content decides, so that a fit does not depend on the order of its rows.
-
-    By x and weight first: a transformer that picks rows by their position must not see y in it.
-    """
-    x, y = content_hash(rows.X), content_hash(rows.y)
-    return np.lexsort((y, x) if rows.weight is None else (y, rows.weight, x))
-
-
-def joined(parts: Sequence[Rows]) -> Rows:
-    """All rows of several parts, in their order.
-
-    Tables are all arrays, sparse or dense, or all data frames of one library.
-    """
-    # A table without rows may not know the types of its columns.
-    parts = [part for part in parts if len(part.y)] or parts[:1]
-    tables = [part.X for part in parts]
-    kinds = {_kind(table) for table in tables}
-    if len(kinds) > 1:
-        raise ValueError(
-            f"X comes as {' and as '.join(sorted(kinds))}; give all rows as tables of one kind."
-        )
-    y = np.concatenate([part.y for part in parts])
-    weight = None
-    if any(part.weight is not None for part in parts):
-        weights = [np.ones(len(p.y)) if p.weight is None else p.weight for p in parts]
-        weight = np.concatenate(weights)
-    if "pandas data frame" in kinds:
-        import pandas
-
-        return Rows(pandas.concat(tables, ignore_index=True), y, weight)
-    if "polars data frame" in kinds:
-        import polars
-
-        # Whole numbers in one part of a column, others in another: the wider type holds both.
-        return Rows(polars.concat(tables, how="vertical_relaxed"), y, weight)
-    if any(sp.issparse(table) for table in tables):
-        tables = [table if sp.issparse(table) else sp.csr_array(table) for table in tables]
-        return Rows(sp.vstack(tables, format="csr"), y, weight)
-    return Rows(np.concatenate(tables), y, weight)
-
-
-def _kind(table: Table) -> str:
-    if not hasattr(table, "columns"):
-        return "array"
-    return "pandas data frame" if hasattr(table, "iloc") else "polars data frame"
 
 
 def scan_moments(
@@ -145,6 +67,8 @@ def scan_moments(
         thread adds its own rows in order, and the sums are joined in order.
     """
     shift = _provisional_centre(rows, basis)
+    if is_abroad(rows.X):
+        return scan_on_device(rows, basis, groups, shift, form)
     n_lanes = blas_threads() if basis.thread_safe else 1
     scan = _scan_gram if form == "gram" else _scan_factor
     return scan(rows, basis, groups, shift, n_lanes)
@@ -168,6 +92,9 @@ def scan_features(
         it at once, for different rows.
     """
     n_columns = int(basis.block_starts_[-1])
+    if is_abroad(X):
+        _features_on_device(X, basis, n_rows, use)
+        return
     n_lanes = blas_threads() if basis.thread_safe else 1
     plan = _lane_blocks([np.arange(n_rows)], n_columns, n_lanes)
 
@@ -182,18 +109,32 @@ def scan_features(
         run(work)
 
 
+def _features_on_device(
+    X: Table, basis: Basis, n_rows: int, use: Callable[[slice, FloatArray], None]
+) -> None:
+    """:func:`scan_features`, a large block at a time."""
+    n_columns = int(basis.block_starts_[-1])
+    height = max(DEVICE_BLOCK_BYTES // (8 * n_columns), 64)
+    for start in range(0, n_rows, height):
+        block = slice(start, min(start + height, n_rows))
+        features = place_of(X).empty((block.stop - block.start, n_columns))
+        basis.fill(X[block, :], features)
+        use(block, features)
+
+
 def _provisional_centre(rows: Rows, basis: Basis) -> FloatArray:
     """A centre near the means: zero for well-spread columns, the mean of y always.
 
     Each column for itself: to shift one that needs no shift would leave rounding where the
     column is zero.
     """
-    used = np.arange(len(rows.y)) if rows.weight is None else np.flatnonzero(rows.weight > 0)
-    sample = rows.take(used[:_ROWS_FOR_SHIFT])
-    features = sample.features(basis)
-    mean, spread = features.mean(axis=0), features.std(axis=0)
-    mean = np.where(np.abs(mean) > SHIFT_RATIO * spread, mean, 0.0)
-    return np.concatenate([mean, np.average(rows.y, axis=0, weights=rows.weight)])
+    xp = place_of(rows.y).xp
+    features = rows.first_used(_ROWS_FOR_SHIFT).features(basis)
+    mean, spread = xp.mean(features, axis=0), xp.std(features, axis=0)
+    mean = xp.where(xp.abs(mean) > SHIFT_RATIO * spread, mean, 0.0)
+    if rows.weight is None:
+        return xp.concat([mean, xp.mean(rows.y, axis=0)])
+    return xp.concat([mean, rows.weight @ rows.y / xp.sum(rows.weight)])
 
 
 Plan = list[list[list[IntArray]]]

@@ -15,11 +15,13 @@ each λ. 1 − s is computed as ga/(1 + ga), never as a difference, so a gap of 
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from negcorr._arrays import Place, place_of, to_host
 from negcorr._typing import FloatArray, IntArray
 from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.modes import Modes
@@ -79,12 +81,17 @@ class Spectrum:
     @property
     def n_outputs(self) -> int:
         """Number of targets."""
-        return len(self.total)
+        return int(self.total.shape[0])
 
     @property
     def n_features(self) -> int:
         """Q, the number of features of all members."""
-        return len(self.centre) - self.n_outputs
+        return int(self.centre.shape[0]) - self.n_outputs
+
+    @property
+    def place(self) -> Place:
+        """Where its arrays are."""
+        return place_of(self.total)
 
     @property
     def block_ranks(self) -> IntArray:
@@ -94,55 +101,65 @@ class Spectrum:
     @property
     def smallest_useful_gap(self) -> float:
         """Gap below which no mode moves any more: 10⁻³ of the smallest ρ/M."""
-        if len(self.rho) == 0:
+        if self.rho.shape[0] == 0:
             return 1.0
         return min(1.0, 1e-3 * float(self.rho[0]) / self.n_members)
 
     def _stiffness(self) -> FloatArray:
         """The stiffness a = (M − ρ)/ρ ≥ 0, how much a mode shrinks per unit of gap."""
-        return np.maximum(self.n_members - self.rho, 0.0) / self.rho
+        return self.place.xp.clip(self.n_members - self.rho, min=0.0) / self.rho
+
+    def _gaps(self, lam: npt.ArrayLike | None, gap: npt.ArrayLike | None) -> FloatArray:
+        """Gaps with an axis for the modes, where the modes are."""
+        gaps = resolve_gap(lam, gap)[..., np.newaxis]
+        return gaps if self.place.is_home else self.place.floats(gaps)
 
     def shrinkage(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
         """Eigenvalues s of the smoothing matrix, shape (..., r) (Proposition 15)."""
-        g = resolve_gap(lam, gap)[..., np.newaxis]
-        return np.asarray(1.0 / (1.0 + g * self._stiffness()))
+        return 1.0 / (1.0 + self._gaps(lam, gap) * self._stiffness())
 
     def dof(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
         """Degrees of freedom, trace of the smoothing matrix (Theorem 5)."""
-        return np.asarray(self.shrinkage(lam, gap=gap).sum(axis=-1) + self.fit_intercept)
+        s = self.shrinkage(lam, gap=gap)
+        return self._sum(s) + float(self.fit_intercept)
 
     def dof_derivative(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
         """First derivative of dof by λ, Σ a s²."""
-        return np.asarray((self._stiffness() * self.shrinkage(lam, gap=gap) ** 2).sum(axis=-1))
+        return self._sum(self._stiffness() * self.shrinkage(lam, gap=gap) ** 2)
 
     def dof_second_derivative(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
         """Second derivative of dof by λ, 2 Σ a² s³ (the paper's lacks the 2)."""
         s = self.shrinkage(lam, gap=gap)
-        return np.asarray(2.0 * ((self._stiffness() * s) ** 2 * s).sum(axis=-1))
+        return 2.0 * self._sum((self._stiffness() * s) ** 2 * s)
 
     def residual_dof(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
         """What residual sums of squares are divided by, n − 2 tr S + tr S²."""
         # Mode by mode it is (1 − s)²; the difference would lose digits near interpolation.
-        ga = resolve_gap(lam, gap)[..., np.newaxis] * self._stiffness()
-        outside = self.weight - self.fit_intercept - len(self.rho)
-        return np.asarray(outside + ((ga / (1.0 + ga)) ** 2).sum(axis=-1))
+        ga = self._gaps(lam, gap) * self._stiffness()
+        outside = self.weight - self.fit_intercept - self.rho.shape[0]
+        return outside + self._sum((ga / (1.0 + ga)) ** 2)
+
+    def _sum(self, by_mode: FloatArray) -> FloatArray:
+        """Over the modes, the last axis; an array even for a single number."""
+        xp = self.place.xp
+        return xp.asarray(xp.sum(by_mode, axis=-1))
 
     def train_error(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
         """Mean squared training error of the ensemble, shape (..., outputs)."""
-        ga = resolve_gap(lam, gap)[..., np.newaxis] * self._stiffness()
-        return np.asarray(self.outside + (ga / (1.0 + ga)) ** 2 @ self.kappa**2)
+        ga = self._gaps(lam, gap) * self._stiffness()
+        return self.outside + (ga / (1.0 + ga)) ** 2 @ self.kappa**2
 
     def diversity(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
@@ -153,10 +170,11 @@ class Spectrum:
         diversity = (s**2 * self._stiffness()) @ self.kappa**2
         if self.alpha > 0:
             # Whitened lengths include α‖β‖², which is no variance of predictions.
+            xp = self.place.xp
             flat = self.coef_path(g.ravel())
-            penalty = self.n_members * self.alpha * (flat**2).sum(axis=1).T
-            diversity = diversity - penalty.reshape(diversity.shape)
-        return np.asarray(np.maximum(diversity, 0.0))
+            penalty = self.n_members * self.alpha * xp.sum(flat**2, axis=1).T
+            diversity = diversity - xp.reshape(penalty, diversity.shape)
+        return self.place.xp.clip(diversity, min=0.0)
 
     def member_error(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
@@ -175,8 +193,8 @@ class Spectrum:
         """
         g = gap_per_output(resolve_gap(lam, gap), self.n_outputs)
         s = self.shrinkage(gap=g).T
-        x = self.modes.times(self.kappa * s / np.sqrt(self.rho)[:, np.newaxis])
-        return np.ascontiguousarray(self.whitening.times(x).T)
+        x = self.modes.times(self.kappa * s / self.place.xp.sqrt(self.rho)[:, None])
+        return self.place.xp.asarray(self.whitening.times(x).T, copy=True)
 
     def member_coef(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
@@ -187,25 +205,27 @@ class Spectrum:
     def member_intercepts(self, member_coef: FloatArray) -> FloatArray:
         """Intercepts ȳ − φ̄_mᵀw_m of the members, shape (M, outputs)."""
         q = self.n_features
+        xp = self.place.xp
         products = member_coef * self.centre[:q]
-        by_member = np.add.reduceat(products, self.whitening.starts[:-1], axis=1)
-        return np.asarray(self.centre[q:] - by_member.T)
+        pairs = itertools.pairwise(self.whitening.starts.tolist())
+        by_member = xp.stack([xp.sum(products[:, a:b], axis=1) for a, b in pairs])
+        return self.centre[q:] - by_member
 
     def coef_path(self, gaps: FloatArray) -> FloatArray:
         """β for every gap of a grid and every output, shape (outputs, Q, gaps)."""
-        scaled = self.shrinkage(gap=gaps).T / np.sqrt(self.rho)[:, np.newaxis]
+        xp = self.place.xp
+        scaled = self.shrinkage(gap=gaps).T / xp.sqrt(self.rho)[:, None]
         n_gaps = len(gaps)
-        x = self.kappa[:, :, np.newaxis] * scaled[:, np.newaxis, :]
-        x = x.reshape(len(self.rho), self.n_outputs * n_gaps)
+        x = self.kappa[:, :, None] * scaled[:, None, :]
+        x = xp.reshape(x, (self.rho.shape[0], self.n_outputs * n_gaps))
         beta = self.whitening.times(self.modes.times(x))
-        return np.ascontiguousarray(
-            beta.reshape(self.n_features, self.n_outputs, n_gaps).transpose(1, 0, 2)
-        )
+        by_output = xp.reshape(beta, (self.n_features, self.n_outputs, n_gaps))
+        return xp.asarray(xp.permute_dims(by_output, (1, 0, 2)), copy=True)
 
     def intercept(self, coef: FloatArray) -> FloatArray:
         """Ensemble intercept of shape (outputs,) that goes with ``coef``."""
         q = self.n_features
-        return np.asarray(self.centre[q:] - coef @ self.centre[:q])
+        return self.centre[q:] - coef @ self.centre[:q]
 
     def project(self, features: FloatArray) -> FloatArray:
         """Rows of features in mode coordinates, (n, Q) to (n, r)."""
@@ -216,9 +236,7 @@ class Spectrum:
         """Variance of F(x) over σ², shape (n, outputs), for one gap or one per output."""
         g = gap_per_output(resolve_gap(gap=gap), self.n_outputs)
         scaled = self.shrinkage(gap=g) ** 2 / self.rho
-        return np.asarray(
-            (self.project(features) ** 2 @ scaled.T + self.fit_intercept) / self.weight
-        )
+        return (self.project(features) ** 2 @ scaled.T + float(self.fit_intercept)) / self.weight
 
     def leverage(
         self,
@@ -229,10 +247,9 @@ class Spectrum:
         sample_weight: FloatArray | None = None,
     ) -> FloatArray:
         """∂F(x_i)/∂y_i for the training rows, shape (n,); they add up to dof."""
-        weight = np.ones(len(features)) if sample_weight is None else sample_weight
         scaled = self.shrinkage(lam, gap=gap) / self.rho
-        diagonal = self.project(features) ** 2 @ scaled + self.fit_intercept
-        return np.asarray(weight * diagonal / self.weight)
+        diagonal = self.project(features) ** 2 @ scaled + float(self.fit_intercept)
+        return self._weighted(diagonal, sample_weight)
 
     def smoothing_matrix(
         self,
@@ -243,18 +260,23 @@ class Spectrum:
         sample_weight: FloatArray | None = None,
     ) -> FloatArray:
         """S with F(X) = S y, shape (n, n) (Corollary 11); for the training rows."""
-        weight = np.ones(len(features)) if sample_weight is None else sample_weight
         coordinates = self.project(features)
         scaled = self.shrinkage(lam, gap=gap) / self.rho
-        inner = (coordinates * scaled) @ coordinates.T + self.fit_intercept
-        return np.asarray(inner * weight / self.weight)
+        inner = (coordinates * scaled) @ coordinates.T + float(self.fit_intercept)
+        return self._weighted(inner, sample_weight)
+
+    def _weighted(self, values: FloatArray, sample_weight: FloatArray | None) -> FloatArray:
+        """Values times each row's share of all weight."""
+        if sample_weight is None:
+            return values / self.weight
+        return values * self.place.floats(sample_weight) / self.weight
 
     def gap_for_dof(self, dof: npt.ArrayLike) -> FloatArray:
         """The gap at which the ensemble has the wanted degrees of freedom.
 
         dof falls with the gap, so bisection on log₁₀(gap) finds it to rounding.
         """
-        wanted = np.asarray(dof, dtype=np.float64)
+        wanted = to_host(dof).astype(np.float64)
         lowest, highest = float(self.dof(gap=1.0)), float(self.dof(gap=0.0))
         slack = 1e-9 * max(1.0, highest)
         if not ((wanted >= lowest - slack) & (wanted <= highest + slack)).all():
@@ -266,7 +288,7 @@ class Spectrum:
         high = np.zeros(wanted.shape)
         for _ in range(100):
             middle = 0.5 * (low + high)
-            too_many = self.dof(gap=10.0**middle) > wanted
+            too_many = to_host(self.dof(gap=10.0**middle)) > wanted
             low, high = np.where(too_many, middle, low), np.where(too_many, high, middle)
         found = 10.0**high
         found = np.where(wanted <= lowest, 1.0, found)

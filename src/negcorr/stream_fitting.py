@@ -12,13 +12,14 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from negcorr._arrays import to_host
 from negcorr._threads import our_own_threads
 from negcorr._typing import Table
 from negcorr.bases import Basis
 from negcorr.fitted import LAZY, LazyAttributes
 from negcorr.intervals import CalibrationRows, Residuals
 from negcorr.named_basis import make_basis
-from negcorr.scan import Rows, canonical_order
+from negcorr.rows import Rows, canonical_order
 from negcorr.settings import PathSettings
 from negcorr.streaming import Stream, check_streamable, number_of_folds
 
@@ -293,10 +294,9 @@ def _same_basis(mine: Stream, theirs: Stream) -> bool:
     if _columns(mine.kept) != _columns(theirs.kept):
         return False
     for kept in (mine.kept, theirs.kept):
-        rows = kept.take(np.arange(min(COMPARED_ROWS, len(kept.y))))
-        if not np.allclose(
-            rows.features(mine.basis), rows.features(theirs.basis), rtol=SAME, atol=SAME
-        ):
+        rows = kept.take(np.arange(min(COMPARED_ROWS, kept.n_rows)))
+        one, other = (to_host(rows.features(stream.basis)) for stream in (mine, theirs))
+        if not np.allclose(one, other, rtol=SAME, atol=SAME):
             return False
     return True
 

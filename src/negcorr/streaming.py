@@ -14,16 +14,19 @@ from typing import Any
 
 import numpy as np
 
+from negcorr._arrays import place_of, to_host
 from negcorr._threads import our_own_threads
 from negcorr._typing import IntArray
 from negcorr.bases import Basis
 from negcorr.folds import Folds
 from negcorr.intervals import MAX_CALIBRATION_ROWS, CalibrationRows
-from negcorr.moments import FactorMoments, GramMoments, Moments, difference, total
+from negcorr.moments import FactorMoments, GramMoments, Moments, total
 from negcorr.path import NCLPath
 from negcorr.rowhash import HashArray, content_hash
-from negcorr.scan import Rows, joined, scan_moments
+from negcorr.rows import Rows, joined
+from negcorr.scan import scan_moments
 from negcorr.settings import PathSettings
+from negcorr.subtraction import difference
 from negcorr.tuning import MOST_FOLD_BYTES, Form, Route, path_from_cells
 
 __all__ = ["Stream", "check_streamable", "number_of_folds"]
@@ -79,7 +82,7 @@ class Stream:
             Whether y was 1-D.
         """
         keys = content_hash(rows.X, rows.y)
-        many = len(rows.y) > 2 * int(basis.block_starts_[-1])
+        many = rows.n_rows > 2 * int(basis.block_starts_[-1])
         form: Form = "gram" if many and not accurate else "factor"
         cells = tuple(_scanned(rows, basis, keys, n_folds, form))
         kept, kept_keys, cut = _sampled(rows, keys, None)
@@ -119,7 +122,7 @@ class Stream:
 
     def with_rows(self, rows: Rows) -> Stream:
         """All rows so far and these."""
-        if rows.weight is not None and not rows.weight.any():
+        if _weightless(rows):
             return self
         keys = content_hash(rows.X, rows.y)
         added = _scanned(rows, self.basis, keys, len(self.cells), self.form)
@@ -167,7 +170,9 @@ class Stream:
         return np.array(left, dtype=np.intp), cut
 
     def _entries(self) -> list[tuple[int, float]]:
-        weight = np.ones(len(self.keys)) if self.kept.weight is None else self.kept.weight
+        weight = np.ones(len(self.keys))
+        if self.kept.weight is not None:
+            weight = to_host(self.kept.weight)
         return list(zip(self.keys.tolist(), weight.tolist(), strict=True))
 
     def _with(
@@ -287,16 +292,15 @@ def as_gram(moments: Moments) -> GramMoments:
         about_mean.T @ about_mean,
         moments.n_outputs,
         moments.n_rows,
-        (moments.factor[:, 1:] ** 2).sum(axis=0),
+        place_of(centre).xp.sum(moments.factor[:, 1:] ** 2, axis=0),
     )
 
 
 def _empty(like: Moments) -> Moments:
     """Moments of no rows."""
     if isinstance(like, GramMoments):
-        zero = np.zeros_like(like.mean)
-        return GramMoments(0.0, zero, np.zeros_like(like.scatter), like.n_outputs, 0, zero)
-    return FactorMoments(0.0, like.shift, np.empty((0, like.factor.shape[1])), like.n_outputs, 0)
+        return like.emptied()
+    return FactorMoments(0.0, like.shift, like.factor[:0, :], like.n_outputs, 0)
 
 
 def _same_form(one: Moments, other: Moments) -> tuple[Moments, Moments]:
@@ -312,14 +316,21 @@ def _n_rows(cells: Sequence[Moments]) -> int:
 def _scanned(rows: Rows, basis: Basis, keys: HashArray, n_folds: int, form: Form) -> list[Moments]:
     """Moments of the rows of every fold."""
     size = int(basis.block_starts_[-1]) + rows.y.shape[1]
-    _check_memory(n_folds, size, len(rows.y), form)
-    if rows.weight is not None and not rows.weight.any():
-        nothing = FactorMoments(0.0, np.zeros(size), np.empty((0, 1 + size)), rows.y.shape[1], 0)
+    _check_memory(n_folds, size, rows.n_rows, form)
+    if _weightless(rows):
+        place = place_of(rows.y)
+        factor = place.empty((0, 1 + size))
+        nothing = FactorMoments(0.0, place.zeros((size,)), factor, rows.y.shape[1], 0)
         return [as_gram(nothing) if form == "gram" else nothing] * n_folds
     fold = keys % np.uint64(n_folds)
     groups: list[IntArray] = [np.flatnonzero(fold == k) for k in range(n_folds)]
     with our_own_threads():
         return scan_moments(rows, basis, groups, form)
+
+
+def _weightless(rows: Rows) -> bool:
+    """Whether no row counts."""
+    return rows.weight is not None and not to_host(rows.weight).any()
 
 
 def _check_memory(n_folds: int, size: int, n_rows: int, form: Form) -> None:
@@ -342,7 +353,7 @@ def _sampled(
     rows: Rows, keys: HashArray, cut: np.uint64 | None
 ) -> tuple[Rows, HashArray, np.uint64 | None]:
     """The rows to keep, their hashes and the cut: none of it depends on chunks or their order."""
-    weight = np.ones(len(keys)) if rows.weight is None else rows.weight
+    weight = np.ones(len(keys)) if rows.weight is None else to_host(rows.weight)
     used = np.flatnonzero(weight > 0 if cut is None else (weight > 0) & (keys <= cut))
     # Among equal rows the lighter ones first, as in memory.
     kept = used[np.lexsort((weight[used], keys[used]))]

@@ -8,6 +8,7 @@ from html import escape
 
 import numpy as np
 
+from negcorr._arrays import to_host
 from negcorr._typing import BoolArray
 from negcorr.path import NCLPath
 
@@ -130,13 +131,14 @@ def summarise(path: NCLPath, basis_name: str) -> Summary:
         ("lam", path.lam),
         ("gap = 1 - lam", path.gap),
         ("degrees of freedom", path.dof()),
-        ("sigma (residual)", np.sqrt(path.residual_noise_variance())),
+        ("sigma (residual)", np.sqrt(to_host(path.residual_noise_variance()))),
     ]
     if path.criterion is not None:
-        value = np.diagonal(path.criterion_curve(path.criterion, path.chosen_gap))
+        value = np.diagonal(to_host(path.criterion_curve(path.criterion, path.chosen_gap)))
         quantities.append((f"{path.criterion} at lam", value))
         if path.criterion in HELD_OUT:
-            explained = 1.0 - value / np.where(spectrum.total > 0, spectrum.total, np.nan)
+            total = to_host(spectrum.total)
+            explained = 1.0 - value / np.where(total > 0, total, np.nan)
             quantities.append((f"R2 by {path.criterion}", explained))
     quantities += [
         ("training error", path.train_error()),
@@ -145,7 +147,7 @@ def summarise(path: NCLPath, basis_name: str) -> Summary:
         ("variance of y", spectrum.total),
     ]
     rows = tuple(
-        (name, tuple(_number(v) for v in np.atleast_1d(np.asarray(value))))
+        (name, tuple(_number(v) for v in np.atleast_1d(to_host(value))))
         for name, value in quantities
     )
     header = () if path.single_output else tuple(f"output {j}" for j in range(n_outputs))
@@ -160,8 +162,9 @@ def _number(value: float) -> str:
 
 def _notes(path: NCLPath) -> tuple[str, ...]:
     notes = []
-    variance = np.where(path.spectrum.total > 0, path.spectrum.total, np.inf)
-    ratio = np.atleast_1d(path.member_error()) / variance
+    total = to_host(path.spectrum.total)
+    variance = np.where(total > 0, total, np.inf)
+    ratio = np.atleast_1d(to_host(path.member_error())) / variance
     if (ratio > USELESS_ALONE).any():
         notes.append(
             f"Members are useless alone{_which(path, ratio > USELESS_ALONE)}: their average error "
@@ -170,7 +173,8 @@ def _notes(path: NCLPath) -> tuple[str, ...]:
             "predict_interval."
         )
     if path.criterion in HELD_OUT:
-        held_out = np.diagonal(path.criterion_curve(path.criterion, path.chosen_gap)) / variance
+        value = to_host(path.criterion_curve(path.criterion, path.chosen_gap))
+        held_out = np.diagonal(value) / variance
         poor = held_out > WORSE_THAN_CONSTANT
         if poor.any():
             notes.append(

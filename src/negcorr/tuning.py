@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array, check_consistent_length
 
+from negcorr._arrays import place_of, to_host
 from negcorr._threads import our_own_threads
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr._validation import check_weight
@@ -21,7 +22,8 @@ from negcorr.loo import LeaveOneOut
 from negcorr.moments import FactorMoments, Moments, total
 from negcorr.noise import resolved_noise_variance
 from negcorr.path import NCLPath
-from negcorr.scan import Rows, scan_moments
+from negcorr.rows import Rows
+from negcorr.scan import scan_moments
 from negcorr.search import search_lattice
 from negcorr.settings import PathSettings, given_gap
 from negcorr.spectrum import Spectrum
@@ -134,9 +136,9 @@ def folds_for(cv: Any, rows: Rows, groups: Any, settings: PathSettings) -> Folds
     except UnsplittableError:
         if asked:
             raise
-        return Folds.none(len(rows.y))
+        return Folds.none(rows.n_rows)
     if not asked and folds.usable_splits(rows.weight) < min(2, len(folds.splits)):
-        return Folds.none(len(rows.y))
+        return Folds.none(rows.n_rows)
     return folds
 
 
@@ -161,10 +163,10 @@ def build_path(
     -------
     NCLPath
     """
-    _check_memory(folds, int(basis.block_starts_[-1]) + rows.y.shape[1], len(rows.y))
+    _check_memory(folds, int(basis.block_starts_[-1]) + rows.y.shape[1], rows.n_rows)
     return path_from_cells(
         lambda form: tuple(scan_moments(rows, basis, list(folds.cells), form)),
-        _routes(settings.solver, len(rows.y), int(basis.block_starts_[-1])),
+        _routes(settings.solver, rows.n_rows, int(basis.block_starts_[-1])),
         rows,
         basis,
         folds,
@@ -225,7 +227,7 @@ def path_from_cells(
 
 def _check_memory(folds: Folds, size: int, n_rows: int) -> None:
     """Refuse folds whose moments would not fit: one matrix of size² for each."""
-    needed = 8 * sum(min(size, len(cell)) * size for cell in folds.cells)
+    needed = 8 * sum(min(size, cell.shape[0]) * size for cell in folds.cells)
     if n_rows > 2 * size:
         needed = 8 * len(folds.cells) * size**2
     if needed > MOST_FOLD_BYTES:
@@ -244,11 +246,10 @@ def _lost_directions(rows: Rows, basis: Basis, path: NCLPath) -> bool:
     ranks, widths = path.spectrum.block_ranks, np.diff(path.starts)
     if path.solver == "qr" or (ranks == widths).all():
         return False
-    used = np.arange(len(rows.y)) if rows.weight is None else np.flatnonzero(rows.weight > 0)
-    sample = rows.take(used[: min(max(SAMPLE_ROWS, 4 * int(widths.max())), len(used))])
-    moments = FactorMoments.from_rows(
-        np.hstack([sample.features(basis), sample.y]), np.ones(len(sample.y)), sample.y.shape[1]
-    )
+    sample = rows.first_used(max(SAMPLE_ROWS, 4 * int(widths.max())))
+    place = place_of(sample.y)
+    z = place.xp.concat([sample.features(basis), sample.y], axis=1)
+    moments = FactorMoments.from_rows(z, place.ones((sample.n_rows,)), sample.y.shape[1])
     accurate = factorise(moments, path.starts, fit_intercept=path.spectrum.fit_intercept)
     return bool((accurate.block_ranks > ranks).any())
 
@@ -302,11 +303,11 @@ def _choose(path: NCLPath, rows: Rows, basis: Basis, settings: PathSettings) -> 
         raise ValueError("criterion='cp' divides by the noise variance, and noise_variance=0.")
     smallest = path.spectrum.smallest_useful_gap
     if name == "loo":
-        if len(path.spectrum.rho) < path.spectrum.block_ranks.sum():
+        if path.spectrum.rho.shape[0] < path.spectrum.block_ranks.sum():
             smallest = max(smallest, SMALLEST_LOO_GAP)
         path = path.changed(leave_one_out=_leave_one_out(rows, basis, path.spectrum))
     found = search_lattice(
-        lambda gaps: path.criterion_curve(name, gaps),
+        lambda gaps: to_host(path.criterion_curve(name, gaps)),
         smallest,
     )
     return path.changed(
@@ -319,10 +320,11 @@ def _choose(path: NCLPath, rows: Rows, basis: Basis, settings: PathSettings) -> 
 
 
 def _leave_one_out(rows: Rows, basis: Basis, spectrum: Spectrum) -> LeaveOneOut:
-    weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
+    weight = np.ones(rows.n_rows) if rows.weight is None else to_host(rows.weight)
+    # Many small systems for each of few rows: nothing for a device.
     return LeaveOneOut(
-        rows.features(basis),
-        rows.y,
+        to_host(rows.features(basis)),
+        to_host(rows.y),
         weight,
         basis.block_starts_,
         spectrum.alpha,

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from negcorr._arrays import Place, place_of, to_host
 from negcorr._svd import thin_svd
 from negcorr._typing import FloatArray, IntArray
 from negcorr.moments import EPS
@@ -48,27 +50,44 @@ class Whitening:
 
     def times(self, x: FloatArray) -> FloatArray:
         """W x for x of shape (R, k)."""
-        out = np.empty((int(self.starts[-1]), x.shape[1]))
+        if self._stack is not None:
+            m, h, r = self._stack.shape
+            xp = place_of(x).xp
+            return xp.reshape(self._stack @ xp.reshape(x, (m, r, -1)), (m * h, x.shape[1]))
+        out = place_of(x).empty((int(self.starts[-1]), x.shape[1]))
         for W, rows, kept in self._pieces():
-            np.matmul(W, x[kept], out=out[rows])
+            out[rows, :] = W @ x[kept, :]
         return out
 
     def transposed_times(self, v: FloatArray) -> FloatArray:
         """Wᵀ v for v of shape (Q, k)."""
-        out = np.empty((int(self.rank_starts[-1]), v.shape[1]))
+        if self._stack is not None:
+            m, h, r = self._stack.shape
+            xp = place_of(v).xp
+            transposed = xp.permute_dims(self._stack, (0, 2, 1))
+            return xp.reshape(transposed @ xp.reshape(v, (m, h, -1)), (m * r, v.shape[1]))
+        out = place_of(v).empty((int(self.rank_starts[-1]), v.shape[1]))
         for W, rows, kept in self._pieces():
-            np.matmul(W.T, v[rows], out=out[kept])
+            out[kept, :] = W.T @ v[rows, :]
         return out
 
     def rows(self, features: FloatArray) -> FloatArray:
         """features·W for rows of features, shape (n, Q) to (n, R)."""
-        out = np.empty((features.shape[0], int(self.rank_starts[-1])))
+        if self._stack is not None:
+            m, h, r = self._stack.shape
+            xp = place_of(features).xp
+            by_member = xp.permute_dims(xp.reshape(features, (-1, m, h)), (1, 0, 2))
+            whitened = xp.permute_dims(by_member @ self._stack, (1, 0, 2))
+            return xp.reshape(whitened, (features.shape[0], m * r))
+        out = place_of(features).empty((features.shape[0], int(self.rank_starts[-1])))
         for W, rows, kept in self._pieces():
             out[:, kept] = features[:, rows] @ W
         return out
 
     def congruence(self, gram: FloatArray) -> FloatArray:
         """Wᵀ·gram·W of shape (R, R), a few members' rows at a time to spare memory."""
+        if not place_of(gram).is_home:
+            return self.transposed_times(self.rows(gram))
         out = np.empty((int(self.rank_starts[-1]),) * 2)
         pieces = self._pieces()
         for first in range(0, len(pieces), _MEMBERS_AT_ONCE):
@@ -78,6 +97,17 @@ class Whitening:
             for W, rows, kept in group:
                 np.matmul(W.T, half[rows.start - top : rows.stop - top], out=out[kept])
         return out
+
+    @cached_property
+    def _stack(self) -> FloatArray | None:
+        """All W_m in one array of shape (M, H, r) where they are on a device and of one shape.
+
+        A device does one large step in the time of a small one; a cache likes small ones.
+        """
+        place = place_of(self.blocks[0])
+        if place.is_home or len({W.shape for W in self.blocks}) > 1:
+            return None
+        return place.xp.stack(self.blocks)
 
     def _pieces(self) -> list[tuple[FloatArray, slice, slice]]:
         """Each W_m with its features and its whitened coordinates."""
@@ -111,11 +141,15 @@ def whiten_gram(
     max_rank : int
         Most that a block's rank can be, from the number of rows.
     """
-    live = np.sqrt(np.maximum(np.diagonal(scatter), 0.0) / weight) > rounding
+    place = place_of(scatter)
+    diagonal = to_host(place.xp.linalg.diagonal(scatter))
+    rounding = to_host(rounding)
+    live = np.sqrt(np.maximum(diagonal, 0.0) / weight) > rounding
     blocks, worst = [], 1.0
-    for a, b in itertools.pairwise(starts):
+    diagonal_blocks = _diagonal_blocks(scatter, starts)
+    for (a, b), whole in zip(itertools.pairwise(starts), diagonal_blocks, strict=True):
         keep = live[a:b]
-        block = scatter[a:b, a:b][np.ix_(keep, keep)] / weight + alpha * np.eye(int(keep.sum()))
+        block = whole[np.ix_(keep, keep)] / weight + alpha * np.eye(int(keep.sum()))
         scale = np.sqrt(np.diagonal(block))
         values, vectors = np.linalg.eigh(block / np.outer(scale, scale))
         # Products carry an error of a few eps in every entry, hence in every eigenvalue.
@@ -128,7 +162,20 @@ def whiten_gram(
         blocks.append(W)
         if kept.any():
             worst = max(worst, float(np.sqrt(values[kept][-1] / values[kept][0])))
-    return _assemble(blocks, starts, worst)
+    return _assemble(blocks, starts, worst, place)
+
+
+def _diagonal_blocks(scatter: FloatArray, starts: IntArray) -> list[FloatArray]:
+    """Every member's own block, at home: small matrices, on which little is decided at a time."""
+    place = place_of(scatter)
+    widths = np.diff(starts)
+    if place.is_home or (widths != widths[0]).any():
+        return [to_host(scatter[a:b, a:b]) for a, b in itertools.pairwise(starts.tolist())]
+    # One transfer for all of them.
+    m, h = len(widths), int(widths[0])
+    by_member = place.xp.permute_dims(place.xp.reshape(scatter, (m, h, m, h)), (1, 3, 0, 2))
+    together = to_host(place.xp.linalg.diagonal(by_member))
+    return [together[:, :, k] for k in range(m)]
 
 
 def whiten_factor(
@@ -147,16 +194,23 @@ def whiten_factor(
         C·W, taken from the singular vectors themselves where α = 0, which keeps it
         orthonormal within blocks however ill-conditioned they are.
     """
-    live = np.linalg.norm(factor, axis=0) > rounding
+    place = place_of(factor)
+    xp = place.xp
+    rounding = to_host(rounding)
+    live = to_host(xp.linalg.vector_norm(factor, axis=0)) > rounding
     blocks, pieces, worst = [], [], 1.0
-    for a, b in itertools.pairwise(starts):
+    for a, b in itertools.pairwise(starts.tolist()):
         keep = live[a:b]
-        columns = factor[:, a:b][:, keep]
+        columns = factor[:, a:b]
+        if not keep.all():
+            columns = xp.take(columns, place.integers(np.flatnonzero(keep)), axis=1)
         stacked = columns
         if alpha > 0:
-            stacked = np.vstack([columns, np.sqrt(alpha) * np.eye(columns.shape[1])])
-        scale = np.linalg.norm(stacked, axis=0)
-        left, values, right = thin_svd(stacked / scale)
+            ridge = np.sqrt(alpha).item() * place.eye(columns.shape[1])
+            stacked = xp.concat([columns, ridge], axis=0)
+        scale_here = xp.linalg.vector_norm(stacked, axis=0)
+        left, values_here, right_here = thin_svd(stacked / scale_here)
+        scale, values, right = (to_host(part) for part in (scale_here, values_here, right_here))
         noise = EPS * (10.0 * np.sqrt(stacked.shape[0]) + stacked.shape[1])
         noise = max(noise, _left_over(rounding[a:b][keep], scale))
         kept = values > noise * np.max(values, initial=0.0)
@@ -165,10 +219,12 @@ def whiten_factor(
         W = np.zeros((b - a, int(kept.sum())))
         W[keep] = (right[kept].T / values[kept]) / scale[:, np.newaxis]
         blocks.append(W)
-        pieces.append(left[:, kept] if alpha == 0 else columns @ W[keep])
+        # Singular values descend, so what is kept comes first.
+        n_kept = W.shape[1]
+        pieces.append(left[:, :n_kept] if alpha == 0 else columns @ place.floats(W[keep]))
         if kept.any():
             worst = max(worst, float(values[kept][0] / values[kept][-1]))
-    return _assemble(blocks, starts, worst), np.concatenate(pieces, axis=1)
+    return _assemble(blocks, starts, worst, place), xp.concat(pieces, axis=1)
 
 
 def _left_over(rounding: FloatArray, scale: FloatArray) -> float:
@@ -176,7 +232,15 @@ def _left_over(rounding: FloatArray, scale: FloatArray) -> float:
     return float(np.max(rounding / scale, initial=0.0))
 
 
-def _assemble(blocks: list[FloatArray], starts: IntArray, worst: float) -> Whitening:
+def _assemble(blocks: list[FloatArray], starts: IntArray, worst: float, place: Place) -> Whitening:
     ranks = [W.shape[1] for W in blocks]
     rank_starts = np.concatenate([[0], np.cumsum(ranks)]).astype(np.intp)
+    if not place.is_home:
+        # One transfer for all of them.
+        together = place.floats(np.concatenate([W.ravel() for W in blocks]))
+        ends = np.cumsum([0, *(W.size for W in blocks)]).tolist()
+        blocks = [
+            place.xp.reshape(together[a:b], W.shape)
+            for (a, b), W in zip(itertools.pairwise(ends), blocks, strict=True)
+        ]
     return Whitening(tuple(blocks), starts, rank_starts, worst)

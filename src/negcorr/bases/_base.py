@@ -12,8 +12,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from negcorr._arrays import dispatched, is_abroad, place_of, taken, to_host
 from negcorr._typing import AnyArray, FloatArray, IntArray, Table
-from negcorr._validation import check_positive_int, check_weight
+from negcorr._validation import check_positive_int, check_weight, float_types
 from negcorr.rowhash import content_hash
 
 __all__ = ["Basis", "RandomBasis", "distinct_rows", "standardizer"]
@@ -32,6 +33,9 @@ class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
 
     #: Whether several threads may call ``fill`` at once.
     thread_safe: ClassVar[bool] = True
+
+    #: Whether rows may be arrays of other libraries than NumPy, on their device.
+    array_api: ClassVar[bool] = False
 
     block_starts_: IntArray
 
@@ -75,14 +79,20 @@ class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
         """
         check_is_fitted(self)
         rows = self._validate(X, reset=False)
-        features = np.empty((rows.shape[0], self._n_features_out))
+        place = place_of(rows)
+        features: AnyArray = place.empty((rows.shape[0], self._n_features_out))
         self.fill(rows, features)
-        return features.astype(np.float32) if rows.dtype == np.float32 else features
+        single = rows.dtype == place.xp.float32
+        return place.xp.astype(features, place.xp.float32) if single else features
 
     def _validate(self, X: Table, *, reset: bool) -> Table:
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+        place = dispatched(X)
+        if not place.is_home and not self.array_api:
+            raise TypeError(
+                f"{type(self).__name__} takes NumPy arrays only, got {type(X).__module__}."
+                f"{type(X).__name__}; Fourier and Nyström features take them on their device."
+            )
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=float_types(place))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -133,8 +143,9 @@ def distinct_rows(X: Table, sample_weight: FloatArray | None) -> IntArray:
     """
     used = np.arange(X.shape[0])
     if sample_weight is not None:
-        used = np.flatnonzero(sample_weight > 0)
-    _, first = np.unique(content_hash(X[used]), return_index=True)
+        used = np.flatnonzero(to_host(sample_weight) > 0)
+    rows = taken(X, used) if is_abroad(X) else X[used]
+    _, first = np.unique(content_hash(rows), return_index=True)
     return np.asarray(used[first])
 
 
@@ -149,10 +160,32 @@ def standardizer(
     n_features = X.shape[1]
     if not isinstance(wanted, (bool, np.bool_)):
         raise TypeError(f"standardize={wanted!r} must be True or False.")
+    place = place_of(X)
     if not wanted:
-        return np.zeros(n_features), np.ones(n_features)
+        return place.zeros((n_features,)), place.ones((n_features,))
+    if not place.is_home:
+        return _standardizer_on_device(X, sample_weight)
     scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(X, sample_weight=sample_weight)
     return (
         np.asarray(scaler.mean_, dtype=np.float64),
         np.asarray(scaler.scale_, dtype=np.float64),
     )
+
+
+def _standardizer_on_device(
+    X: Table, sample_weight: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """The same by two passes over the rows where they are."""
+    place = place_of(X)
+    xp = place.xp
+    rows = place.floats(X)
+    n_rows = int(rows.shape[0])
+    share = place.ones((n_rows,)) if sample_weight is None else sample_weight
+    share = share / xp.sum(share)
+    # From the first row, so that columns far from zero keep their digits.
+    mean = rows[0, :] + share @ (rows - rows[0, :])
+    variance = share @ (rows - mean) ** 2
+    # As scikit-learn has it: what rounding alone could have left.
+    eps = float(np.finfo(np.float64).eps)
+    constant = variance <= n_rows * eps * variance + (n_rows * mean * eps) ** 2
+    return mean, xp.where(constant, 1.0, xp.sqrt(variance))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from negcorr._arrays import is_abroad, place_of, to_host
 from negcorr._typing import FloatArray, Table
 from negcorr.bases._base import RandomBasis, standardizer
 from negcorr.bases.cosine import ROWS_IN_CACHE, cos_turns
@@ -67,6 +69,8 @@ class FourierFeatures(RandomBasis):
     ((20, 20), [0, 5, 10, 15, 20])
     """
 
+    array_api = True
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -89,18 +93,23 @@ class FourierFeatures(RandomBasis):
         self.gamma_ = resolve_gamma(self.gamma, self.kernel, X, sample_weight, self.scale_)
         n_columns = self.n_estimators * self.n_components
         self.block_starts_ = np.arange(self.n_estimators + 1) * self.n_components
-        self.frequencies_ = self._draw_frequencies(rng, X.shape[1])
-        self.phases_ = rng.uniform(0.0, 2.0 * np.pi, n_columns)
+        frequencies = self._draw_frequencies(rng, X.shape[1])
+        phases = rng.uniform(0.0, 2.0 * np.pi, n_columns)
         # One matrix in units of turns, with the phase as the weight of a constant input.
-        self._turns = np.vstack([self.frequencies_ / self.scale_[:, np.newaxis], self.phases_]) / (
-            2.0 * np.pi
-        )
+        scale = to_host(self.scale_)[:, np.newaxis]
+        turns = np.vstack([frequencies / scale, phases]) / (2.0 * np.pi)
+        place = place_of(X)
+        self.frequencies_, self.phases_ = place.floats(frequencies), place.floats(phases)
+        self._turns = place.floats(turns)
 
     def _draw_frequencies(self, rng: np.random.RandomState, n_features: int) -> FloatArray:
         shape = (n_features, self.n_estimators * self.n_components)
         return KERNELS[self.kernel].draw_frequencies(rng, shape, self.gamma_)
 
     def fill(self, X: Table, out: FloatArray) -> None:
+        if is_abroad(X):
+            self._fill_on_device(X, out)
+            return
         sparse = sp.issparse(X)
         rows = np.ones((ROWS_IN_CACHE, X.shape[1] + 1)) if not sparse else None
         turns = np.empty((ROWS_IN_CACHE, out.shape[1]))
@@ -115,6 +124,12 @@ class FourierFeatures(RandomBasis):
                 np.subtract(block, self.center_, out=rows[:size, :-1])
                 np.matmul(rows[:size], self._turns, out=turns[:size])
             cos_turns(turns[:size], out[start : start + size], scratch[:, :size])
+
+    def _fill_on_device(self, X: Table, out: FloatArray) -> None:
+        place = place_of(X)
+        ones = place.ones((X.shape[0], 1))
+        rows = place.xp.concat([place.floats(X) - self.center_, ones], axis=1)
+        out[...] = place.xp.cos(rows @ (2.0 * math.pi * self._turns))
 
 
 class OrthogonalFourierFeatures(FourierFeatures):

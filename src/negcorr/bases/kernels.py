@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
+from negcorr._arrays import is_abroad, place_of
 from negcorr._typing import FloatArray, Table
 
 __all__ = ["KERNELS", "Kernel", "kwok_tsang_gamma", "mean_squared_distance"]
@@ -41,18 +42,22 @@ def mean_squared_distance(X: Table, sample_weight: FloatArray | None = None) -> 
             variance = np.where(least == most, 0.0, variance)
         else:
             # From the first row, equal rows are exactly zero and far ones keep their digits.
-            rows = np.asarray(X, dtype=np.float64)
-            rows = rows - rows[0]
-            mean = np.average(rows, axis=0, weights=sample_weight)
-            variance = np.average((rows - mean) ** 2, axis=0, weights=sample_weight)
+            place = place_of(X)
+            rows = place.floats(X)
+            rows = rows - rows[0, :]
+            share = place.ones((rows.shape[0],)) if sample_weight is None else sample_weight
+            share = share / place.xp.sum(share)
+            variance = share @ (rows - share @ rows) ** 2
+            return 2.0 * float(place.xp.sum(variance))
         return 2.0 * float(np.sum(variance))
 
 
 def _mean_manhattan_distance(X: Table, sample_weight: FloatArray | None = None) -> float:
     """Mean L1 distance over all weighted pairs, by sorting each column."""
-    columns: Any = sp.csc_array(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
-    weight = np.ones(columns.shape[0]) if sample_weight is None else sample_weight
-    mass = float(weight.sum())
+    place = place_of(X)
+    columns: Any = sp.csc_array(X) if sp.issparse(X) else place.floats(X)
+    weight = place.ones((columns.shape[0],)) if sample_weight is None else sample_weight
+    mass = float(place.xp.sum(weight))
     total = 0.0
     for j in range(columns.shape[1]):
         if sp.issparse(columns):
@@ -71,11 +76,12 @@ def _mean_manhattan_distance(X: Table, sample_weight: FloatArray | None = None) 
 
 def _sum_of_distances(value: FloatArray, weight: FloatArray) -> float:
     """Σ w_i w_j (v_i − v_j) over pairs with v_i > v_j, by sorting."""
-    order = np.argsort(value)
-    value, weight = value[order], weight[order]
-    below = np.cumsum(weight) - weight
-    sum_below = np.cumsum(weight * value) - weight * value
-    return float(np.sum(weight * (value * below - sum_below)))
+    xp = place_of(value).xp
+    order = xp.argsort(value)
+    value, weight = xp.take(value, order), xp.take(weight, order)
+    below = xp.cumulative_sum(weight) - weight
+    sum_below = xp.cumulative_sum(weight * value) - weight * value
+    return float(xp.sum(weight * (value * below - sum_below)))
 
 
 def _gaussian_frequencies(
@@ -97,10 +103,18 @@ def _cauchy_frequencies(
 
 
 def _gaussian_values(X: Table, Z: Table, gamma: float) -> FloatArray:
+    if is_abroad(X):
+        xp = place_of(X).xp
+        squares = xp.sum(X**2, axis=1)[:, None] + xp.sum(Z**2, axis=1)[None, :]
+        return xp.exp(-gamma * xp.clip(squares - 2.0 * (X @ Z.T), min=0.0))
     return np.asarray(rbf_kernel(X, Z, gamma=gamma))
 
 
 def _laplace_values(X: Table, Z: Table, gamma: float) -> FloatArray:
+    if is_abroad(X):
+        columns = range(X.shape[1])
+        distance = sum(place_of(X).xp.abs(X[:, j : j + 1] - Z[:, j][None, :]) for j in columns)
+        return place_of(X).xp.exp(-gamma * distance)
     if sp.issparse(X):  # scikit-learn's Manhattan distances know 32-bit indices only
         X, Z = (
             sp.csr_array((A.data, A.indices.astype(np.int32), A.indptr.astype(np.int32)), A.shape)
@@ -110,9 +124,10 @@ def _laplace_values(X: Table, Z: Table, gamma: float) -> FloatArray:
 
 
 def _cauchy_values(X: Table, Z: Table, gamma: float) -> FloatArray:
-    values = np.ones((X.shape[0], Z.shape[0]))
+    values: FloatArray = place_of(X).ones((X.shape[0], Z.shape[0]))
     for j in range(X.shape[1]):
-        left, right = (A[:, [j]].toarray() if sp.issparse(A) else A[:, [j]] for A in (X, Z))
+        one = slice(j, j + 1)
+        left, right = (A[:, [j]].toarray() if sp.issparse(A) else A[:, one] for A in (X, Z))
         values /= 1.0 + gamma * (left - right.T) ** 2
     return values
 

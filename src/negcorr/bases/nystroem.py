@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from negcorr._arrays import is_abroad, place_of, taken, to_host
 from negcorr._typing import FloatArray, Table
 from negcorr.bases._base import RandomBasis, distinct_rows, standardizer
 from negcorr.bases.fourier import resolve_gamma
@@ -58,6 +59,8 @@ class NystroemFeatures(RandomBasis):
     (20, 20)
     """
 
+    array_api = True
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -91,13 +94,11 @@ class NystroemFeatures(RandomBasis):
         chosen = np.concatenate(
             [rng.permutation(candidates)[:width] for _ in range(self.n_estimators)]
         )
-        self.landmarks_ = self._scaled(X[chosen])
-        self.normalization_ = np.stack(
-            [
-                _inverse_root(KERNELS[self.kernel].values(L, L, self.gamma_))
-                for L in (self.landmarks_[i : i + width] for i in self.block_starts_[:-1])
-            ]
-        )
+        self.landmarks_ = self._scaled(taken(X, chosen) if is_abroad(X) else X[chosen])
+        starts = self.block_starts_[:-1].tolist()
+        blocks = (self.landmarks_[i : i + width, :] for i in starts)
+        roots = [_inverse_root(KERNELS[self.kernel].values(L, L, self.gamma_)) for L in blocks]
+        self.normalization_ = place_of(X).floats(np.stack(roots))
 
     def _scaled(self, X: Table) -> Table:
         # Distances do not see the centre, so sparse rows stay sparse.
@@ -105,7 +106,7 @@ class NystroemFeatures(RandomBasis):
             scaled = sp.csr_array(X @ sp.diags_array(1.0 / self.scale_))
             scaled.sum_duplicates()  # else distances would sort it in place, in every thread
             return scaled
-        return (np.asarray(X, dtype=np.float64) - self.center_) / self.scale_
+        return (place_of(X).floats(X) - self.center_) / self.scale_
 
     def _landmarks(self, X: Table) -> Table:
         """Landmarks about the same origin as the rows: sparse ones are never centred."""
@@ -119,11 +120,13 @@ class NystroemFeatures(RandomBasis):
     def fill(self, X: Table, out: FloatArray) -> None:
         values = KERNELS[self.kernel].values(self._scaled(X), self._landmarks(X), self.gamma_)
         n_members, width, _ = self.normalization_.shape
-        blocks = values.reshape(-1, n_members, width).transpose(1, 0, 2)
-        out[...] = (blocks @ self.normalization_).transpose(1, 0, 2).reshape(out.shape)
+        xp = place_of(values).xp
+        blocks = xp.permute_dims(xp.reshape(values, (-1, n_members, width)), (1, 0, 2))
+        features = xp.permute_dims(blocks @ self.normalization_, (1, 0, 2))
+        out[...] = xp.reshape(features, out.shape)
 
 
 def _inverse_root(kernel: FloatArray) -> FloatArray:
     """K^(-1/2), with eigenvalues floored as in scikit-learn's Nystroem."""
-    values, vectors = np.linalg.eigh(kernel)
+    values, vectors = np.linalg.eigh(to_host(kernel))
     return np.asarray((vectors / np.sqrt(np.maximum(values, 1e-12))) @ vectors.T)

@@ -37,7 +37,8 @@ from negcorr.factorise import factorise
 from negcorr.folds import make_folds
 from negcorr.kfold import KFold
 from negcorr.moments import FactorMoments, Moments, total
-from negcorr.scan import Rows, scan_moments
+from negcorr.rows import Rows
+from negcorr.scan import scan_moments
 from negcorr.search import search_lattice
 from negcorr.spectrum import Spectrum
 
