@@ -194,6 +194,13 @@ class Stream:
             added = tuple(as_gram(cell) for cell in added)
         return replace(self, cells=added, kept=kept, keys=keys, cut=cut)
 
+    def __sizeof__(self) -> int:
+        """Bytes of its arrays: what a scheduler that moves streams about has to know."""
+        arrays = [self.keys, self.kept.X, self.kept.y, self.kept.weight]
+        for cell in self.cells:
+            arrays += vars(cell).values()
+        return sum(int(getattr(array, "nbytes", 0)) for array in arrays)
+
     @property
     def form(self) -> Form:
         """Form of the moments."""

@@ -1,0 +1,516 @@
+"""The page about scale, and what must hold, from the stored measurements alone."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scale_model import (
+    BLOCK_BYTES,
+    CHUNK_ROWS,
+    FAN_IN,
+    Rates,
+    Shape,
+    cluster_cost,
+    device_seconds,
+    moment_bytes,
+    one_process_memory,
+    one_process_seconds,
+    result_bytes,
+    row_parts,
+    row_work,
+    travelling_results,
+    tuning_seconds,
+)
+from scale_words import (
+    count_text,
+    duration_text,
+    error_text,
+    gigabytes,
+    grouped,
+    megabytes,
+    most_text,
+    rate_text,
+    seconds_text,
+    table,
+    unit_text,
+)
+
+__all__ = ["Line", "lines", "page", "stored_device", "with_device"]
+
+#: Limits of what must hold.
+MOST_BYTES, LEAST_RATE_RATIO, LEAST_SHARE, MOST_DASK_RATIO = 1.2e9, 0.8, 0.6, 1.25
+
+MILLION = 1_000_000
+
+#: The large fit that is predicted, and the clusters.
+PREDICTED_ROWS, CLUSTERS = 10**9, (2, 16, 64, 256)
+
+Report = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Line:
+    """Something that must hold.
+
+    Attributes
+    ----------
+    claim : str
+    value : str
+        What was found.
+    held : bool or None
+        None where it was not measured.
+    """
+
+    claim: str
+    value: str
+    held: bool | None
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        return {True: "held", False: "not held", None: "not measured"}[self.held]
+
+    @property
+    def printed(self) -> str:
+        """For the terminal."""
+        return f"{self.verdict}: {self.claim} ({self.value})"
+
+
+def lines(report: Report) -> list[Line]:
+    """What must hold, and whether it does."""
+    fits = {each["rows"]: each for each in report["streamed"]}
+    million, ten = fits.get(MILLION), fits.get(10 * MILLION)
+    large = [each for n, each in fits.items() if n >= MILLION]
+    dask = [each for each in report["dask"] if each["rows"] >= MILLION]
+    return [
+        _line(
+            "peak memory at 10⁷ rows is below 1.2 GB",
+            None if ten is None else ten["peak_bytes"],
+            lambda found: found < MOST_BYTES,
+            lambda found: f"{found / 1e9:.2f} GB",
+        ),
+        _line(
+            f"rows per second at 10⁷ rows are at least {LEAST_RATE_RATIO:g} times those at 10⁶",
+            None
+            if ten is None or million is None
+            else ten["rows_per_second"] / million["rows_per_second"],
+            lambda found: found >= LEAST_RATE_RATIO,
+            lambda found: f"{found:.2f}",
+        ),
+        _line(
+            f"fits of 10⁶ rows and more reach at least {LEAST_SHARE:.0%} of the bare rate".replace(
+                "%", " %"
+            ),
+            min((each["share_of_bare"] for each in large), default=None),
+            lambda found: found >= LEAST_SHARE,
+            lambda found: f"{100 * found:.0f} %",
+        ),
+        _line(
+            f"two Dask workers take at most {MOST_DASK_RATIO:g} times as long as one process "
+            "with both cores",
+            max((each["ratio"] for each in dask), default=None),
+            lambda found: found <= MOST_DASK_RATIO,
+            lambda found: f"{found:.2f}",
+        ),
+    ]
+
+
+def _line(claim: str, found: float | None, holds: Any, shown: Any) -> Line:
+    if found is None:
+        return Line(claim, "not among the numbers of rows of this run", None)
+    return Line(claim, shown(found), bool(holds(found)))
+
+
+def page(report: Report, gpu: Mapping[str, Any] | None = None) -> str:
+    """The page, in Markdown.
+
+    Parameters
+    ----------
+    report : mapping
+        ``scale.json``.
+    gpu : mapping or None
+        ``gpu.json``, where a device was measured.
+    """
+    sections = [
+        _head(report),
+        _measurements(report),
+        _must_hold(report),
+        _cost_model(report),
+        _check(report),
+        _billion(report, gpu),
+        _not_counted(),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def stored_device(folder: Path) -> Mapping[str, Any] | None:
+    """``gpu.json`` of a folder of results, None where no GPU was measured."""
+    path = folder / "gpu.json"
+    gpu: Mapping[str, Any] = json.loads(path.read_text()) if path.exists() else {"device": "cpu"}
+    return None if gpu["device"] == "cpu" else gpu
+
+
+def with_device(report: Report, gpu: Mapping[str, Any] | None) -> Report:
+    """A report with the fits on a GPU of ``gpu.json``, where it has none of its own."""
+    if gpu is None or report["gpu"]:
+        return report
+    return {**report, "gpu": gpu.get("by_rows", [])}
+
+
+def _head(report: Report) -> str:
+    made, shape = report["provenance"], _shape(report)
+    packages = ", ".join(f"{name} {number}" for name, number in made["packages"].items())
+    return "\n\n".join(
+        [
+            "# How far one machine goes, and a cluster",
+            "Rows per second and memory of fits from files ([More rows than fit memory]"
+            "(guide/scale.rst)), against the least that any such fit must do, and from that what "
+            "10⁹ rows would take. Measured by",
+            f"```console\n{made['command']}\n```",
+            "and this page written from the stored figures by",
+            "```console\npython benchmarks/scale.py --from benchmarks/results/scale.json "
+            "--page docs/scale.md\n```",
+            f"on {made['cores']} cores ({made['cpu']}), Python {made['python']}, "
+            f"{'; '.join(made['blas'])}, {packages}. Files are Parquet of {shape.inputs} inputs "
+            f"and a target; ensembles have {shape.members} members of {shape.width} random Fourier "
+            f"features each, Q = {shape.features}, tuned by exact {shape.folds}-fold. Times are "
+            f"medians of {len(report['streamed'][0]['seconds'])} rounds, from the call until λ is "
+            "known, in processes that have loaded their libraries; files come from the system's "
+            "cache.",
+        ]
+    )
+
+
+def _measurements(report: Report) -> str:
+    rows = [
+        [
+            count_text(each["rows"]),
+            seconds_text(statistics.median(each["seconds"])),
+            rate_text(each["rows_per_second"]),
+            rate_text(each["bare_rows_per_second"]),
+            f"{100 * each['share_of_bare']:.0f} %",
+            megabytes(each["peak_bytes"]),
+        ]
+        for each in report["streamed"]
+    ]
+    best, shape = report["bare"]["fastest"], _shape(report)
+    text = [
+        "## Measured",
+        "![Rows per second and peak memory against the number of rows](figures/scale.svg)",
+        table(
+            ["rows", "time", "rows/s", "bare rows/s", "share", "peak memory"],
+            rows,
+        ),
+        "*Bare* is what no fit can do without: the features cos(X·W + b) and their product ΦᵀΦ, "
+        "of rows in memory, and nothing else; no files, no folds, no target, no λ. It runs in "
+        "turn with the fits, on as many threads as there are cores, with one BLAS thread and "
+        "buffers of its own each, by symmetric rank-k updates. Of "
+        f"{len(report['bare']['configurations'])} configurations tried in the same run the "
+        f"fastest is taken: cosines by {_cosine(best['cosine'])}, {best['rows_in_cache']} rows of "
+        f"features at a time, {best['rows_per_block']} rows in a product "
+        f"({_others(report['bare']['configurations'])}).",
+    ]
+    if report["dask"]:
+        dask = [
+            [
+                count_text(each["rows"]),
+                seconds_text(statistics.median(each["seconds"])),
+                seconds_text(statistics.median(each["one_process_seconds"])),
+                f"{each['ratio']:.2f}",
+                megabytes(each["worker_peak_bytes"]),
+                str(each["tasks"]),
+                f"{each['travelled_results']} of at most "
+                f"{2 * travelling_results(each['tasks'], each['workers'])}",
+            ]
+            for each in report["dask"]
+        ]
+        text += [
+            "A local Dask cluster of two worker processes with one thread each, and one process "
+            "with both cores, in turn; the start of the cluster is not counted. Results of blocks "
+            f"are added up {FAN_IN} at a time; those that travel go from one worker to the other "
+            "in either of the two passes, and stand beside what the model below allows.",
+            table(
+                [
+                    "rows",
+                    "Dask",
+                    "one process",
+                    "ratio",
+                    "peak of a worker",
+                    "blocks",
+                    "results travel",
+                ],
+                dask,
+            ),
+        ]
+    if report["gpu"]:
+        device = [
+            [
+                count_text(each["rows"]),
+                seconds_text(statistics.median(each["seconds"])),
+                rate_text(each["rows_per_second"]),
+                megabytes(each["peak_device_bytes"]),
+            ]
+            for each in report["gpu"]
+        ]
+        text += [
+            f"Rows that are on a GPU already ({report['gpu'][0]['device']}, "
+            "`python benchmarks/gpu.py`), tuned by 5-fold as above, by the route that "
+            '`solver="auto"` takes:',
+            table(["rows", "time", "rows/s", "peak on the device"], device),
+        ]
+    text.append(
+        f"Of a row {grouped(row_work(shape)['row_bytes'])} bytes are read; the files above have "
+        f"{report['streamed'][-1]['file_bytes'] / report['streamed'][-1]['rows']:.0f} bytes for "
+        "each."
+    )
+    return "\n\n".join(text)
+
+
+def _must_hold(report: Report) -> str:
+    marks = {True: "✓", False: "✗", None: "·"}
+    found = lines(report)
+    text = [
+        f"- {marks[line.held]} **{line.verdict}**: {line.claim}. *{line.value}*" for line in found
+    ]
+    return "## What must hold\n\n" + "\n".join(text)
+
+
+def _cost_model(report: Report) -> str:
+    shape, rates = _shape(report), Rates.of(report["rates"])
+    work, part = row_work(shape), row_parts(shape, rates)
+    read, first, book = rates.read_bytes, rates.summary_bytes, rates.book_bytes
+    bytes_of_row = work["row_bytes"]
+    parts = [
+        _part("reading, one pass", "8(d + p) bytes", bytes_of_row, read, "B", part["read"]),
+        _part("first pass", "8(d + p) bytes", bytes_of_row, first, "B", part["summary"]),
+        _part("book-keeping", "8(d + p) bytes", bytes_of_row, book, "B", part["book"]),
+        _part(
+            "X·W + b",
+            "2(d + 1)Q flop",
+            work["product_flops"],
+            rates.product_flops,
+            "flop",
+            part["product"],
+        ),
+        _part("cosines", "Q", work["cosines"], rates.cosines, "", part["cosines"]),
+        _part(
+            "ΦᵀΦ",
+            "(Q + p + 1)² flop",
+            work["gram_flops"],
+            rates.gram_flops,
+            "flop",
+            part["gram"],
+        ),
+    ]
+    total = 2 * part["read"] + sum(each for name, each in part.items() if name != "read")
+    return "\n\n".join(
+        [
+            "## What a row costs",
+            f"d = {shape.inputs} inputs, Q = {shape.features} features, p = {shape.outputs} "
+            f"output, K = {shape.folds} folds. Rates are those of one core while the others do "
+            "the same, measured in the same run.",
+            table(["part", "of a row", "amount", "rate of a core", "core-time of a row"], parts),
+            "*First pass*: means, squares and hashes of the inputs, from which the basis is drawn. "
+            "*Book-keeping*: checks, hashes, folds and gathers of the second pass. ΦᵀΦ takes "
+            "(Q + p + 1)² operations, not twice that: BLAS multiplies and adds for one half of a "
+            "symmetric matrix, and the target and a constant are two further columns. Rows are "
+            f"read twice, so that a row takes {1e6 * total:.2f} µs of one core; "
+            f"{100 * (part['gram'] + part['cosines'] + part['product']) / total:.0f} % of it are "
+            "features and Gram product.",
+            f"Moments of all folds are 8K(Q + p + 1)² bytes, {megabytes(moment_bytes(shape))}, "
+            "however many rows there are. To choose λ takes K + 1 reductions to tridiagonal form "
+            f"of 4/3·Q³ operations at {unit_text(rates.reduction_flops, 'flop/s')}, and "
+            f"{seconds_text(rates.search_seconds)} for the search: "
+            f"{seconds_text(tuning_seconds(shape, rates))} in all.",
+            "Then, with *r*, *f*, *b*, *x* the core-times of reading, first pass, book-keeping, "
+            "and of features with Gram product, and *c* cores:\n\n"
+            "- one process: n·(max(r, f) + b + (r + x)/c) + tuning, since a thread reads ahead "
+            "while another works, and book-keeping is the work of one;\n"
+            "- a cluster of workers with one core each: n·(2r + f + b + x)/c, in whole rounds of "
+            "blocks, + sums of moments + tuning;\n"
+            f"- memory of one process: its libraries, ten chunks of {grouped(CHUNK_ROWS)} rows "
+            "(four that wait or are worked on, three copies of one that is read, and three of "
+            "one that is worked on), "
+            f"{megabytes(BLOCK_BYTES)} of features for each thread, and c + 2 sets of moments;\n"
+            "- memory of a worker: its libraries, four copies of a block, "
+            f"{megabytes(BLOCK_BYTES)} of features, two sets of moments, and {FAN_IN + 1} results "
+            "that are being added up;\n"
+            f"- what travels: a result of {megabytes(result_bytes(shape, report['task_rows']))} "
+            f"for each block (moments, 4096 rows for intervals, the basis), of which {FAN_IN} are "
+            "added by one task, and so on up a tree. If sums are made where most of their parts "
+            f"are, at most {FAN_IN - 1} of {FAN_IN} travel.",
+        ]
+    )
+
+
+def _check(report: Report) -> str:
+    shape, rates = _shape(report), Rates.of(report["rates"])
+    cores = int(report["provenance"]["cores"])
+    rows, errors, memory_errors = [], [], []
+    for each in report["streamed"]:
+        seconds = statistics.median(each["seconds"])
+        modelled = one_process_seconds(shape, rates, each["rows"], cores)
+        memory = one_process_memory(shape, each["base_bytes"], cores)
+        errors.append(modelled / seconds - 1)
+        memory_errors.append(memory / each["peak_bytes"] - 1)
+        rows.append(
+            [
+                *_compared("one process", each["rows"], seconds, modelled),
+                megabytes(each["peak_bytes"]),
+                megabytes(memory),
+                error_text(memory_errors[-1]),
+            ]
+        )
+    for each in report["dask"]:
+        seconds = statistics.median(each["seconds"])
+        cost = cluster_cost(
+            shape,
+            rates,
+            each["rows"],
+            each["workers"],
+            report["task_rows"],
+            each["worker_base_bytes"],
+        )
+        errors.append(cost.seconds / seconds - 1)
+        memory_errors.append(cost.worker_bytes / each["worker_peak_bytes"] - 1)
+        rows.append(
+            [
+                *_compared("Dask", each["rows"], seconds, cost.seconds),
+                megabytes(each["worker_peak_bytes"]),
+                megabytes(cost.worker_bytes),
+                error_text(memory_errors[-1]),
+            ]
+        )
+    return "\n\n".join(
+        [
+            "## How well that fits",
+            table(
+                [
+                    "fit",
+                    "rows",
+                    "time",
+                    "by the model",
+                    "error",
+                    "peak memory",
+                    "by the model",
+                    "error",
+                ],
+                rows,
+            ),
+            f"No time is off by more than {most_text(errors)}, no memory by more than "
+            f"{most_text(memory_errors)}. No constant was fitted to these times: all rates were "
+            "measured apart. What the libraries take was measured in the same processes.",
+        ]
+    )
+
+
+def _billion(report: Report, gpu: Mapping[str, Any] | None) -> str:
+    shape, rates = _shape(report), Rates.of(report["rates"])
+    base = max(
+        [each["worker_base_bytes"] for each in report["dask"]]
+        or [each["base_bytes"] for each in report["streamed"]]
+    )
+    rows = []
+    for cores in CLUSTERS:
+        cost = cluster_cost(shape, rates, PREDICTED_ROWS, cores, report["task_rows"], base)
+        rows.append(
+            [
+                str(cores),
+                duration_text(cost.seconds),
+                rate_text(PREDICTED_ROWS / cost.seconds),
+                megabytes(cost.worker_bytes),
+                gigabytes(cost.wire_bytes),
+                gigabytes(cost.read_bytes_per_second) + "/s",
+            ]
+        )
+    large = cluster_cost(shape, rates, PREDICTED_ROWS, 256, 4 * report["task_rows"], base)
+    text = [
+        "## 10⁹ rows",
+        f"The same ensemble, predicted: workers of one core such as these, blocks of "
+        f"{grouped(report['task_rows'])} rows, "
+        f"{gigabytes(float(PREDICTED_ROWS * shape.row_bytes))} of rows that are read twice.",
+        table(
+            ["cores", "time", "rows/s", "memory of a worker", "on the wire", "from storage"],
+            rows,
+        ),
+        "*On the wire* is between workers and to the client, for the whole fit; *from storage* is "
+        "what files must deliver for cores not to wait. Larger blocks send less: of "
+        f"{grouped(4 * report['task_rows'])} rows, 256 cores send "
+        f"{gigabytes(large.wire_bytes)} and a worker needs {megabytes(large.worker_bytes)}.",
+    ]
+    if gpu is not None:
+        seconds = device_seconds(gpu, shape, PREDICTED_ROWS)
+        text.append(
+            f"One {gpu['device']} would take {duration_text(seconds)} for rows that are on it "
+            f"already: from {seconds_text(gpu['seconds']['features_and_gram'])} for features and "
+            f"Gram product of {count_text(gpu['rows'])} rows and Q = {gpu['features']}, in "
+            "proportion to operations, and "
+            f"{seconds_text(gpu['seconds']['eigendecomposition'])} for an eigendecomposition, "
+            "in proportion to Q³ (`python benchmarks/gpu.py`). The smaller products here may reach "
+            "a smaller share of its speed."
+        )
+    return "\n\n".join(text)
+
+
+def _not_counted() -> str:
+    return "\n".join(
+        [
+            "## What is not counted",
+            "",
+            "- The network: what travels is given in bytes, not in seconds. Sums on the last "
+            "levels of the tree wait for it.",
+            "- Storage that delivers less than the cores read, and the first read of files that "
+            "are not in the system's cache.",
+            "- Stragglers: a round of blocks lasts as long as the slowest of its workers, and "
+            "other users of the machines are not known.",
+            "- The scheduler: Dask takes about a millisecond for a task, and there are three for "
+            "each block and pass.",
+            "- Cores that share memory with many others may be slower than these, and processors "
+            "with other vector units differ by factors: the rates above are those of the "
+            "machine that is named, and the command at the top measures others.",
+        ]
+    )
+
+
+def _shape(report: Report) -> Shape:
+    return Shape(**report["shape"])
+
+
+def _part(
+    name: str, formula: str, amount: float, rate: float, unit: str, seconds: float
+) -> list[str]:
+    shown = f"{grouped(amount)} {unit}".strip()
+    return [name, formula, shown, unit_text(rate, f"{unit}/s"), f"{1e6 * seconds:.2f} µs"]
+
+
+def _compared(kind: str, n_rows: int, seconds: float, modelled: float) -> list[str]:
+    return [
+        kind,
+        count_text(n_rows),
+        seconds_text(seconds),
+        seconds_text(modelled),
+        error_text(modelled / seconds - 1),
+    ]
+
+
+def _others(tried: Sequence[Mapping[str, Any]]) -> str:
+    """The range of each kind of cosine."""
+    text = []
+    for kind in ("polynomial", "numpy"):
+        found = [each["rows_per_second"] for each in tried if each["cosine"] == kind]
+        if found:
+            text.append(
+                f"by {_cosine(kind)} {rate_text(min(found))} to {rate_text(max(found))} rows/s"
+                if len(found) > 1
+                else f"by {_cosine(kind)} {rate_text(found[0])} rows/s"
+            )
+    return ", ".join(text)
+
+
+def _cosine(kind: str) -> str:
+    return "`numpy.cos`" if kind == "numpy" else "our polynomial"
