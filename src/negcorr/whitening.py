@@ -7,6 +7,7 @@ the units of a feature. A column whose spread is what centring left over counts 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from negcorr._arrays import Place, place_of, to_host
 from negcorr._svd import thin_svd
-from negcorr._typing import FloatArray, IntArray
+from negcorr._typing import BoolArray, FloatArray, IntArray
 from negcorr.moments import EPS
 
 __all__ = ["Whitening", "whiten_factor", "whiten_gram"]
@@ -199,19 +200,12 @@ def whiten_factor(
     rounding = to_host(rounding)
     live = to_host(xp.linalg.vector_norm(factor, axis=0)) > rounding
     blocks, pieces, worst = [], [], 1.0
-    for a, b in itertools.pairwise(starts.tolist()):
-        keep = live[a:b]
-        columns = factor[:, a:b]
-        if not keep.all():
-            columns = xp.take(columns, place.integers(np.flatnonzero(keep)), axis=1)
-        stacked = columns
-        if alpha > 0:
-            ridge = np.sqrt(alpha).item() * place.eye(columns.shape[1])
-            stacked = xp.concat([columns, ridge], axis=0)
-        scale_here = xp.linalg.vector_norm(stacked, axis=0)
-        left, values_here, right_here = thin_svd(stacked / scale_here)
-        scale, values, right = (to_host(part) for part in (scale_here, values_here, right_here))
-        noise = EPS * (10.0 * np.sqrt(stacked.shape[0]) + stacked.shape[1])
+    one_shape = not place.is_home and len(set(np.diff(starts))) == 1
+    together = one_shape and live.all() and alpha == 0 and factor.shape[0] >= starts[1]
+    parts = (_svd_together if together else _svd_one_by_one)(factor, live, starts, alpha)
+    for (a, b), part in zip(itertools.pairwise(starts.tolist()), parts, strict=True):
+        keep, values, right, scale = live[a:b], part.values, part.right, part.scale
+        noise = EPS * (10.0 * np.sqrt(part.left.shape[0]) + len(scale))
         noise = max(noise, _left_over(rounding[a:b][keep], scale))
         kept = values > noise * np.max(values, initial=0.0)
         if alpha == 0:
@@ -221,10 +215,56 @@ def whiten_factor(
         blocks.append(W)
         # Singular values descend, so what is kept comes first.
         n_kept = W.shape[1]
-        pieces.append(left[:, :n_kept] if alpha == 0 else columns @ place.floats(W[keep]))
+        pieces.append(part.left[:, :n_kept] if alpha == 0 else part.columns @ place.floats(W[keep]))
         if kept.any():
             worst = max(worst, float(values[kept][0] / values[kept][-1]))
     return _assemble(blocks, starts, worst, place), xp.concat(pieces, axis=1)
+
+
+@dataclass(frozen=True)
+class _BlockSVD:
+    """A block's columns, and U, s and Vᵀ of them with unit norm; all but the tall ones at home."""
+
+    columns: FloatArray
+    scale: FloatArray
+    left: FloatArray
+    values: FloatArray
+    right: FloatArray
+
+
+def _svd_one_by_one(
+    factor: FloatArray, live: BoolArray, starts: IntArray, alpha: float
+) -> Iterator[_BlockSVD]:
+    """Of every block's columns that vary, with the ridge as further rows."""
+    place = place_of(factor)
+    xp = place.xp
+    for a, b in itertools.pairwise(starts.tolist()):
+        columns = factor[:, a:b]
+        if not live[a:b].all():
+            columns = xp.take(columns, place.integers(np.flatnonzero(live[a:b])), axis=1)
+        stacked = columns
+        if alpha > 0:
+            ridge = np.sqrt(alpha).item() * place.eye(columns.shape[1])
+            stacked = xp.concat([columns, ridge], axis=0)
+        scale = xp.linalg.vector_norm(stacked, axis=0)
+        left, values, right = thin_svd(stacked / scale)
+        yield _BlockSVD(columns, to_host(scale), left, to_host(values), to_host(right))
+
+
+def _svd_together(
+    factor: FloatArray, live: BoolArray, starts: IntArray, alpha: float
+) -> Iterator[_BlockSVD]:
+    """Of blocks of one shape on a device: all QR decompositions in one step, then small SVDs."""
+    place = place_of(factor)
+    xp = place.xp
+    m, h = len(starts) - 1, int(starts[1])
+    stack = xp.permute_dims(xp.reshape(factor[:, : m * h], (-1, m, h)), (1, 0, 2))
+    scale = xp.linalg.vector_norm(stack, axis=1)
+    orthogonal, triangles = xp.linalg.qr(stack / scale[:, None, :])
+    small_left, values, right = np.linalg.svd(to_host(triangles))
+    left, scales = orthogonal @ place.floats(small_left), to_host(scale)
+    for k in range(m):
+        yield _BlockSVD(stack[k, ...], scales[k], left[k, ...], values[k], right[k])
 
 
 def _left_over(rounding: FloatArray, scale: FloatArray) -> float:
