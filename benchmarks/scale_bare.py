@@ -139,14 +139,14 @@ def rates(
     """
     from negcorr import NCLRegressor
     from negcorr.modes import tridiagonalise
+    from negcorr.scale.costs import MOST_ROWS
     from negcorr.scale.files import FileSource, open_files
     from negcorr.scale.first_pass import summary_of
-    from negcorr.scale.fitting import BLOCK_SIZE
 
     rng = np.random.default_rng(0)
     n_features = n_members * width
-    X = rng.normal(size=(BLOCK_SIZE, n_inputs))
-    y = np.sin(X[:, 0]) + rng.normal(size=BLOCK_SIZE)
+    X = rng.normal(size=(MOST_ROWS, n_inputs))
+    y = np.sin(X[:, 0]) + rng.normal(size=MOST_ROWS)
     row_bytes = 8.0 * (n_inputs + 1)
     rows = np.ones((64, n_inputs + 1))
     weights = rng.normal(size=(n_inputs + 1, n_features))
@@ -162,7 +162,7 @@ def rates(
     ]
 
     def read() -> float:
-        chunks = FileSource(open_files(folder), "y", None, BLOCK_SIZE).chunks()
+        chunks = FileSource(open_files(folder), "y", None, MOST_ROWS).chunks()
         return row_bytes * sum(chunk.n_rows for chunk in itertools.islice(chunks, 8))
 
     def book() -> float:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -218,3 +219,83 @@ def test_importing_the_module_loads_nothing_optional():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+@pytest.fixture(params=["rich", "tqdm"])
+def drawn(request, monkeypatch, capfd):
+    """What was drawn by one of the libraries."""
+    pytest.importorskip(request.param)
+    if request.param == "tqdm":
+        hide(monkeypatch, "rich", "rich.progress")
+    return lambda: capfd.readouterr().err.replace("\r", "\n").split("\n")
+
+
+@pytest.mark.parametrize("total", [2_000_000, None])
+def test_units_are_counted_with_their_rate(total, drawn):
+    with progress_bar(True, total, "pass 1 of 2", "rows") as advance:
+        advance(500_000)
+        advance(1_500_000)
+    last = [line for line in drawn() if line.strip()][-1]
+    assert "pass 1 of 2" in last
+    assert "2.00M/2.00M" in last if total else "2.00M rows" in last
+    assert "rows/s" in last
+
+
+def test_units_beyond_the_total_are_not_shown(drawn):
+    with progress_bar(True, 100, "rows", "rows") as advance:
+        advance(70)
+        advance(70)
+        advance(70)
+    assert any("100/100" in line for line in drawn())
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_bar_of_units_stays_where_failing_work_left_it(error, drawn):
+    def fail():
+        with progress_bar(True, 100, "rows", "rows") as advance:
+            advance(30)
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    text = "\n".join(drawn())
+    assert "30" in text
+    assert "100/100" not in text
+    # Nothing goes on drawing; rich does not wait for its thread.
+    for thread in threading.enumerate():
+        if "Refresh" in type(thread).__name__:
+            thread.join(5.0)
+            assert not thread.is_alive()
+
+
+def test_error_says_what_to_install_for_units(monkeypatch):
+    hide(monkeypatch, "rich", "rich.progress", "tqdm", "tqdm.auto")
+    with (
+        pytest.raises(ImportError, match="install rich or tqdm, or leave progress=False"),
+        progress_bar(True, 3, "rows", "rows"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "seconds", "words"),
+    [
+        (0, None, 0.0, ("0 rows", "", "")),
+        (0, 50, 9.0, ("0/50 rows", "", "")),
+        (131072, 2_000_000, 0.5, ("131k/2.00M rows", "262k rows/s", "0:00:07 left")),
+        (10, 36_010, 1.0, ("10/36.0k rows", "10 rows/s", "1:00:00 left")),
+        (999_500, 999_500, 2.0, ("1.00M/1.00M rows", "500k rows/s", "")),
+        (5 * 10**9, None, 1.0, ("5.00G rows", "5.00G rows/s", "")),
+    ],
+)
+def test_units_are_told_in_short(done, total, seconds, words):
+    assert tuple(module._in_words(done, total, "rows", seconds).values()) == words
+
+
+@needs_callbacks
+def test_callback_hears_of_pieces_whatever_their_units():
+    callback = Recorder()
+    with progress_bar(callback, None, "folds", "rows") as advance:
+        advance(500)
+        advance(3)
+    assert callback.events == OPENING + pieces(2) + CLOSING

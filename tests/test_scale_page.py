@@ -13,7 +13,7 @@ import pytest
 
 from negcorr import NCLRegressor, scan
 from negcorr.intervals import MAX_CALIBRATION_ROWS
-from negcorr.scale import clusters, first_pass, fitting
+from negcorr.scale import clusters, costs, first_pass
 
 ROOT = Path(__file__).parents[1]
 
@@ -291,7 +291,7 @@ def test_the_constants_are_those_of_the_package():
     assert model.BLOCK_BYTES == scan.BLOCK_BYTES
     assert model.KEPT_ROWS == MAX_CALIBRATION_ROWS
     assert model.SAMPLE_ROWS == first_pass.SAMPLE_ROWS
-    assert model.CHUNK_ROWS == fitting.BLOCK_SIZE
+    assert model.CHUNK_ROWS == costs.MOST_ROWS
 
 
 def test_bytes_of_results_are_those_that_are_sent():

@@ -1,5 +1,7 @@
 """Streams of rows: moments that add up, rows that are kept, and what cannot be streamed."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -341,3 +343,12 @@ class TestWhatCanBeStreamed:
     def test_too_few_folds_are_refused(self, cv):
         with pytest.raises(ValueError, match=f"cv={cv} must be at least 2"):
             number_of_folds(cv)
+
+
+def test_a_scheduler_is_told_how_large_a_stream_is():
+    rng = np.random.default_rng(0)
+    model = NCLRegressor(n_estimators=10, n_components=3, random_state=0)
+    model.partial_fit(rng.normal(size=(500, 3)), rng.normal(size=500))
+    size = sys.getsizeof(model._seen())
+    # Five folds' products of thirty features and a target, and the rows that are kept.
+    assert 5 * 31**2 * 8 + 500 * 4 * 8 < size < 2 * (5 * 31**2 * 8 + 500 * 4 * 8)

@@ -16,6 +16,9 @@ __all__ = ["scan_on_device"]
 #: Bytes of features that are held at a time: enough to keep a device busy.
 BLOCK_BYTES = 256 * 2**20
 
+#: The same where blocks are factorised one below the other: the factor so far is factorised again.
+FACTOR_BLOCK_BYTES = 2**30
+
 #: Panels of columns that a symmetric product is made of.
 PANELS = 4
 
@@ -54,7 +57,7 @@ def _gram(rows: Rows, basis: Basis, group: Any, shift: Any) -> GramMoments:
     place = place_of(rows.y)
     size, p = int(shift.shape[0]), rows.y.shape[1]
     product, n_rows = place.zeros((size + 1, size + 1)), 0
-    for z, n_used in _blocks(rows, basis, group, shift):
+    for z, n_used in _blocks(rows, basis, group, shift, BLOCK_BYTES):
         _add_lower_half(z, product)
         n_rows += n_used
     product = place.xp.tril(product) + place.xp.tril(product, k=-1).T
@@ -84,7 +87,7 @@ def _add_lower_half(z: Any, product: Any) -> None:
 def _factor(rows: Rows, basis: Basis, group: Any, shift: Any) -> FactorMoments:
     place = place_of(rows.y)
     factor, n_rows = place.empty((0, int(shift.shape[0]) + 1)), 0
-    for z, n_used in _blocks(rows, basis, group, shift):
+    for z, n_used in _blocks(rows, basis, group, shift, FACTOR_BLOCK_BYTES):
         factor = compress(place.xp.concat([factor, z], axis=0))
         n_rows += n_used
     # The scan keeps the constant last; the factor wants it first.
@@ -93,7 +96,9 @@ def _factor(rows: Rows, basis: Basis, group: Any, shift: Any) -> FactorMoments:
     return FactorMoments(weight, shift, factor, rows.y.shape[1], n_rows)
 
 
-def _blocks(rows: Rows, basis: Basis, group: Any, shift: Any) -> Iterator[tuple[Any, int]]:
+def _blocks(
+    rows: Rows, basis: Basis, group: Any, shift: Any, block_bytes: int
+) -> Iterator[tuple[Any, int]]:
     """√w·[φ − shift, y − shift, 1] of some rows at a time, and how many have weight.
 
     A block is overwritten by the next one.
@@ -103,7 +108,7 @@ def _blocks(rows: Rows, basis: Basis, group: Any, shift: Any) -> Iterator[tuple[
     p = rows.y.shape[1]
     size = int(shift.shape[0])
     n_rows = int(group.shape[0])
-    height = min(max(BLOCK_BYTES // (8 * (size + 1)), 64), max(n_rows, 1))
+    height = min(max(block_bytes // (8 * (size + 1)), 64), max(n_rows, 1))
     buffer = place.empty((height, size + 1))
     index = place.integers(group)
     moved = bool(xp.any(shift[: size - p] != 0.0))

@@ -3,6 +3,7 @@
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from negcorr import NCLRegressor
@@ -34,11 +35,19 @@ def same():
 
 
 def assert_same(model, expected, X):
-    """The same λ, degrees of freedom and predictions."""
+    """The same λ, degrees of freedom and predictions, for rows named as those of the fit."""
     np.testing.assert_allclose(model.gap_, expected.gap_, rtol=1e-9)
     np.testing.assert_allclose(model.dof_, expected.dof_, rtol=1e-9)
-    np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-9, atol=1e-9)
+    found, wanted = (each.predict(_named(X, each)) for each in (model, expected))
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
     assert model.path_.spectrum.weight == pytest.approx(expected.path_.spectrum.weight, rel=1e-12)
+
+
+def _named(X, model):
+    names = getattr(model, "feature_names_in_", None)
+    if names is None or hasattr(X, "columns"):
+        return X
+    return pd.DataFrame(X, columns=names)
 
 
 @pytest.fixture(autouse=True)

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 
 from negcorr.exceptions import ChunkError
+from negcorr.scale.ahead import read_ahead
 from negcorr.scale.chunks import (
     ArraySource,
     Chunk,
     IterableSource,
     is_path,
-    read_ahead,
     split_target,
     split_weight,
     usable,

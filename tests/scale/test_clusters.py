@@ -101,7 +101,7 @@ def test_the_accurate_route_is_a_tree_of_factors():
 
 def test_a_drawn_model_needs_no_first_pass(monkeypatch):
     X, y = data()
-    monkeypatch.setattr(clusters, "_summarised", None)
+    monkeypatch.setattr(clusters, "_Summarised", None)
     drawn = NCLRegressor(**SMALL).draw(X)
     with dask.config.set(scheduler="synchronous"):
         found = scale.fit(drawn, da.from_array(X, chunks=200), da.from_array(y, chunks=200))
@@ -129,6 +129,7 @@ def test_bad_blocks_are_named_and_leave_the_model_as_it_was():
         (lambda X, y: (X, y.compute()), r"must be Dask arrays of 900 rows"),
         (lambda X, y: (X, y[:10]), r"must be Dask arrays of 900 rows"),
         (lambda X, y: (X[X[:, 0] > 3.0], y), r"chunks of unknown length: call X\.compute_chunk"),
+        (lambda X, y: (X, y[y > 3.0]), r"y has chunks of unknown length: call y\.compute_chunk"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(arguments, message):
@@ -150,14 +151,104 @@ def test_predictions_of_other_tables_are_left_to_the_model():
         scale.predict(NCLRegressor(**SMALL).fit(X, y), X)
 
 
-def test_a_cluster_that_is_lost_is_told(monkeypatch):
-    def lost(*_):
-        raise OSError("connection closed")
+def missing(block):
+    raise FileNotFoundError("part-7 is gone")
 
-    monkeypatch.setattr("dask.base.compute", lost)
+
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_files_that_tasks_do_not_find_are_no_loss_of_the_cluster(scheduler):
     X, y = data()
-    with pytest.raises(ConnectionError, match=r"did not finish \(OSError: connection closed\)"):
-        scale.fit(NCLRegressor(**SMALL), da.from_array(X, chunks=200), da.from_array(y, 200))
+    rows = da.from_array(X, chunks=200).map_blocks(missing, meta=np.empty((0, 0)))
+    with dask.config.set(scheduler=scheduler), pytest.raises(FileNotFoundError, match="part-7"):
+        scale.fit(NCLRegressor(**SMALL), rows, da.from_array(y, chunks=200))
+
+
+def test_weights_of_data_frames_are_a_column():
+    X, y = data()
+    weight = np.random.default_rng(1).integers(0, 3, 900).astype(float)
+    weight[:180] = 0.0  # the first partition, and nothing of it
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(t=y, w=weight)
+    expected = NCLRegressor(**SMALL).fit(X, y, weight)
+    with dask.config.set(scheduler="synchronous"):
+        table = dd.from_pandas(frame, npartitions=5)
+        found = scale.fit(NCLRegressor(**SMALL), table, target="t", sample_weight="w")
+    assert found.feature_names_in_.tolist() == ["a", "b", "c"]
+    same(found, expected, X, ["a", "b", "c"])
+
+
+def test_partitions_without_rows_change_nothing():
+    X, y = data()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(t=y, k=np.arange(900))
+    with dask.config.set(scheduler="synchronous"):
+        table = dd.from_pandas(frame, npartitions=6)
+        table = table[table["k"] < 500].drop(columns="k")
+        assert 0 in table.map_partitions(len).compute().tolist()
+        found = scale.fit(NCLRegressor(**SMALL), table, target="t")
+        assert len(scale.predict(found, table[["a", "b", "c"]]).compute()) == 500
+    same(found, NCLRegressor(**SMALL).fit(X[:500], y[:500]), X, ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("outputs", [None, 2])
+def test_blocks_without_rows_are_predicted_as_such(outputs):
+    X, y = data(outputs=outputs)
+    model = NCLRegressor(**SMALL).fit(X, y)
+    with dask.config.set(scheduler="synchronous"):
+        rows = da.from_array(X, chunks=(300, 3))
+        some = scale.predict(model, rows[rows[:, 0] > X[300:, 0].max()])
+        assert some.compute().shape == ((X[:, 0] > X[300:, 0].max()).sum(), *y.shape[1:])
+        frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b", "c"]), npartitions=3)
+        model.fit(frame.compute(), y)
+        assert scale.predict(model, frame[frame["a"] > 99.0]).compute().shape == (0, *y.shape[1:])
+
+
+@pytest.mark.parametrize("weight", [None, 0.0])
+def test_no_rows_of_any_weight_are_an_error(weight):
+    frame = pd.DataFrame({"a": [1.0, 2.0], "t": [1.0, 2.0], "w": [0.0, 0.0]})
+    table = dd.from_pandas(frame, npartitions=1)
+    if weight is None:
+        table = table[table["a"] > 9.0]
+    with (
+        dask.config.set(scheduler="synchronous"),
+        pytest.raises(ChunkError, match="X has no rows of positive weight"),
+    ):
+        scale.fit(NCLRegressor(**SMALL), table, target="t", sample_weight="w")
+
+
+@pytest.mark.parametrize("chunks", [900, 100])
+def test_single_precision_is_taken_and_given(chunks):
+    X, y = data()
+    single = X.astype(np.float32)
+    expected = NCLRegressor(**SMALL).fit(single.astype(float), y)
+    with dask.config.set(scheduler="synchronous"):
+        rows = da.from_array(single, chunks=(chunks, 3))
+        found = scale.fit(NCLRegressor(**SMALL), rows, da.from_array(y, chunks=chunks))
+        same(found, expected, single.astype(float))
+        lazy = scale.predict(found, rows)
+        assert lazy.dtype == lazy.compute().dtype == np.float32
+        np.testing.assert_allclose(lazy.compute(), expected.predict(X), rtol=1e-4, atol=1e-4)
+        frame = dd.from_dask_array(rows, columns=["a", "b", "c"]).assign(t=1.0)
+        names = scale.fit(NCLRegressor(**SMALL, lam=0.5), frame, target="t")
+        lazy = scale.predict(names, frame[["a", "b", "c"]])
+        assert lazy.dtype == lazy.compute().dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "message"),
+    [
+        ({"target": 3}, TypeError, "target=3 must be the name of a column"),
+        ({"target": "q"}, ChunkError, r"X has no column 'q' \(target\)"),
+        ({"target": "a", "sample_weight": "q"}, ChunkError, r"no column 'q' \(sample_weight\)"),
+        ({"target": "a", "sample_weight": "a"}, ValueError, "'a' is a target as well"),
+        ({"target": "a", "sample_weight": [1.0]}, ValueError, "must be the name of a column"),
+        ({"target": "a", "y": [1.0]}, ValueError, "y is for Dask arrays"),
+        ({"target": "a", "memory": "1GB"}, ValueError, "memory='1GB' .* blocks of Dask are as"),
+    ],
+)
+def test_wrong_names_are_told_before_any_work(given, kind, message, monkeypatch):
+    monkeypatch.setattr("dask.base.compute", None)
+    table = dd.from_pandas(pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, 2.0]}), npartitions=1)
+    with pytest.raises(kind, match=message):
+        scale.fit(NCLRegressor(**SMALL), table, **given)
 
 
 def slowly(block):

@@ -11,9 +11,13 @@ import pyarrow.dataset as ds
 import pyarrow.feather as pf
 import pyarrow.parquet as pq
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.kernel_approximation import RBFSampler
 
 from negcorr import NCLRegressor, scale
 from negcorr.exceptions import ChunkError
+from negcorr.scale.chunks import Width
+from negcorr.scale.file_sizes import PAGE_BYTES, TEXT_BYTES
 from negcorr.scale.files import FileSource, as_dataset, open_files
 
 NAMES = ["a", "b", "c"]
@@ -188,6 +192,92 @@ class TestTheSameRows:
         X, y, _ = read_all(FileSource(open_files(tmp_path), "y", "w", 100))
         np.testing.assert_array_equal(X[:240], X[240:])
         np.testing.assert_array_equal(y[:240], y[240:])
+
+
+class TestNames:
+    @pytest.fixture
+    def path(self, folder, table):
+        return folder(table.drop_columns(["w", "z"]), ".parquet")
+
+    def test_of_columns_are_those_of_the_files(self, path, rows, small):
+        model = scale.fit(NCLRegressor(**small), path, target="y")
+        assert model.feature_names_in_.tolist() == NAMES
+        frame = pd.DataFrame(rows[0], columns=NAMES)
+        expected = NCLRegressor(**small).fit(frame, rows[1])
+        np.testing.assert_allclose(model.predict(frame), expected.predict(frame), rtol=1e-9)
+
+    def test_in_another_order_are_noticed(self, path, rows, small):
+        model = scale.fit(NCLRegressor(**small), path, target="y")
+        frame = pd.DataFrame(rows[0], columns=NAMES)
+        with pytest.raises(ValueError, match="Feature names must be in the same order"):
+            model.predict(frame[["b", "a", "c"]])
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            model.predict(rows[0])
+
+    def test_of_a_drawn_model_must_be_those_of_the_files(self, path, rows, small):
+        frame = pd.DataFrame(rows[0], columns=NAMES)
+        drawn = NCLRegressor(**small).draw(frame[["c", "a", "b"]])
+        with pytest.raises(ChunkError, match=r"(?s)1\.parquet.*Feature names must be in the same"):
+            scale.fit(drawn, path, target="y")
+
+    def test_reach_transformers(self, path, rows, small):
+        columns = ColumnTransformer([("x", RBFSampler(n_components=5), ["a", "c"])])
+        model = NCLRegressor(n_estimators=4, basis=columns, random_state=0, alpha=0.1)
+        scale.fit(model, path, target="y", block_size=50)
+        frame = pd.DataFrame(rows[0], columns=NAMES)
+        before = model.predict(frame)
+        np.testing.assert_array_equal(model.predict(frame.assign(b=0.0)), before)
+        assert np.ptp(model.predict(frame.assign(a=0.0)) - before) > 0
+
+    def test_are_not_there_without_pandas(self, path, small, monkeypatch):
+        monkeypatch.setitem(sys.modules, "pandas", None)
+        chunk = next(FileSource(open_files(path), "y", None, 100).chunks())
+        assert isinstance(chunk.X, np.ndarray)
+
+
+class TestSizes:
+    @pytest.mark.parametrize("ending", [".parquet", ".feather"])
+    def test_rows_are_known_before_they_are_read(self, ending, folder, table):
+        assert FileSource(open_files(folder(table, ending)), "y", None, 9).count_rows() == 240
+
+    def test_rows_of_text_are_not(self, folder, table):
+        assert FileSource(open_files(folder(table, ".csv")), "y", None, 9).count_rows() is None
+
+    def test_rows_of_a_filtered_dataset_are_not(self, folder, table):
+        given = ds.dataset(folder(table, ".parquet")).filter(ds.field("a") > 0)
+        source = FileSource(given, "y", None, 9)
+        assert source.count_rows() is None
+        assert source.width.reading == 6 * PAGE_BYTES
+
+    def test_rows_of_damaged_files_are_not(self, folder, table):
+        path = folder(table, ".parquet")
+        source = FileSource(open_files(path), "y", None, 9)
+        (path / "2.parquet").write_bytes(b"nothing")
+        assert source.count_rows() is None
+
+    def test_of_what_is_held_are_bounded_by_pages_and_by_the_file(self, tmp_path):
+        values = np.random.default_rng(0).normal(size=(700_000, 2))
+        large = pa.table({"x": values[:, 0], "y": values[:, 1]})
+        source = FileSource(
+            open_files(write(large.slice(0, 23), tmp_path / "a.parquet")), "y", None, 9
+        )
+        assert 0 < source.width.reading < 10_000
+        pq.write_table(large, tmp_path / "a.parquet", row_group_size=700_000)
+        source = FileSource(open_files(tmp_path / "a.parquet"), "y", None, 9)
+        assert source.width == Width(1, 1, 2, 2 * PAGE_BYTES)
+
+    def test_of_text_and_tables_do_not_depend_on_the_file(self, folder, table):
+        assert FileSource(ds.dataset(table), "y", "w", 9).width == Width(4, 1, 6, 0)
+        source = FileSource(open_files(folder(table, ".csv")), ["y", "z"], None, 9)
+        assert source.width == Width(4, 2, 6, TEXT_BYTES)
+
+
+def test_small_batches_of_text_are_joined(tmp_path):
+    lines = ["x,y", *(f"{k},{k}.5" for k in range(300_000))]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    sizes = [c.n_rows for c in FileSource(open_files(tmp_path), "y", None, 200_000).chunks()]
+    assert max(sizes) <= 200_000
+    assert len(sizes) == 2
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".feather"])

@@ -1,5 +1,7 @@
 """The first pass: moments and a sample of the inputs, whatever the chunks."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +10,7 @@ import scipy.sparse as sp
 from negcorr.exceptions import ChunkError
 from negcorr.scale import first_pass
 from negcorr.scale.chunks import ArraySource, Chunk
-from negcorr.scale.first_pass import summarise_inputs
+from negcorr.scale.first_pass import summarise_inputs, summary_of
 
 
 def summary(X, weight=None, block_size=37):
@@ -76,3 +78,10 @@ def test_errors_say_which_rows(bad, message, rows):
     chunks = [Chunk(rows[0], None, None, "one", 0), Chunk(bad, None, None, "other", 240)]
     with pytest.raises(ChunkError, match=rf"^other \(rows 241 to 241\): .*{message}"):
         summarise_inputs(chunks)
+
+
+def test_a_scheduler_is_told_how_large_a_summary_is():
+    rows = np.random.default_rng(0).normal(size=(3000, 4))
+    summary = summary_of(rows)
+    size = sys.getsizeof(summary)
+    assert size >= summary.sample.nbytes + summary.keys.nbytes > 3000 * 8 * 4

@@ -2,6 +2,7 @@
 
 import copy
 import sys
+import threading
 import tracemalloc
 
 import numpy as np
@@ -281,6 +282,11 @@ class TestErrors:
         ([], {"block_size": 0}, ValueError, "block_size=0 must be at least 1"),
         ([], {"block_size": True}, TypeError, "block_size=True must be an integer"),
         ([], {"block_size": 1.5}, TypeError, "block_size=1.5 must be an integer"),
+        ([], {"memory": "2 gigs"}, ValueError, "memory='2 gigs' must be a number of bytes"),
+        ([], {"memory": 1.5}, TypeError, "memory=1.5 must be a number of bytes"),
+        ([], {"memory": "1GB", "block_size": 9}, ValueError, "block_size=9 and memory='1GB' excl"),
+        ([], {"memory": "1GB"}, ValueError, "memory='1GB' .* chunks of an iterable are as it has"),
+        ("table", {"target": "y", "memory": 10**6}, ValueError, "memory=1000000 .* is too little"),
     ],
 )
 def test_wrong_arguments_are_named(X, given, kind, message, rows, frame, small):
@@ -346,12 +352,85 @@ class TestMemory:
 
 
 class TestProgress:
-    def test_a_bar_of_tqdm_counts_the_chunks(self, rows, small, monkeypatch, capfd):
-        pytest.importorskip("tqdm")
-        monkeypatch.setitem(sys.modules, "rich", None)
-        monkeypatch.setitem(sys.modules, "sklearn.callback", None)
+    @pytest.fixture(params=["rich", "tqdm"])
+    def shown(self, request, monkeypatch, capfd):
+        """What was shown by the library that is there."""
+        pytest.importorskip(request.param)
+        if request.param == "tqdm":
+            monkeypatch.setitem(sys.modules, "rich", None)
+            monkeypatch.setitem(sys.modules, "rich.progress", None)
+        return lambda: capfd.readouterr().err
+
+    def test_a_bar_for_each_pass_counts_rows(self, rows, small, shown):
         scale.fit(NCLRegressor(**small), parts_of(*rows), progress=True)
-        assert "4/4" in capfd.readouterr().err
+        text = shown()
+        assert "pass 1 of 2" in text
+        assert "240 rows" in text
+        second = text[text.index("pass 2 of 2") :]
+        assert "240/240" in second
+        assert "rows/s" in second
+
+    def test_rows_of_tables_are_known_in_the_first_pass(self, rows, small, shown):
+        scale.fit(NCLRegressor(**small), rows[0], rows[1], block_size=50, progress=True)
+        assert shown().count("240/240") >= 2
+
+    def test_one_pass_has_one_bar(self, rows, small, shown):
+        X, y, _ = rows
+        scale.fit(NCLRegressor(**small).draw(X), X, y, block_size=50, progress=True)
+        text = shown()
+        assert "pass 1 of 1" in text
+        assert "240/240" in text
+
+    def test_chunks_without_weight_count_as_done(self, rows, small, shown):
+        X, y, w = rows
+        nothing = (X, y, np.zeros(240))
+        scale.fit(NCLRegressor(**small), [nothing, (X, y, w), nothing], progress=True)
+        assert "480/480" in shown()
+
+    def test_a_last_chunk_without_weight_counts_as_done(self, rows, small, shown):
+        X, y, w = rows
+        weight = np.where(np.arange(240) < 200, w + 1.0, 0.0)
+        model = NCLRegressor(**small).draw(X)
+        scale.fit(model, X, y, sample_weight=weight, block_size=40, progress=True)
+        assert "240/240" in shown()
+
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
+    @pytest.mark.parametrize("in_pass", [1, 2])
+    def test_bars_are_taken_down_where_work_fails(self, error, in_pass, rows, small, shown):
+        reads = []
+
+        class Failing:
+            def __iter__(self):
+                reads.append(1)
+                yield rows
+                if len(reads) == in_pass:
+                    raise error
+                yield rows
+
+        with pytest.raises(error):
+            scale.fit(NCLRegressor(**small), Failing(), progress=True)
+        assert f"pass {in_pass} of 2" in shown()
+        self.check_that_nothing_is_drawn()
+
+    @pytest.mark.parametrize("bad", ["X", "y"])
+    def test_bars_are_taken_down_where_rows_are_refused(self, bad, rows, small, shown):
+        chunk = {"X": rows[0], "y": rows[1]}
+        chunk[bad] = chunk[bad] * np.nan
+        with pytest.raises(ChunkError) as caught:
+            scale.fit(NCLRegressor(**small), [rows[:2], tuple(chunk.values())], progress=True)
+        # While the error, and with it all that it came through, is still there.
+        self.check_that_nothing_is_drawn()
+        assert "NaN" in str(caught.value)
+        assert f"pass {1 if bad == 'X' else 2} of 2" in shown()
+
+    @staticmethod
+    def check_that_nothing_is_drawn():
+        for thread in threading.enumerate():
+            if "Refresh" in type(thread).__name__:
+                thread.join(5.0)
+                assert not thread.is_alive()
+        if tqdm_auto := sys.modules.get("tqdm.auto"):
+            assert not tqdm_auto.tqdm._instances
 
     def test_a_callback_hears_of_each_chunk_once(self, rows, small):
         pytest.importorskip("sklearn.callback")

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-import queue
-import threading
 from collections.abc import Iterable, Iterator, Sized
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr.exceptions import ChunkError
 
-__all__ = ["ArraySource", "Chunk", "IterableSource", "Source", "read_ahead", "usable"]
+__all__ = ["ArraySource", "Chunk", "IterableSource", "Source", "Width", "usable", "weightless"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,6 +51,26 @@ class Chunk:
         return ChunkError(f"{self.where} (rows {self.first_row + 1} to {last}): {error}")
 
 
+@dataclass(frozen=True)
+class Width:
+    """What is known of the columns before rows are read.
+
+    Attributes
+    ----------
+    n_inputs, n_outputs : int
+        Columns of X and of y.
+    n_numbers : int
+        Numbers of a row that are held: inputs, targets and frequency, but no zeros of sparse rows.
+    reading : int
+        Bytes that a reader of files holds, whatever the size of chunks.
+    """
+
+    n_inputs: int
+    n_outputs: int
+    n_numbers: int
+    reading: int = 0
+
+
 class Source(Protocol):
     """Rows that can be read in chunks."""
 
@@ -63,6 +81,16 @@ class Source(Protocol):
     @property
     def n_chunks(self) -> int | None:
         """How many chunks there will be, None where that is not known."""
+
+    @property
+    def width(self) -> Width | None:
+        """What is known of the columns, None where chunks are as the user makes them."""
+
+    def in_chunks_of(self, n_rows: int) -> Self:
+        """The same rows, in chunks of at most so many."""
+
+    def count_rows(self) -> int | None:
+        """How many rows there are, None where only reading them would tell."""
 
     def chunks(self) -> Iterator[Chunk]:
         """All rows, chunk by chunk, from the start."""
@@ -95,6 +123,23 @@ class ArraySource:
     def n_chunks(self) -> int:
         """Blocks."""
         return -(-int(self.X.shape[0]) // self.block_size)
+
+    @property
+    def width(self) -> Width:
+        """Of the table."""
+        n_rows, n_inputs = (int(size) for size in self.X.shape)
+        # A value of a sparse table has the number of its column beside it.
+        filled = -(-3 * int(self.X.nnz) // (2 * n_rows)) if sp.issparse(self.X) else n_inputs
+        n_outputs = self.y.shape[1] if self.y.ndim == 2 else 1
+        return Width(n_inputs, n_outputs, filled + n_outputs + (self.weight is not None))
+
+    def in_chunks_of(self, n_rows: int) -> Self:
+        """The same table, cut at other rows."""
+        return replace(self, block_size=n_rows)
+
+    def count_rows(self) -> int:
+        """Rows of the table."""
+        return int(self.X.shape[0])
 
     def chunks(self) -> Iterator[Chunk]:
         """Blocks of consecutive rows."""
@@ -132,6 +177,19 @@ class IterableSource:
     def n_chunks(self) -> int | None:
         """Known for lists and the like."""
         return len(self.parts) if isinstance(self.parts, Sized) else None
+
+    @property
+    def width(self) -> None:
+        """Chunks are as the iterable makes them."""
+        return
+
+    def in_chunks_of(self, n_rows: int) -> Self:
+        """The same: chunks are as the iterable makes them."""
+        return self
+
+    def count_rows(self) -> None:
+        """Not known before they are read."""
+        return
 
     def chunks(self) -> Iterator[Chunk]:
         """What the iterable gives, one by one."""
@@ -219,14 +277,14 @@ def usable(chunks: Iterator[Chunk], name: str) -> Iterator[Chunk]:
     n_rows, found = 0, False
     for chunk in chunks:
         n_rows += chunk.n_rows
-        if chunk.n_rows > 0 and not _weightless(chunk.weight):
+        if chunk.n_rows > 0 and not weightless(chunk.weight):
             found = True
             yield chunk
     if not found:
         raise ChunkError(f"{name} has no rows{' of positive weight' if n_rows else ''}.")
 
 
-def _weightless(weight: Any) -> bool:
+def weightless(weight: Any) -> bool:
     """Whether all frequencies are zero; what is no frequency is for others to refuse."""
     if weight is None:
         return False
@@ -234,57 +292,6 @@ def _weightless(weight: Any) -> bool:
         return not np.asarray(weight, dtype=np.float64).any()
     except (ValueError, TypeError):
         return False
-
-
-#: The end of a stream.
-_END = object()
-
-
-def read_ahead(chunks: Iterator[Chunk], depth: int = 2) -> Iterator[Chunk]:
-    """The same chunks, read by a thread while those before are worked on.
-
-    Parameters
-    ----------
-    chunks : iterator of Chunk
-    depth : int, default=2
-        Chunks that may wait: what bounds the memory. There are never more than ``depth + 2``, if
-        whoever loops over them drops one when the next comes.
-    """
-    waiting: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
-    places = threading.Semaphore(depth + 2)
-    stop = threading.Event()
-
-    def read() -> None:
-        try:
-            item: Any = None
-            while item is not _END:
-                item = None
-                places.acquire()
-                if stop.is_set():
-                    return
-                item = next(chunks, _END)
-                waiting.put((item, None))
-        except BaseException as error:  # told to the thread that waits, whatever it is
-            waiting.put((None, error))
-
-    thread = threading.Thread(target=read, name="negcorr-read-ahead", daemon=True)
-    thread.start()
-    try:
-        for number in itertools.count():
-            if number >= 2:
-                # The last chunk but one is gone, for the last has taken its place.
-                places.release()
-            item, error = waiting.get()
-            if error is not None:
-                raise error
-            if item is _END:
-                return
-            yield item
-            del item
-    finally:
-        stop.set()
-        places.release()
-        thread.join()
 
 
 def is_path(source: Any) -> bool:

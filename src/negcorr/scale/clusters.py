@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import reduce
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
 
-from negcorr._typing import FloatArray
+from negcorr._typing import AnyArray
 from negcorr.exceptions import ChunkError
-from negcorr.scale.chunks import split_target
-from negcorr.scale.first_pass import draw_from, merge_summaries, summary_of
+from negcorr.scale.chunks import split_target, split_weight, weightless
+from negcorr.scale.first_pass import (
+    InputSummary,
+    draw_from,
+    merge_summaries,
+    needs_sample,
+    summary_of,
+)
+from negcorr.scale.sources import target_names, weight_name
 from negcorr.streaming import Stream
 
 __all__ = ["fit_blocks", "is_dask", "predict_blocks"]
@@ -25,7 +34,7 @@ FAN_IN = 8
 
 def is_dask(X: Any) -> bool:
     """Whether a table is one of Dask's."""
-    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
+    return _package(type(X).__module__) in ("dask", "dask_expr")
 
 
 def fit_blocks(model: Any, X: Any, y: Any, target: Any, sample_weight: Any) -> None:
@@ -43,13 +52,19 @@ def fit_blocks(model: Any, X: Any, y: Any, target: Any, sample_weight: Any) -> N
         For arrays.
     target : str, list of str or None
         Columns of a data frame that are targets.
-    sample_weight : dask array of shape (n,) or None
+    sample_weight : dask array of shape (n,), or name of a column, or None
+        Frequencies.
     """
     blocks = _blocks(X, y, target, sample_weight)
+    client = _client()
     if "basis_" not in vars(model):
-        draw_from(model, _reduced(_summarised, blocks, merge_summaries))
+        summarised = _Summarised(needs_sample(model))
+        draw_from(model, _reduced(summarised, blocks, merge_summaries))
     # Moments do not need the basis, and it is the same for all.
     bare = copy.copy(model)
+    if client is not None and _client() is not client:
+        # Without it Dask would fetch all blocks to this process, and work on them here.
+        raise _lost("the client that the first pass used is closed")
     stream = _reduced(_Streamed(bare), blocks, _merged)
     model._follow(replace(stream, basis=model.basis_), model._checked_settings())
 
@@ -64,10 +79,11 @@ def predict_blocks(model: Any, X: Any) -> Any:
             return X.map_partitions(_predicted_frame, small, meta=outputs)
         return X.map_partitions(_predicted_series, small, meta=meta[0])
     rows = X.rechunk({1: -1})
+    kind = np.float32 if X.dtype == np.float32 else np.float64  # as predict has it
     if model.path_.single_output:
-        return rows.map_blocks(small.predict, drop_axis=1, dtype=np.float64)
+        return rows.map_blocks(_predictions, small, drop_axis=1, dtype=kind)
     outputs_of = (len(model.intercept_),)
-    return rows.map_blocks(small.predict, chunks=(rows.chunks[0], outputs_of), dtype=np.float64)
+    return rows.map_blocks(_predictions, small, chunks=(rows.chunks[0], outputs_of), dtype=kind)
 
 
 def _blocks(X: Any, y: Any, target: Any, sample_weight: Any) -> list[tuple[Any, Any]]:
@@ -75,47 +91,74 @@ def _blocks(X: Any, y: Any, target: Any, sample_weight: Any) -> list[tuple[Any, 
     from dask.delayed import delayed
 
     if hasattr(X, "map_partitions"):
-        if target is None or y is not None or sample_weight is not None:
-            raise ValueError(
-                "a Dask data frame needs target, the names of its columns that are targets; y and "
-                "sample_weight are for Dask arrays."
-            )
-        parts = X.to_delayed()
-        return [(k, delayed(_split)(part, target, k)) for k, part in enumerate(parts)]
+        return _blocks_of_frame(X, y, target, sample_weight)
     if y is None or target is not None:
         raise ValueError("a Dask array needs y, another Dask array; target is for data frames.")
     rows = X.rechunk({1: -1})
-    if any(np.isnan(size) for size in rows.chunks[0]):
-        raise ValueError("X has chunks of unknown length: call X.compute_chunk_sizes() before.")
-    others = [each for each in (y, sample_weight) if each is not None]
-    for other in others:
-        if not is_dask(other) or other.shape[0] != rows.shape[0]:
+    others = {"y": y, "sample_weight": sample_weight}
+    others = {name: each for name, each in others.items() if each is not None}
+    for name, each in {"X": rows, **others}.items():
+        if is_dask(each) and np.isnan(each.shape[0]):
             raise ValueError(
-                f"y and sample_weight must be Dask arrays of {rows.shape[0]} rows, as X is."
+                f"{name} has chunks of unknown length: call {name}.compute_chunk_sizes() before."
+            )
+        if not is_dask(each) or each.shape[0] != rows.shape[0]:
+            raise ValueError(
+                f"y and sample_weight must be Dask arrays of {rows.shape[0]} rows, as X is; {name} "
+                f"is a {type(each).__name__} of shape {np.shape(each)}."
             )
     aligned = [
         other.rechunk({0: rows.chunks[0], **dict.fromkeys(range(1, other.ndim), -1)})
-        for other in others
+        for other in others.values()
     ]
     columns = [rows.to_delayed()[:, 0], *(other.to_delayed().ravel() for other in aligned)]
     return [(k, delayed(_bundle)(*parts)) for k, parts in enumerate(zip(*columns, strict=True))]
+
+
+def _blocks_of_frame(X: Any, y: Any, target: Any, sample_weight: Any) -> list[tuple[Any, Any]]:
+    """Numbered delayed partitions, taken apart into (X, y, weight)."""
+    from dask.delayed import delayed
+
+    columns = target_names(target)
+    if columns is None or y is not None:
+        raise ValueError(
+            "a Dask data frame needs target, the names of its columns that are targets; y is for "
+            "Dask arrays."
+        )
+    weight = weight_name(sample_weight, columns)
+    _split(X._meta, columns, weight, "X")  # names are checked before any work is done
+    split = delayed(_split)
+    parts = X.to_delayed()
+    return [(k, split(part, columns, weight, f"partition {k}")) for k, part in enumerate(parts)]
 
 
 def _bundle(X: Any, y: Any, weight: Any = None) -> tuple[Any, Any, Any]:
     return X, y, weight
 
 
-def _split(frame: Any, target: Any, number: int) -> tuple[Any, Any, Any]:
-    return *split_target(frame, target, f"partition {number}"), None
+def _split(frame: Any, target: Any, weight: str | None, where: str) -> tuple[Any, Any, Any]:
+    rest, mass = split_weight(frame, weight, where)
+    return *split_target(rest, target, where), mass
 
 
-def _summarised(number: int, block: tuple[Any, Any, Any]) -> Any:
-    if len(block[0]) == 0:
-        return None
-    try:
-        return summary_of(block[0], block[2])
-    except (ValueError, TypeError) as error:
-        raise ChunkError(f"block {number}: {error}") from error
+def _counts(block: tuple[Any, Any, Any]) -> bool:
+    """Whether a block has rows of positive weight."""
+    return len(block[0]) > 0 and not weightless(block[2])
+
+
+class _Summarised:
+    """What the basis needs to know of a block."""
+
+    def __init__(self, sampled: bool) -> None:
+        self.sampled = sampled
+
+    def __call__(self, number: int, block: tuple[Any, Any, Any]) -> InputSummary | None:
+        if not _counts(block):
+            return None
+        try:
+            return summary_of(block[0], block[2], self.sampled)
+        except (ValueError, TypeError) as error:
+            raise ChunkError(f"block {number}: {error}") from error
 
 
 class _Streamed:
@@ -125,12 +168,12 @@ class _Streamed:
         self.model = model
 
     def __call__(self, number: int, block: tuple[Any, Any, Any]) -> Stream | None:
-        if len(block[0]) == 0:
+        if not _counts(block):
             return None
         model = copy.copy(self.model)
         try:
             model.partial_fit(*block)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise ChunkError(f"block {number}: {error}") from error
         stream: Stream = model._lazy.stream
         return stream
@@ -152,17 +195,50 @@ def _reduced(work: Callable[..., Any], blocks: list[tuple[int, Any]], add: Any) 
     try:
         (found,) = compute(level[0])  # type: ignore[no-untyped-call]
     except Exception as error:
-        # Errors of rows come through as they are; Dask's own tell of its workers.
-        own = type(error).__module__.partition(".")[0] == "distributed"
-        if own or isinstance(error, OSError | TimeoutError | CancelledError):
-            raise ConnectionError(
-                f"the Dask cluster did not finish ({type(error).__name__}: {error}); look after "
-                "its scheduler and workers, connect a client again, and fit again."
-            ) from error
-        raise
+        if not _of_cluster(error):
+            raise  # errors of rows come through as they are
+        raise _lost(f"{type(error).__name__}: {error}") from error
     if found is None:
-        raise ChunkError("there are no rows.")
+        raise ChunkError("X has no rows of positive weight.")
     return found
+
+
+def _client() -> Any:
+    """The client of a cluster that Dask would use now, None without one."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import default_client
+
+    try:
+        return default_client()  # type: ignore[no-untyped-call]
+    except ValueError:
+        return None
+
+
+def _lost(why: str) -> ConnectionError:
+    return ConnectionError(
+        f"the Dask cluster did not finish ({why}); look after its scheduler and workers, connect a "
+        "client again, and fit again."
+    )
+
+
+def _of_cluster(error: Exception) -> bool:
+    """Whether an error tells of a cluster, and not of the rows that somebody's tasks read.
+
+    Lost connections and workers have errors of their own. A plain OSError or TimeoutError is one of
+    a connection if the code of Dask has raised it: a task may look for a file that is not there.
+    """
+    if isinstance(error, CancelledError) or _package(type(error).__module__) == "distributed":
+        return True
+    if not isinstance(error, OSError):  # TimeoutError is one
+        return False
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    raised_by = str(frames[-1].f_globals.get("__name__", "")) if frames else ""
+    return _package(raised_by) in ("distributed", "tornado", "asyncio")
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
 
 
 def _added(parts: list[Any], add: Any) -> Any:
@@ -170,15 +246,24 @@ def _added(parts: list[Any], add: Any) -> Any:
     return add(known) if known else None
 
 
+def _predictions(rows: Any, model: Any) -> AnyArray:
+    """Those of a block, which may have no rows: ``predict`` refuses that."""
+    if len(rows):
+        found: AnyArray = model.predict(rows)
+        return found
+    return np.empty((0, *np.shape(model.intercept_)), dtype=getattr(rows, "dtype", None))
+
+
 def _predicted_series(frame: Any, model: Any) -> Any:
     import pandas
 
-    return pandas.Series(model.predict(frame), index=frame.index, name="prediction")
+    values = _predictions(frame, model)
+    return pandas.Series(values, index=frame.index, name="prediction", dtype=np.float64)
 
 
 def _predicted_frame(frame: Any, model: Any) -> Any:
     import pandas
 
-    values: FloatArray = model.predict(frame)
+    values = _predictions(frame, model)
     names = [f"prediction_{k}" for k in range(values.shape[1])]
-    return pandas.DataFrame(values, index=frame.index, columns=names)
+    return pandas.DataFrame(values, index=frame.index, columns=names, dtype=np.float64)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-import numpy as np
-
-from negcorr._typing import FloatArray
 from negcorr.exceptions import ChunkError
-from negcorr.scale.chunks import Chunk
+from negcorr.scale.batches import grown, matrix, telling, unreadable, with_names
+from negcorr.scale.chunks import Chunk, Width
+from negcorr.scale.file_sizes import fragments_of, held_while_reading, rows_known
 
 __all__ = ["FileSource", "as_dataset", "open_files"]
 
@@ -49,19 +47,8 @@ def open_files(path: Any) -> Any:
         )
     try:
         return dataset.dataset([str(file) for file in files], format=formats.pop())
-    except _unreadable() as error:
+    except unreadable() as error:
         raise ChunkError(f"{place} cannot be read: {error}") from error
-
-
-def _unreadable() -> tuple[type[Exception], ...]:
-    """What is raised for files that are damaged, gone, or not as they should be.
-
-    Errors of pyarrow are of many kinds, a TypeError among them, and have one parent: others of
-    these kinds would be mistakes of ours, and must not be told as if they were the file's.
-    """
-    import pyarrow
-
-    return OSError, ValueError, pyarrow.ArrowException
 
 
 def _files_below(folder: Path) -> list[Path]:
@@ -155,33 +142,49 @@ class FileSource:
         """All that are read."""
         return [*self.inputs, *self.targets, *([] if self.weight is None else [self.weight])]
 
+    @property
+    def width(self) -> Width:
+        """Of the files, which are taken to be like the first."""
+        n_inputs, n_outputs = len(self.inputs), len(self.targets)
+        n_columns = n_inputs + n_outputs + (self.weight is not None)
+        reading = held_while_reading(fragments_of(self.dataset), self.columns)
+        return Width(n_inputs, n_outputs, n_columns, reading)
+
+    def in_chunks_of(self, n_rows: int) -> Self:
+        """The same files, in other chunks."""
+        return replace(self, block_size=n_rows)
+
+    def count_rows(self) -> int | None:
+        """Rows of all files where they tell it without being read: text, and filters, do not."""
+        return rows_known(self.dataset)
+
     def chunks(self) -> Iterator[Chunk]:
         """Chunks of at most ``block_size`` rows, none across files or row groups."""
         row = 0
         for where, batches in self._parts():
             for number in itertools.count():
-                with _telling(f"{where}, after row {row}"):
+                with telling(f"{where}, after row {row}"):
                     batch = next(batches, None)
                 if batch is None:
                     break
                 if batch.num_rows > 0:
                     chunk = self._chunk(batch, f"{where}, chunk {number}", row)
+                    # Gone before somebody waits with the chunk.
+                    del batch
                     row += chunk.n_rows
                     yield chunk
                     del chunk
-                del batch
 
     def _parts(self) -> Iterator[tuple[str, Iterator[Any]]]:
         """Files, or their row groups where they have some: their names and their batches."""
-        try:
-            fragments = self.dataset.get_fragments()
-        except ValueError:  # a dataset with a filter has none that it applies to
+        fragments = fragments_of(self.dataset)
+        if fragments is None:
             batches = self.dataset.to_batches(columns=self.columns, **self._batch_options)
-            yield "filtered dataset", batches
+            yield "filtered dataset", grown(batches, self.block_size)
             return
         for fragment in fragments:
             where = str(getattr(fragment, "path", "table in memory"))
-            with _telling(where):
+            with telling(where):
                 self._check_columns(fragment)
                 read = self._reader(fragment)
             yield from read(fragment, where)
@@ -201,10 +204,10 @@ class FileSource:
     def _parquet(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
         import pyarrow.parquet
 
-        with _telling(where):
+        with telling(where):
             handle = fragment.open()
         with handle:
-            with _telling(where):
+            with telling(where):
                 groups = [group.id for group in fragment.row_groups]
                 file = pyarrow.parquet.ParquetFile(
                     handle, metadata=fragment.metadata, pre_buffer=False, buffer_size=BUFFER_BYTES
@@ -218,10 +221,10 @@ class FileSource:
     def _feather(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
         import pyarrow.ipc
 
-        with _telling(where):
+        with telling(where):
             handle = fragment.open()
         with handle:
-            with _telling(where):
+            with telling(where):
                 names = fragment.physical_schema.names
                 wanted = sorted(names.index(name) for name in self.columns)
                 options = pyarrow.ipc.IpcReadOptions(included_fields=wanted)
@@ -235,11 +238,11 @@ class FileSource:
                 yield batch.slice(start, self.block_size)
 
     def _scanned(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
-        with _telling(where):
+        with telling(where):
             batches = fragment.to_batches(
                 schema=self._schema(fragment), columns=self.columns, **self._batch_options
             )
-        yield where, batches
+        yield where, grown(batches, self.block_size)
 
     @property
     def _batch_options(self) -> dict[str, int]:
@@ -277,49 +280,9 @@ class FileSource:
 
     def _chunk(self, batch: Any, where: str, row: int) -> Chunk:
         inputs, targets = self.inputs, self.targets
-        X = _matrix(batch, inputs, where, row)
-        y = _matrix(batch, targets, where, row)
+        X = with_names(matrix(batch, inputs, where, row), inputs)
+        y = matrix(batch, targets, where, row)
         weight = None
         if self.weight is not None:
-            weight = _matrix(batch, [self.weight], where, row)[:, 0]
+            weight = matrix(batch, [self.weight], where, row)[:, 0]
         return Chunk(X, y[:, 0] if isinstance(self.target, str) else y, weight, where, row)
-
-
-@contextmanager
-def _telling(where: str) -> Iterator[None]:
-    """Let errors of pyarrow say where they were."""
-    try:
-        yield
-    except ChunkError:
-        raise
-    except _unreadable() as error:
-        raise ChunkError(f"{where}: {error}") from error
-
-
-def _matrix(batch: Any, names: list[str], where: str, row: int) -> FloatArray:
-    """Columns of a batch as numbers; what is none is told with its place."""
-    import pyarrow
-
-    out = np.empty((batch.num_rows, len(names)), order="F")
-    for k, name in enumerate(names):
-        column = batch.column(batch.schema.get_field_index(name))
-        kind = column.type
-        if not (
-            pyarrow.types.is_integer(kind)
-            or pyarrow.types.is_floating(kind)
-            or pyarrow.types.is_boolean(kind)
-            or pyarrow.types.is_decimal(kind)
-        ):
-            raise ChunkError(
-                f"{where}: column {name!r} is of type {kind}; columns must be numbers. Leave it "
-                "out, or encode it before."
-            )
-        if pyarrow.types.is_boolean(kind) or pyarrow.types.is_decimal(kind):
-            column = column.cast(pyarrow.float64(), safe=False)
-        out[:, k] = column.to_numpy(zero_copy_only=False)
-        finite = np.isfinite(out[:, k])
-        if not finite.all():
-            first = int(np.argmin(finite))
-            value = "missing" if np.isnan(out[first, k]) else "infinite"
-            raise ChunkError(f"{where}: column {name!r} is {value} in row {row + first + 1}.")
-    return np.ascontiguousarray(out)

@@ -16,13 +16,23 @@ from negcorr._validation import check_weight
 from negcorr.rowhash import HashArray, content_hash
 from negcorr.scale.chunks import Chunk
 
-__all__ = ["InputSummary", "draw_from", "summarise_inputs", "summary_of"]
+__all__ = [
+    "InputSummary",
+    "draw_from",
+    "merge_summaries",
+    "needs_sample",
+    "summarise_inputs",
+    "summary_of",
+]
 
 #: Rows that are kept for bases that are drawn from rows themselves.
 SAMPLE_ROWS = 20_000
 
 #: Bases that depend on the inputs by their means, standard deviations and mean squared distance.
 BY_MOMENTS = ("fourier", "orthogonal")
+
+#: Rows whose squares are held at a time.
+STRIP = 4096
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,6 +59,10 @@ class InputSummary:
     sample: FloatArray
     keys: HashArray
     names: tuple[str, ...] | None
+
+    def __sizeof__(self) -> int:
+        """Bytes of its arrays, for a scheduler that moves it about."""
+        return sum(array.nbytes for array in (self.mean, self.square, self.sample, self.keys))
 
     def merged(self, other: InputSummary) -> InputSummary:
         """That of the rows of both."""
@@ -91,8 +105,16 @@ class InputSummary:
         return pandas.DataFrame(rows, columns=list(self.names))
 
 
-def summary_of(X: Any, weight: Any = None) -> InputSummary:
+def summary_of(X: Any, weight: Any = None, sampled: bool = True) -> InputSummary:
     """That of rows in memory, which must be numbers.
+
+    Parameters
+    ----------
+    X : table of shape (n, d)
+    weight : array of shape (n,), optional
+        Frequencies.
+    sampled : bool, default=True
+        Whether rows are kept, for bases that are drawn from rows themselves.
 
     Examples
     --------
@@ -119,31 +141,48 @@ def summary_of(X: Any, weight: Any = None) -> InputSummary:
         raise
     mass = check_weight(weight, rows)
     total = float(len(rows)) if mass is None else float(mass.sum())
-    mean = np.average(rows, axis=0, weights=mass)
+    mean = np.average(rows, axis=0) if mass is None else mass @ rows / total
     # A column that does not vary has no square, whatever rounding makes of its mean.
     constant = np.ptp(rows, axis=0) == 0
     mean = np.where(constant, rows[0], mean)
-    square = np.average((rows - mean) ** 2, axis=0, weights=mass) * total
-    used = rows if mass is None else rows[mass > 0]
-    keys, first = np.unique(content_hash(used), return_index=True)
+    sample, keys = _sample(rows, mass) if sampled else (rows[:0].copy(), np.empty(0, np.uint64))
     columns: list[Any] = list(X.columns) if hasattr(X, "columns") else [None]
     # As in scikit-learn: names are names only if all are strings.
     names = tuple(columns) if all(isinstance(name, str) for name in columns) else None
-    return InputSummary(total, mean, square, used[first[:SAMPLE_ROWS]], keys[:SAMPLE_ROWS], names)
+    return InputSummary(total, mean, _squares(rows, mean, mass), sample, keys, names)
 
 
-def summarise_inputs(chunks: Iterable[Chunk]) -> InputSummary:
+def _squares(rows: FloatArray, mean: FloatArray, mass: FloatArray | None) -> FloatArray:
+    """Σw(x − mean)², strip by strip: the squares of all rows would be another copy of them."""
+    square = np.zeros(len(mean))
+    for start in range(0, len(rows), STRIP):
+        strip = slice(start, start + STRIP)
+        part = (rows[strip] - mean) ** 2
+        square += part.sum(axis=0) if mass is None else mass[strip] @ part
+    return square
+
+
+def _sample(rows: FloatArray, mass: FloatArray | None) -> tuple[FloatArray, HashArray]:
+    """The distinct rows of the smallest hashes, and these."""
+    used = np.arange(len(rows)) if mass is None else np.flatnonzero(mass > 0)
+    keys, first = np.unique(content_hash(rows)[used], return_index=True)
+    return rows[used[first[:SAMPLE_ROWS]]], keys[:SAMPLE_ROWS]
+
+
+def summarise_inputs(chunks: Iterable[Chunk], sampled: bool = True) -> InputSummary:
     """Look at all rows once.
 
     Parameters
     ----------
     chunks : iterable of Chunk
         With numbers as inputs.
+    sampled : bool, default=True
+        Whether rows are kept.
     """
     found: InputSummary | None = None
     for chunk in chunks:
         try:
-            part = summary_of(chunk.X, chunk.weight)
+            part = summary_of(chunk.X, chunk.weight, sampled)
             found = part if found is None else found.merged(part)
         except (ValueError, TypeError) as error:
             raise chunk.failed(error) from error
@@ -157,9 +196,14 @@ def merge_summaries(parts: list[InputSummary]) -> InputSummary:
     return reduce(InputSummary.merged, parts)
 
 
+def needs_sample(model: Any) -> bool:
+    """Whether the basis of a model is drawn from rows, and not from their moments."""
+    return not (isinstance(model.basis, str) and model.basis in BY_MOMENTS)
+
+
 def draw_from(model: Any, summary: InputSummary) -> None:
     """Draw the basis of a model from a summary of its inputs."""
-    if isinstance(model.basis, str) and model.basis in BY_MOMENTS:
+    if not needs_sample(model):
         rows, weight = summary.two_rows()
         model.draw(rows, sample_weight=weight)
     else:

@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 
-import numpy as np
-import scipy.sparse as sp
-
-from negcorr._validation import check_positive_int
-from negcorr.progress import progress_bar
-from negcorr.scale.chunks import (
-    ArraySource,
-    IterableSource,
-    Source,
-    is_path,
-    read_ahead,
-    split_target,
-    split_weight,
-    usable,
-)
+from negcorr.scale.ahead import read_ahead
+from negcorr.scale.chunks import Chunk, IterableSource, Source, is_path, usable
 from negcorr.scale.clusters import fit_blocks, is_dask, predict_blocks
-from negcorr.scale.files import FileSource, as_dataset, open_files
-from negcorr.scale.first_pass import draw_from, summarise_inputs
+from negcorr.scale.first_pass import draw_from, needs_sample, summarise_inputs
+from negcorr.scale.planning import Budget, Plan
+from negcorr.scale.sources import source_of
+from negcorr.scale.watching import Watch, watching
 from negcorr.stream_fitting import StreamMixin, forget
 from negcorr.streaming import number_of_folds
 
 __all__ = ["fit", "predict"]
 
-#: Rows of a chunk, unless another number is asked for: enough to keep the cores busy.
-BLOCK_SIZE = 131_072
-
 Model = TypeVar("Model", bound=StreamMixin)
+
+#: Where there is nothing that a budget could decide.
+_NO_CHUNKS = "{} is for files and tables, whose chunks it decides; {}: make those smaller."
 
 
 def fit(
@@ -43,6 +33,7 @@ def fit(
     target: str | Sequence[str] | None = None,
     sample_weight: Any = None,
     block_size: int | None = None,
+    memory: int | str | None = None,
     progress: Any = False,
 ) -> Model:
     """Fit an estimator on rows that are read in chunks, in bounded memory.
@@ -66,10 +57,16 @@ def fit(
     sample_weight : array-like of shape (n,) or str, optional
         Frequencies of a table in memory, or the column of files or data frames that has them.
     block_size : int, optional
-        Most rows of a chunk that is read from files or cut from a table, 131072 by default. At most
-        four chunks are in memory at a time.
+        Most rows of a chunk that is read from files or cut from a table. By default ``memory``
+        decides. At most four chunks are in memory at a time.
+    memory : int or str, optional
+        Bytes, or text such as "2GB" and "512MiB", that reading files, or working on a table, may
+        take beside what the process has already: chunks are as large as that allows, from 1024 to
+        131072 rows. By default a quarter of the memory that is available now, to the machine or to
+        the container. Excludes ``block_size``.
     progress : bool or scikit-learn callback, default=False
-        Whether a bar is shown.
+        Whether a bar is shown for each pass, with rows per second (by rich or tqdm). A callback
+        hears of the chunks of the last pass. Dask has displays of its own.
 
     Returns
     -------
@@ -82,6 +79,12 @@ def fit(
         If rows cannot be read or used; it names the file, row group and row. If that was in the
         first pass, the model is as it was before; later, it has seen all chunks before that one,
         and ``partial_fit`` can go on.
+    ValueError
+        If ``memory`` is too little for the moments; it says how much they take.
+    MemoryError
+        The same for all of the memory that is available.
+    ConnectionError
+        If a Dask cluster or the connection to it is lost. The model is as it was before.
 
     Examples
     --------
@@ -99,36 +102,68 @@ def fit(
     if not isinstance(model, StreamMixin):
         raise TypeError(f"model={model!r} must be an NCLRegressor.")
     model._checked_settings()
-    number_of_folds(model.cv)
+    n_folds = number_of_folds(model.cv)
+    budget = Budget.of(block_size, memory)
     drawn = "basis_" in vars(model) and not model.__sklearn_is_fitted__()
     if is_dask(X):
-        # A copy: where blocks fail, the model is as it was.
-        working = copy.copy(model)
-        if not drawn:
-            forget(working)
-        fit_blocks(working, X, y, target, sample_weight)
-        vars(model).clear()
-        vars(model).update(vars(working))
-        return model
-    source = source_of(X, y, target, sample_weight, block_size)
+        if budget.asked_for:
+            raise ValueError(_NO_CHUNKS.format(budget.told, "blocks of Dask are as it has them"))
+        return _fit_on_cluster(model, drawn, X, y, target, sample_weight)
+    source = source_of(X, y, target, sample_weight, budget.most_rows)
+    if budget.asked_for and isinstance(source, IterableSource):
+        raise ValueError(_NO_CHUNKS.format(budget.told, "chunks of an iterable are as it has them"))
     name = f"X={str(X)!r}" if is_path(X) else "X"
-    with progress_bar(progress, source.n_chunks, "chunks") as advance:
-        if not drawn and source.repeatable:
-            draw_from(model, summarise_inputs(read_ahead(usable(source.chunks(), name))))
+    first_pass = not drawn and source.repeatable
+    plan = Plan.of(model, n_folds, budget, drawn)
+    source = plan.before(source, first_pass)
+    with watching(progress, source, 1 + first_pass) as watch:
+        if first_pass:
+            with _read(source, name, watch, 1) as chunks:
+                summary = summarise_inputs(chunks, needs_sample(model))
+            draw_from(model, summary)
             name += ", read for a second time,"
         elif not drawn:
             forget(model)
         try:
-            for chunk in read_ahead(usable(source.chunks(), name)):
-                try:
-                    model.partial_fit(chunk.X, chunk.y, chunk.weight)
-                except (ValueError, TypeError) as error:
-                    raise chunk.failed(error) from error
-                advance()
+            source = plan.after(source) if "basis_" in vars(model) else source
+            with _read(source, name, watch, 1 + first_pass) as chunks:
+                _add(model, chunks)
         except BaseException:
             if not drawn and not model.__sklearn_is_fitted__():
                 forget(model)  # a basis of rows that failed is not one that the user has drawn
             raise
+    return model
+
+
+@contextmanager
+def _read(source: Source, name: str, watch: Watch, number: int) -> Iterator[Iterator[Chunk]]:
+    """Chunks of a pass; neither a thread nor a bar outlives the block, however it is left."""
+    with (
+        closing(read_ahead(usable(source.chunks(), name))) as chunks,
+        closing(watch.over(chunks, number)) as watched,
+    ):
+        yield watched
+
+
+def _add(model: StreamMixin, chunks: Iterator[Chunk]) -> None:
+    """Add the rows of all chunks to a model."""
+    for chunk in chunks:
+        try:
+            model.partial_fit(chunk.X, chunk.y, chunk.weight)
+        except (ValueError, TypeError) as error:
+            raise chunk.failed(error) from error
+
+
+def _fit_on_cluster(
+    model: Model, drawn: bool, X: Any, y: Any, target: Any, sample_weight: Any
+) -> Model:
+    """Fit a copy where the blocks are: where that fails, the model is as it was."""
+    working = copy.copy(model)
+    if not drawn:
+        forget(working)
+    fit_blocks(working, X, y, target, sample_weight)
+    vars(model).clear()
+    vars(model).update(vars(working))
     return model
 
 
@@ -164,83 +199,3 @@ def predict(model: Any, X: Any) -> Any:
             "model.predict."
         )
     return predict_blocks(model, X)
-
-
-def source_of(X: Any, y: Any, target: Any, sample_weight: Any, block_size: Any) -> Source:
-    """What reads the rows, from the arguments of :func:`fit`."""
-    size = BLOCK_SIZE
-    if block_size is not None:
-        check_positive_int("block_size", block_size)
-        size = int(block_size)
-    columns = _names("target", target)
-    if y is not None and columns is not None:
-        raise ValueError("y and target exclude each other: target names columns of X.")
-    dataset = open_files(X) if is_path(X) else as_dataset(X)
-    if dataset is not None:
-        if y is not None:
-            raise ValueError("y is not for files: name the columns that are targets by target.")
-        if columns is None:
-            raise ValueError("target=None: name the column, or columns, that are targets.")
-        return FileSource(dataset, columns, _weight_name(sample_weight, columns), size)
-    if y is not None:
-        return _array_source(X, y, sample_weight, size)
-    if hasattr(X, "shape"):
-        if not hasattr(X, "columns") or columns is None:
-            raise ValueError(
-                "a table in memory needs y, or target to name columns of a data frame; got "
-                f"y=None, target={target!r} and X a {type(X).__name__}."
-            )
-        rest, weight = split_weight(X, _weight_name(sample_weight, columns), "X")
-        return ArraySource(*split_target(rest, columns, "X"), weight, size)
-    if not isinstance(X, Iterable):
-        raise TypeError(
-            f"X={X!r} must be a path, a pyarrow dataset, an iterable of chunks, or a table with y, "
-            f"got {type(X).__name__}."
-        )
-    if columns is None and sample_weight is not None:
-        raise ValueError("sample_weight belongs into the chunks: (X, y, weight).")
-    return IterableSource(X, columns, _weight_name(sample_weight, columns))
-
-
-def _names(argument: str, value: Any) -> str | list[str] | None:
-    if value is None or isinstance(value, str):
-        return value
-    if not isinstance(value, Iterable):
-        raise TypeError(f"{argument}={value!r} must be the name of a column, or several names.")
-    names = list(value)
-    if not names or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{argument}={value!r} must be the name of a column, or several names.")
-    if len(set(names)) < len(names):
-        raise ValueError(f"{argument}={value!r} names a column twice.")
-    return names
-
-
-def _weight_name(sample_weight: Any, target: str | list[str] | None) -> str | None:
-    """The column of frequencies, beside those that are targets."""
-    if not isinstance(sample_weight, str | None):
-        raise ValueError(
-            "sample_weight must be the name of a column for files and data frames with target, got "
-            f"{type(sample_weight).__name__}."
-        )
-    if sample_weight is not None and sample_weight in (
-        [target] if isinstance(target, str) else target or []
-    ):
-        raise ValueError(f"sample_weight={sample_weight!r} is a target as well.")
-    return sample_weight
-
-
-def _array_source(X: Any, y: Any, sample_weight: Any, size: int) -> ArraySource:
-    """A table in memory whose targets and weights are as many as its rows."""
-    table = X.tocsr() if sp.issparse(X) else X if hasattr(X, "shape") else np.asarray(X)
-    n_rows = table.shape[0] if len(table.shape) == 2 else 0
-    if n_rows == 0:
-        raise ValueError(f"X must be a table of rows, got shape {tuple(table.shape)}.")
-    targets = np.asarray(y)
-    weight = None if sample_weight is None else np.asarray(sample_weight)
-    for argument, values in (("y", targets), ("sample_weight", weight)):
-        if values is not None and values.shape[:1] != (n_rows,):
-            raise ValueError(
-                f"{argument} must have a value for each of the {n_rows} rows of X, got shape "
-                f"{values.shape}."
-            )
-    return ArraySource(table, targets, weight, size)

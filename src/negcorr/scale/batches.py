@@ -1,0 +1,94 @@
+"""Batches of pyarrow as matrices of numbers, and its errors told with their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from negcorr._typing import FloatArray
+from negcorr.exceptions import ChunkError
+
+__all__ = ["grown", "matrix", "telling", "unreadable", "with_names"]
+
+
+def unreadable() -> tuple[type[Exception], ...]:
+    """What is raised for files that are damaged, gone, or not as they should be.
+
+    Errors of pyarrow are of many kinds, a TypeError among them, and have one parent: others of
+    these kinds would be mistakes of ours, and must not be told as if they were the file's.
+    """
+    import pyarrow
+
+    return OSError, ValueError, pyarrow.ArrowException
+
+
+@contextmanager
+def telling(where: str) -> Iterator[None]:
+    """Let errors of pyarrow say where they were."""
+    try:
+        yield
+    except ChunkError:
+        raise
+    except unreadable() as error:
+        raise ChunkError(f"{where}: {error}") from error
+
+
+def grown(batches: Iterator[Any], most_rows: int) -> Iterator[Any]:
+    """Batches joined as far as that makes no more than so many rows.
+
+    Text comes in batches of a megabyte, and filters leave few rows of a batch: every chunk that is
+    worked on has a price of its own.
+    """
+    import pyarrow
+
+    waiting: list[Any] = []
+    n_rows = 0
+    for batch in batches:
+        if waiting and n_rows + batch.num_rows > most_rows:
+            yield from pyarrow.Table.from_batches(waiting).combine_chunks().to_batches()
+            waiting, n_rows = [], 0
+        waiting.append(batch)
+        n_rows += batch.num_rows
+    if waiting:
+        yield from pyarrow.Table.from_batches(waiting).combine_chunks().to_batches()
+
+
+def matrix(batch: Any, names: list[str], where: str, row: int) -> FloatArray:
+    """Columns of a batch as numbers; what is none is told with its place."""
+    import pyarrow
+
+    out = np.empty((batch.num_rows, len(names)), order="F")
+    for k, name in enumerate(names):
+        column = batch.column(batch.schema.get_field_index(name))
+        kind = column.type
+        if not (
+            pyarrow.types.is_integer(kind)
+            or pyarrow.types.is_floating(kind)
+            or pyarrow.types.is_boolean(kind)
+            or pyarrow.types.is_decimal(kind)
+        ):
+            raise ChunkError(
+                f"{where}: column {name!r} is of type {kind}; columns must be numbers. Leave it "
+                "out, or encode it before."
+            )
+        if pyarrow.types.is_boolean(kind) or pyarrow.types.is_decimal(kind):
+            column = column.cast(pyarrow.float64(), safe=False)
+        out[:, k] = column.to_numpy(zero_copy_only=False)
+        finite = np.isfinite(out[:, k])
+        if not finite.all():
+            first = int(np.argmin(finite))
+            value = "missing" if np.isnan(out[first, k]) else "infinite"
+            raise ChunkError(f"{where}: column {name!r} is {value} in row {row + first + 1}.")
+    return np.ascontiguousarray(out)
+
+
+def with_names(X: FloatArray, names: list[str]) -> Any:
+    """The matrix as a data frame, so that columns keep their names; itself without pandas."""
+    try:
+        import pandas
+    except ImportError:
+        return X
+    return pandas.DataFrame(X, columns=names, copy=False)

@@ -1,0 +1,84 @@
+"""What files tell of their size before their rows are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from negcorr.scale.batches import unreadable
+
+__all__ = ["fragments_of", "held_while_reading", "rows_known"]
+
+#: Bytes of a column that are held while a Parquet file is read, whatever the size of chunks: pages
+#: as they are in the file and unpacked, the dictionary, and what the allocator adds.
+PAGE_BYTES = 3 * 2**20
+
+#: Of a column's bytes in a row group, how many times as many are held where that is less.
+PAGE_COPIES = 2
+
+#: The same for a record batch of Feather of the usual size, which is read whole.
+RECORD_BYTES = 2**20
+
+#: Bytes that are held while text is read.
+TEXT_BYTES = 48 * 2**20
+
+
+def fragments_of(dataset: Any) -> Any:
+    """Files of a dataset; None for one with a filter, which has none that the filter applies to."""
+    try:
+        return dataset.get_fragments()
+    except ValueError:
+        return None
+
+
+def held_while_reading(fragments: Any, columns: list[str]) -> int:
+    """Bytes that are held of a file beside chunks; files are taken to be like the first.
+
+    Parameters
+    ----------
+    fragments : iterable of pyarrow fragments, or None
+        Where there are none, they are taken to be Parquet.
+    columns : list of str
+        That are read.
+    """
+    import pyarrow.dataset
+
+    first = None if fragments is None else next(iter(fragments), None)
+    kind = getattr(first, "format", None)
+    if first is not None and kind is None:
+        return 0  # a table in memory
+    if isinstance(kind, pyarrow.dataset.CsvFileFormat):
+        return TEXT_BYTES
+    if isinstance(kind, pyarrow.dataset.IpcFileFormat):
+        return RECORD_BYTES * len(columns)
+    try:
+        return _held_of_parquet(first, columns)
+    except unreadable():
+        return PAGE_BYTES * len(columns)  # what is wrong is told when it is read
+
+
+def _held_of_parquet(fragment: Any, columns: list[str]) -> int:
+    metadata = getattr(fragment, "metadata", None)
+    if metadata is None or metadata.num_row_groups == 0:
+        return PAGE_BYTES * len(columns)
+    groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+    largest = max(groups, key=lambda group: group.total_byte_size)
+    wanted = set(columns)
+    held = 0
+    for k in range(largest.num_columns):
+        column = largest.column(k)
+        if column.path_in_schema in wanted:
+            held += min(PAGE_BYTES, PAGE_COPIES * column.total_uncompressed_size)
+    return held
+
+
+def rows_known(dataset: Any) -> int | None:
+    """Rows of all files, None where only reading would tell."""
+    import pyarrow.dataset
+
+    text = isinstance(getattr(dataset, "format", None), pyarrow.dataset.CsvFileFormat)
+    if text or fragments_of(dataset) is None:
+        return None
+    try:
+        return int(dataset.count_rows())
+    except unreadable():
+        return None  # what is wrong is told when it is read

@@ -1,0 +1,216 @@
+"""Rows of a chunk from a budget of memory: the arithmetic, and real fits that stay below."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+from sklearn.kernel_approximation import RBFSampler
+
+from negcorr import NCLRegressor, scale
+from negcorr.scale import planning
+from negcorr.scale.chunks import ArraySource, IterableSource, Width
+from negcorr.scale.costs import (
+    BASE_BYTES,
+    FEWEST_ROWS,
+    MOST_ROWS,
+    Costs,
+    Shape,
+    costs_of_first_pass,
+    costs_of_fit,
+    rows_within,
+)
+from negcorr.scale.planning import Budget, Plan
+
+WIDTH = Width(n_inputs=10, n_outputs=1, n_numbers=11)
+
+
+class TestCosts:
+    def test_of_chunks_grow_with_their_rows_and_features_up_to_a_block(self):
+        costs = Costs(moments=0, reading=0, row=10, feature_row=100, most_feature_rows=50)
+        assert costs.total(0) == BASE_BYTES
+        assert costs.total(40) - BASE_BYTES == 1.25 * 40 * 110
+        assert costs.total(80) - BASE_BYTES == 1.25 * (80 * 10 + 50 * 100)
+
+    def test_of_moments_are_those_of_all_folds_three_times(self):
+        few = costs_of_fit(Shape(WIDTH, 500, n_folds=5, n_lanes=1))
+        more = costs_of_fit(Shape(WIDTH, 500, n_folds=9, n_lanes=1))
+        assert more.moments - few.moments == 4 * 3 * 8 * 502**2
+
+    def test_grow_with_threads_outputs_and_accuracy(self):
+        shape = Shape(WIDTH, 500, n_folds=5, n_lanes=1)
+        least = costs_of_fit(shape).total(5000)
+        wider = Width(n_inputs=10, n_outputs=40, n_numbers=50, reading=10**6)
+        for other in (
+            Shape(WIDTH, 500, 5, n_lanes=4),
+            Shape(WIDTH, 500, 5, 1, accurate=True),
+            Shape(wider, 500, 5, 1),
+        ):
+            assert costs_of_fit(other).total(5000) > least
+
+    def test_of_features_are_bounded_by_the_blocks_of_threads(self):
+        costs = costs_of_fit(Shape(WIDTH, 1000, n_folds=5, n_lanes=3))
+        assert costs.feature_row * costs.most_feature_rows < 3 * 1.6 * 32 * 2**20
+
+    def test_of_the_first_pass_have_a_sample_only_where_it_is_drawn_from(self):
+        assert costs_of_first_pass(WIDTH, sampled=False).moments == 0
+        assert costs_of_first_pass(WIDTH, sampled=True).moments >= 20_000 * 10 * 8
+
+    @pytest.mark.parametrize("budget", [0, 40 * 2**20, 50 * 2**20, 2**28, 2**40])
+    def test_rows_are_the_most_that_fit(self, budget):
+        costs = Costs(
+            moments=2**20, reading=2**20, row=3000, feature_row=800, most_feature_rows=999
+        )
+        found = rows_within(costs, budget)
+        if found is None:
+            assert costs.total(FEWEST_ROWS) > budget
+        else:
+            assert FEWEST_ROWS <= found <= MOST_ROWS
+            assert costs.total(found) <= budget
+            assert found == MOST_ROWS or costs.total(2 * found) > budget
+
+
+class TestBudget:
+    def test_is_a_quarter_of_what_is_available(self, monkeypatch):
+        monkeypatch.setattr(planning, "available_bytes", lambda: 4 * 2**30)
+        budget = Budget.of(None, None)
+        assert (budget.n_bytes, budget.most_bytes, budget.asked_for) == (2**30, 2**32, False)
+
+    def test_that_is_unknown_leaves_chunks_as_large_as_they_may_be(self, monkeypatch):
+        monkeypatch.setattr(planning, "available_bytes", lambda: None)
+        assert Budget.of(None, None).rows(Costs(2**60, 0, 1)) == MOST_ROWS
+
+    def test_in_rows_is_taken_as_it_is(self):
+        assert Budget.of(7, None).rows(Costs(2**60, 0, 1)) == 7
+
+    def test_of_our_own_may_be_passed_before_a_fit_is_refused(self, monkeypatch):
+        monkeypatch.setattr(planning, "available_bytes", lambda: 2**30)
+        assert Budget.of(None, None).rows(Costs(2**29, 0, 1)) == FEWEST_ROWS
+        with pytest.raises(MemoryError, match=r"available memory of 1\.0 GiB is too little"):
+            Budget.of(None, None).rows(Costs(2**30, 0, 1))
+
+    def test_of_the_user_is_kept(self):
+        message = (
+            r"^memory='64MiB' \(64\.0 MiB\) is too little for this fit, which takes 93\.2 MiB: the "
+            r"moments of all folds, while others are added to them, 50\.0 MiB, reading the columns "
+            r"10\.0 MiB, chunks of 1024 rows and all else 33\.2 MiB\. Use fewer members or "
+            r"components \(n_estimators, n_components\), fewer folds \(cv\), fewer columns, or more"
+        )
+        with pytest.raises(ValueError, match=message):
+            Budget.of(None, "64MiB").rows(Costs(40 * 2**20, 8 * 2**20, 1024))
+
+
+class TestPlan:
+    def source(self, **changes):
+        X = np.zeros((3000, 10))
+        return ArraySource(**{"X": X, "y": X[:, 0], "weight": None, "block_size": 99, **changes})
+
+    def test_width_of_tables(self):
+        assert self.source().width == WIDTH
+        both = self.source(y=np.zeros((3000, 2)), weight=np.ones(3000))
+        assert both.width == Width(10, 2, 13)
+        sparse = sp.csr_array(np.eye(3000, 10))
+        assert self.source(X=sparse).width == Width(10, 1, 2)
+        assert IterableSource([], None).width is None
+
+    def test_chunks_fit_both_passes(self):
+        model = NCLRegressor(n_estimators=20, n_components=10)
+        budget = Budget.of(None, "64MB")
+        both = Plan.of(model, 5, budget, drawn=False).before(self.source(), first_pass=True)
+        shape = Shape(WIDTH, 200, 5, planning.blas_threads())
+        assert both.block_size == rows_within(costs_of_fit(shape), budget.n_bytes)
+
+    def test_bases_that_tell_their_features_when_drawn_are_planned_twice(self):
+        model = NCLRegressor(n_estimators=20, basis=RBFSampler(n_components=10), random_state=0)
+        plan = Plan.of(model, 5, Budget.of(None, "64MB"), drawn=False)
+        assert plan.n_features is None
+        first = plan.before(self.source(), first_pass=True).block_size
+        model.draw(np.random.default_rng(0).normal(size=(100, 10)))
+        shape = Shape(WIDTH, 200, 5, planning.blas_threads())
+        second = plan.after(self.source()).block_size
+        assert second == rows_within(costs_of_fit(shape), plan.budget.n_bytes) < first
+
+    def test_what_does_not_fit_is_refused_before_a_row_is_read(self):
+        class Unread(np.ndarray):
+            def __getitem__(self, key):
+                raise AssertionError("read")
+
+        X = np.zeros((3000, 10)).view(Unread)
+        with pytest.raises(ValueError, match=r"memory='100MB' .* is too little for this fit"):
+            scale.fit(NCLRegressor(n_estimators=100, n_components=10), X, X, memory="100MB")
+
+    def test_chunks_of_a_fit_are_those_of_the_budget(self, monkeypatch):
+        sizes = []
+
+        def spy(self, X, y, sample_weight=None):
+            sizes.append(len(X))
+            return partial_fit(self, X, y, sample_weight)
+
+        partial_fit = NCLRegressor.partial_fit
+        monkeypatch.setattr(NCLRegressor, "partial_fit", spy)
+        X = np.random.default_rng(0).normal(size=(5000, 60))
+        model = NCLRegressor(n_estimators=2, n_components=3, random_state=0)
+        scale.fit(model, X, X[:, 0], memory="56MB")
+        assert sizes == [2048, 2048, 904]
+
+
+#: Peaks of memory in a process of its own, above what there is after a first small fit.
+SCRIPT = textwrap.dedent(
+    """
+    import json, sys
+    import numpy as np, pandas, pyarrow.dataset, pyarrow.parquet
+    from negcorr import NCLRegressor, scale
+
+    def peak():
+        # Not getrusage: its peak begins with that of the process that started this one.
+        with open("/proc/self/status") as file:
+            return next(1024 * int(line.split()[1]) for line in file if "VmHWM" in line)
+
+    given = json.loads(sys.argv[2])
+    rows = np.random.default_rng(0).normal(size=(100, 3))
+    scale.fit(NCLRegressor(n_estimators=2, n_components=2), [(rows, rows[:, 0])] * 3)
+    before = peak()
+    model = NCLRegressor(n_estimators=4, n_components=4, random_state=0)
+    scale.fit(model, sys.argv[1], target="y", **given)
+    print(peak() - before)
+    """
+)
+
+
+#: Bytes, fewer than the files below have.
+BUDGET = 140 * 10**6
+
+
+@pytest.fixture(scope="module", params=[1_000_000, 250_000])
+def large_file(request, tmp_path_factory):
+    """160 MB in one row group, or in many."""
+    path = tmp_path_factory.mktemp("large") / "rows.parquet"
+    values = np.random.default_rng(0).normal(size=(20, 1_000_000))
+    table = pa.table({("y" if k == 0 else f"x{k}"): each for k, each in enumerate(values)})
+    pq.write_table(table, path, row_group_size=request.param, use_dictionary=False)
+    assert table.nbytes > BUDGET
+    return path
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read as Linux has them")
+class TestPeaks:
+    def peak(self, path, **given):
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT, str(path), json.dumps(given)],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        )
+        return int(done.stdout)
+
+    def test_stay_within_the_budget(self, large_file):
+        found = self.peak(large_file, memory=BUDGET)
+        assert 10**7 < found < BUDGET
+        # What the largest chunks would take.
+        assert self.peak(large_file, block_size=MOST_ROWS) > BUDGET
