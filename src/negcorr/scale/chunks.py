@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import scipy.sparse as sp
 
+from negcorr._arrays import is_abroad, to_host
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr.exceptions import ChunkError
 
@@ -144,10 +145,10 @@ class ArraySource:
     def chunks(self) -> Iterator[Chunk]:
         """Blocks of consecutive rows."""
         for number, start in enumerate(range(0, int(self.X.shape[0]), self.block_size)):
-            rows = slice(start, start + self.block_size)
-            X = self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]
+            rows = slice(start, min(start + self.block_size, int(self.X.shape[0])))
+            X = self.X.iloc[rows] if hasattr(self.X, "iloc") else _at(self.X, rows)
             weight = None if self.weight is None else self.weight[rows]
-            yield Chunk(X, self.y[rows], weight, f"chunk {number}", start)
+            yield Chunk(X, _at(self.y, rows), weight, f"chunk {number}", start)
 
 
 @dataclass(frozen=True, repr=False)
@@ -215,6 +216,11 @@ class IterableSource:
             f"{where} is a {type(part).__name__}; chunks must be (X, y) or (X, y, weight), or "
             f"tables if target names columns.{_hint(part)}"
         )
+
+
+def _at(table: Table, rows: slice) -> Table:
+    """Rows of an array; the array API standard wants all axes named."""
+    return table[rows, ...] if is_abroad(table) else table[rows]
 
 
 def split_target(table: Any, target: str | list[str], where: str) -> tuple[Any, Any]:
@@ -289,7 +295,7 @@ def weightless(weight: Any) -> bool:
     if weight is None:
         return False
     try:
-        return not np.asarray(weight, dtype=np.float64).any()
+        return not to_host(weight).astype(np.float64).any()
     except (ValueError, TypeError):
         return False
 

@@ -11,8 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
+from negcorr._arrays import dispatched, place_of, taken, to_host
 from negcorr._typing import FloatArray
-from negcorr._validation import check_weight
+from negcorr._validation import check_weight, float_types
 from negcorr.rowhash import HashArray, content_hash
 from negcorr.scale.chunks import Chunk
 
@@ -51,6 +52,8 @@ class InputSummary:
         Their hashes, ascending.
     names : tuple of str or None
         Of the columns.
+    here : array or None
+        No rows of the inputs where those are on a device: the basis belongs there too.
     """
 
     weight: float
@@ -59,6 +62,7 @@ class InputSummary:
     sample: FloatArray
     keys: HashArray
     names: tuple[str, ...] | None
+    here: Any = None
 
     def __sizeof__(self) -> int:
         """Bytes of its arrays, for a scheduler that moves it about."""
@@ -80,6 +84,7 @@ class InputSummary:
             np.concatenate([self.sample, other.sample])[first],
             keys,
             self.names if other.names is None else other.names,
+            self.here,
         )
 
     def two_rows(self) -> tuple[Any, FloatArray]:
@@ -98,6 +103,8 @@ class InputSummary:
         return self._named(self.sample)
 
     def _named(self, rows: FloatArray) -> Any:
+        if self.here is not None:
+            return place_of(self.here).floats(rows)
         if self.names is None:
             return rows
         import pandas
@@ -130,6 +137,8 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True) -> InputSummary
             "X is sparse, which the first pass does not take: draw the basis before, by "
             "model.draw(X), from rows that are at hand."
         )
+    if not dispatched(X).is_home:
+        return _summary_on_device(X, weight, sampled)
     try:
         rows = check_array(X, dtype=np.float64, input_name="X")
     except (TypeError, ValueError) as error:
@@ -150,6 +159,27 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True) -> InputSummary
     # As in scikit-learn: names are names only if all are strings.
     names = tuple(columns) if all(isinstance(name, str) for name in columns) else None
     return InputSummary(total, mean, _squares(rows, mean, mass), sample, keys, names)
+
+
+def _summary_on_device(X: Any, weight: Any, sampled: bool) -> InputSummary:
+    """The same of rows on a device, of which no more than the sample comes home."""
+    place = place_of(X)
+    xp = place.xp
+    rows = place.floats(check_array(X, dtype=float_types(place), input_name="X"))
+    mass = check_weight(weight, rows)
+    share = place.ones((rows.shape[0],)) if mass is None else mass
+    total = float(xp.sum(share))
+    constant = xp.max(rows, axis=0) == xp.min(rows, axis=0)
+    mean = xp.where(constant, rows[0, :], share @ rows / total)
+    square = share @ (rows - mean) ** 2
+    sample, keys = np.empty((0, rows.shape[1])), np.empty(0, np.uint64)
+    if sampled:
+        used = np.flatnonzero(to_host(share) > 0)
+        keys, first = np.unique(content_hash(rows)[used], return_index=True)
+        sample = to_host(taken(rows, used[first[:SAMPLE_ROWS]]))
+    return InputSummary(
+        total, to_host(mean), to_host(square), sample, keys[:SAMPLE_ROWS], None, rows[:0, :]
+    )
 
 
 def _squares(rows: FloatArray, mean: FloatArray, mass: FloatArray | None) -> FloatArray:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from negcorr._arrays import is_abroad
 from negcorr.scale.chunks import (
     ArraySource,
     IterableSource,
@@ -81,14 +82,18 @@ def weight_name(sample_weight: Any, target: str | list[str] | None) -> str | Non
     return sample_weight
 
 
+def _as_array(values: Any) -> Any:
+    """Values where they are, if they are in an array of any library."""
+    return values if is_abroad(values) else np.asarray(values)
+
+
 def _array_source(X: Any, y: Any, sample_weight: Any, size: int) -> ArraySource:
     """A table in memory whose targets and weights are as many as its rows."""
     table = X.tocsr() if sp.issparse(X) else X if hasattr(X, "shape") else np.asarray(X)
     n_rows = table.shape[0] if len(table.shape) == 2 else 0
     if n_rows == 0:
         raise ValueError(f"X must be a table of rows, got shape {tuple(table.shape)}.")
-    targets = np.asarray(y)
-    weight = None if sample_weight is None else np.asarray(sample_weight)
+    targets, weight = _as_array(y), None if sample_weight is None else _as_array(sample_weight)
     for argument, values in (("y", targets), ("sample_weight", weight)):
         if values is not None and values.shape[:1] != (n_rows,):
             raise ValueError(
