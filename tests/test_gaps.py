@@ -52,7 +52,7 @@ def test_the_first_bad_value_is_named():
         resolve_gap(gap=[0.5, 7.0, -3.0])
 
 
-@pytest.mark.parametrize("value", ["half", {"a": 1}, [[0.1], [0.1, 0.2]], [0.5, None]])
+@pytest.mark.parametrize("value", ["half", {"a": 1}, [[0.1], [0.1, 0.2]], [0.5, None], 0.5j])
 def test_what_is_no_number_is_named(value):
     with pytest.raises(ValueError, match=r"lam=.* (is not a number|is outside)"):
         resolve_gap(lam=value)

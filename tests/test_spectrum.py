@@ -230,3 +230,17 @@ def test_member_coefficients_predict_as_the_members_do(kind):
             rtol=1e-8,
             atol=1e-9,
         )
+
+
+def test_a_curve_at_one_lam_is_an_array_without_axes():
+    spectrum = spectrum_of(make_problem("tall"))
+    for name in ("dof", "dof_derivative", "dof_second_derivative", "residual_dof"):
+        found = getattr(spectrum, name)(0.5)
+        assert type(found) is np.ndarray
+        assert found.shape == ()
+
+
+def test_coefficients_are_contiguous():
+    spectrum = spectrum_of(make_problem("multi-output"))
+    assert spectrum.coef(0.5).flags.c_contiguous
+    assert spectrum.coef_path(np.array([1.0, 0.5, 0.1])).flags.c_contiguous

@@ -8,8 +8,9 @@ and factorisations stay where they are.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import array_api_compat
@@ -18,7 +19,19 @@ import sklearn
 
 from negcorr._typing import AnyArray
 
-__all__ = ["HOME", "Place", "everything_at_home", "is_abroad", "place_of", "taken", "to_host"]
+__all__ = [
+    "HOME",
+    "Place",
+    "contiguous",
+    "detached",
+    "dispatched",
+    "everything_at_home",
+    "is_abroad",
+    "place_of",
+    "place_within",
+    "taken",
+    "to_host",
+]
 
 #: Libraries whose arrays can be computed with: those that can be written into.
 SUPPORTED = "NumPy, PyTorch, CuPy and array-api-strict"
@@ -38,6 +51,10 @@ class Place:
 
     xp: Any
     device: Any
+
+    def __str__(self) -> str:
+        library = self.xp.__name__.rpartition(".")[2]
+        return library if self.is_home else f"{library} on {self.device!s}"
 
     @property
     def is_home(self) -> bool:
@@ -70,13 +87,20 @@ class Place:
 
     def _array(self, values: Any, dtype: Any) -> Any:
         if self.is_home:
-            return np.asarray(to_host(values), dtype=dtype)
+            return np.asarray(to_host(values) if is_abroad(values) else values, dtype=dtype)
         if is_abroad(values) and place_of(values) == self:
             return self.xp.astype(values, dtype, copy=False)
         # Not from negative strides or read-only memory, which some libraries cannot take.
         array = np.array(to_host(values), order="C", copy=True)
         return self.xp.asarray(array, dtype=dtype, device=self.device)
 
+
+#: Kinds of arrays that follow the standard, but cannot be written into.
+_READ_ONLY = (
+    array_api_compat.is_jax_array,
+    array_api_compat.is_dask_array,
+    array_api_compat.is_pydata_sparse_array,
+)
 
 #: NumPy.
 HOME = Place(array_api_compat.array_namespace(np.empty(0)), None)
@@ -101,12 +125,17 @@ def place_of(values: Any) -> Place:
     """Where an array is; tables that are no arrays are at home."""
     if not is_abroad(values):
         return HOME
-    if array_api_compat.is_jax_array(values) or array_api_compat.is_dask_array(values):
+    if any(is_of(values) for is_of in _READ_ONLY):
         raise TypeError(
             f"arrays of type {type(values).__module__}.{type(values).__name__} cannot be written "
             f"into; allowed are arrays of {SUPPORTED}."
         )
     return Place(array_api_compat.array_namespace(values), array_api_compat.device(values))
+
+
+def place_within(thing: Any) -> Place:
+    """Where the arrays that an object holds are."""
+    return next((place_of(part) for part in vars(thing).values() if is_abroad(part)), HOME)
 
 
 def dispatched(X: Any) -> Place:
@@ -145,8 +174,24 @@ def taken(values: Any, index: Any) -> Any:
     return place.xp.take(values, place.integers(index), axis=0)
 
 
+def contiguous(values: Any) -> Any:
+    """The same numbers with the last axis next to each other in memory, as products like them."""
+    xp = place_of(values).xp
+    return xp.reshape(xp.reshape(values, (math.prod(values.shape),)), values.shape)
+
+
+def detached(values: Any) -> Any:
+    """The same numbers without the history of how they came about, which gradients need."""
+    if not is_abroad(values) or not getattr(values, "requires_grad", False):
+        return values
+    return values.detach()
+
+
 def everything_at_home(thing: Any) -> Any:
-    """A copy of an object whose arrays are all NumPy's, however deep inside they are."""
+    """A copy of an object whose arrays are all NumPy's, however deep inside they are.
+
+    It shares no memory with arrays of other libraries.
+    """
     return _at_home(thing, {})
 
 
@@ -154,22 +199,24 @@ def _at_home(thing: Any, known: dict[int, Any]) -> Any:
     if id(thing) in known:
         return known[id(thing)]
     if is_abroad(thing):
-        found: Any = to_host(thing)
+        found: Any = np.array(to_host(thing), order="C", copy=True)
     elif isinstance(thing, tuple | list):
         found = type(thing)(_at_home(part, known) for part in thing)
     elif isinstance(thing, Mapping):
         found = {name: _at_home(part, known) for name, part in thing.items()}
-    elif is_dataclass(thing) and not isinstance(thing, type):
-        found = copy.copy(thing)
-        for field in fields(thing):
-            object.__setattr__(found, field.name, _at_home(getattr(thing, field.name), known))
-        # What was computed late from fields, and is kept beside them.
-        for name in vars(found).keys() - {field.name for field in fields(thing)}:
-            vars(found)[name] = _at_home(vars(found)[name], known)
-    elif type(thing).__module__.partition(".")[0] == "negcorr" and hasattr(thing, "__dict__"):
-        found = copy.copy(thing)
-        vars(found).update({name: _at_home(part, known) for name, part in vars(thing).items()})
+    elif _is_ours(thing):
+        found = known[id(thing)] = copy.copy(thing)
+        # Not those of the original: a copy may leave out what it makes anew.
+        parts = vars(found)
+        parts.update({name: _at_home(part, known) for name, part in parts.items()})
     else:
         found = thing
     known[id(thing)] = found
     return found
+
+
+def _is_ours(thing: Any) -> bool:
+    """Whether something is an object of this package, or of a class made from one of its."""
+    if isinstance(thing, type) or not hasattr(thing, "__dict__"):
+        return False
+    return any(kind.__module__.partition(".")[0] == "negcorr" for kind in type(thing).__mro__)

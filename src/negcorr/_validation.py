@@ -9,11 +9,12 @@ import numpy as np
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from negcorr._arrays import Place, is_abroad, place_of, to_host
+from negcorr._arrays import Place, detached, is_abroad, place_of, to_host
 from negcorr._typing import FloatArray, Table
 
 __all__ = [
     "check_positive_int",
+    "check_real",
     "check_same_place",
     "check_weight",
     "float_types",
@@ -50,7 +51,7 @@ def float_types(place: Place) -> list[Any]:
         return [np.float64, np.float32]
     try:
         place.empty((0,))
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise TypeError(
             f"X is on the device {place.device!s}, which has no double precision, and closed forms "
             "need it; move X to the CPU or to a device that has."
@@ -60,27 +61,31 @@ def float_types(place: Place) -> list[Any]:
 
 def target_at(place: Place, y: Any) -> Any:
     """Targets where the inputs are, whichever library they come from."""
-    if y is None or place.is_home or (is_abroad(y) and place_of(y) == place):
+    if not is_abroad(y) and (y is None or place.is_home):
         return y
+    if not place.is_home and is_abroad(y) and place_of(y) == place:
+        check_real(y, "y")
+        return detached(y)
     return place.floats(check_array(to_host(y), dtype=np.float64, ensure_2d=False, input_name="y"))
 
 
-def check_same_place(estimator: Any, X: Table, fitted: Any, method: str) -> None:
+def check_real(values: Any, name: str) -> None:
+    """Refuse complex numbers of other libraries, as scikit-learn does those of NumPy."""
+    if is_abroad(values) and place_of(values).xp.isdtype(values.dtype, "complex floating"):
+        raise ValueError(f"Complex data not supported, got {name} of type {values.dtype}.")
+
+
+def check_same_place(estimator: Any, X: Table, there: Place, method: str) -> None:
     """Raise where inputs are in another library, or on another device, than the fit was."""
-    here, there = place_of(X), place_of(fitted)
+    here = place_of(X)
     if here == there:
         return
     raise ValueError(
         f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace and "
-        f"device as those passed to fit(): that was {_name(there)}, these are {_name(here)}. Move "
+        f"device as those passed to fit(): that was {there}, these are {here}. Move "
         "them, or bring the model home by to_numpy(). Arrays of other libraries than NumPy need "
         "sklearn.set_config(array_api_dispatch=True)."
     )
-
-
-def _name(place: Place) -> str:
-    library = place.xp.__name__.rpartition(".")[2]
-    return library if place.is_home else f"{library} on {place.device!s}"
 
 
 def validate_table(estimator: Any, X: Table, *, reset: bool) -> Table:

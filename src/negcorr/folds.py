@@ -155,9 +155,14 @@ def make_folds(cv: Any, X: Table, y: FloatArray, groups: Any = None) -> Folds:
     -------
     Folds
     """
-    n_rows = X.shape[0]
     if is_abroad(X):
         return _folds_on_device(cv, X, y, groups)
+    return _folds_of_splits(cv, X, y, groups)
+
+
+def _folds_of_splits(cv: Any, X: Table, y: FloatArray, groups: Any) -> Folds:
+    """Folds from what a splitter says of the rows."""
+    n_rows = X.shape[0]
     splits = [
         (_indices(cv, a, n_rows), _indices(cv, b, n_rows)) for a, b in _splits(cv, X, y, groups)
     ]
@@ -185,11 +190,12 @@ def make_folds(cv: Any, X: Table, y: FloatArray, groups: Any = None) -> Folds:
 
 
 def _folds_on_device(cv: Any, X: Table, y: FloatArray, groups: Any) -> Folds:
-    """Folds whose row numbers are where the rows are; a splitter sees the targets at home."""
+    """Folds whose row numbers are where the rows are; a splitter sees the rows at home."""
     place = place_of(X)
     count = 5 if cv is None else cv
     if isinstance(count, bool) or not isinstance(count, (int, np.integer)):
-        folds = make_folds(cv, np.zeros((X.shape[0], 1)), to_host(y), groups)
+        groups = to_host(groups) if is_abroad(groups) else groups
+        folds = _folds_of_splits(cv, _as_splitter_sees(cv, X), to_host(y), groups)
         return replace(folds, cells=tuple(place.integers(cell) for cell in folds.cells))
     _check_count(cv, count)
     fold = on_device_modulo(hash_on_device(X, y), int(count))
@@ -205,6 +211,15 @@ def _folds_on_device(cv: Any, X: Table, y: FloatArray, groups: Any) -> Folds:
         numbers=numbers,
         count=int(count),
     )
+
+
+def _as_splitter_sees(cv: Any, X: Table) -> Table:
+    """Inputs for a splitter: where they are, at home, or not at all if it counts them only."""
+    if isinstance(cv, ContentKFold):
+        return X
+    if not hasattr(cv, "split") or type(cv).__module__.partition(".")[0] == "sklearn":
+        return np.zeros((X.shape[0], 1))
+    return to_host(X)
 
 
 def _content_numbers(
@@ -233,7 +248,7 @@ def _check_seed(seed: Any) -> None:
 
 def _indices(cv: Any, given: Any, n_rows: int) -> IntArray:
     """Row numbers from row numbers or a mask."""
-    rows = np.asarray(given)
+    rows = to_host(given)
     if rows.dtype == bool and rows.shape == (n_rows,):
         rows = np.flatnonzero(rows)
     numbers_or_none = rows.ndim == 1 and (rows.size == 0 or rows.dtype.kind in "iu")

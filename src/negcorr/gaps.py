@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from negcorr._arrays import to_host
+from negcorr._arrays import HOME
 from negcorr._typing import FloatArray
 
 #: Points per decade of the lattice on which λ is chosen.
@@ -53,7 +53,7 @@ def resolve_gap(lam: npt.ArrayLike | None = None, gap: npt.ArrayLike | None = No
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}={value!r} must be a number in [0, 1], not a truth value.")
     try:
-        array = to_host(value).astype(np.float64)
+        array = HOME.floats(value)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{name}={value!r} is not a number or an array of numbers in [0, 1]."

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+from array_api_compat import array_namespace, is_cupy_array, is_torch_array
 
-from negcorr._arrays import place_of
+from negcorr._arrays import place_of, taken
 from negcorr._typing import FloatArray
 
 __all__ = [
@@ -202,12 +203,12 @@ class FactorMoments:
         """Moments of rows ``z`` held in memory, kept as rows while there are few."""
         place = place_of(z)
         xp = place.xp
-        used = weight > 0
+        used = xp.nonzero(weight > 0)[0]
         mass = float(xp.sum(weight))
         if shift is None:
             shift = weight @ z / mass if mass > 0 else place.zeros((z.shape[1],))
-        root = xp.sqrt(weight[used])[:, None]
-        factor = xp.concat([root, root * (z[used, ...] - shift)], axis=1)
+        root = xp.sqrt(taken(weight, used))[:, None]
+        factor = xp.concat([root, root * (taken(z, used) - shift)], axis=1)
         return cls(mass, shift, compress(factor), n_outputs, int(factor.shape[0]))
 
     @property
@@ -364,6 +365,13 @@ def compress(factor: FloatArray) -> FloatArray:
     if place_of(factor).is_home:
         return np.asarray(np.linalg.qr(factor, mode="r"))
     # The standard always forms Q as well, which is half of the work.
-    xp = place_of(factor).xp
-    mode = "r" if xp.__name__.endswith("torch") else "reduced"
-    return xp.linalg.qr(factor, mode=mode)[1]
+    abroad: Any = factor
+    if is_torch_array(abroad) or is_cupy_array(abroad):
+        return _triangle(array_namespace(abroad, use_compat=False), abroad)
+    return place_of(abroad).xp.linalg.qr(abroad, mode="reduced")[1]
+
+
+def _triangle(library: Any, factor: Any) -> Any:
+    """R alone; some libraries return an empty Q beside it."""
+    found = library.linalg.qr(factor, mode="r")
+    return found[1] if isinstance(found, tuple) else found

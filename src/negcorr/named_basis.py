@@ -18,7 +18,7 @@ from negcorr.bases import (
     TreeFeatures,
 )
 
-__all__ = ["BASES", "make_basis"]
+__all__ = ["BASES", "make_basis", "takes_device_arrays"]
 
 #: Bases that can be named by a string.
 BASES: dict[str, type[Basis]] = {
@@ -57,6 +57,16 @@ def make_basis(estimator: Any) -> Basis:
     return ClonedFeatures(
         basis, n_estimators=estimator.n_estimators, random_state=estimator.random_state
     )
+
+
+def takes_device_arrays(estimator: Any) -> bool:
+    """Whether the features are made of arrays of other libraries where they are.
+
+    Known without making the basis, which would draw seeds.
+    """
+    basis = estimator.basis
+    kind = BASES.get(basis) if isinstance(basis, str) else basis
+    return bool(getattr(kind, "array_api", False))
 
 
 def _check_members(members: Any) -> None:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_consistent_length
 
-from negcorr._arrays import is_abroad, to_host
+from negcorr._arrays import HOME, is_abroad, to_host
 from negcorr._typing import FloatArray, Table
 from negcorr._validation import check_weight
 from negcorr.bases._base import standardizer
@@ -144,7 +144,7 @@ def resolved_noise_variance(given: Any, rows: Rows, spectrum: Spectrum) -> Float
             )
         return np.atleast_1d(difference_noise_variance(rows.X, rows.y, rows.weight))
     try:
-        value = np.broadcast_to(to_host(given).astype(np.float64), shape)
+        value = np.broadcast_to(HOME.floats(given), shape)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"noise_variance={given!r} must be a number, one per output, 'paper', 'difference' "

@@ -14,10 +14,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from negcorr._arrays import dispatched, place_of, to_host
+from negcorr._arrays import detached, dispatched, place_of, to_host
 from negcorr._threads import our_own_threads
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr._validation import (
+    check_real,
     check_same_place,
     check_weight,
     float_types,
@@ -28,7 +29,7 @@ from negcorr.fitted import FittedPathMixin, warn_if_not_frequencies
 from negcorr.intervals import (
     calibration_rows,
 )
-from negcorr.named_basis import make_basis
+from negcorr.named_basis import make_basis, takes_device_arrays
 from negcorr.rows import Rows, canonical_order, inverse_order
 from negcorr.scan import scan_features
 from negcorr.settings import PathSettings, given_gap
@@ -291,16 +292,19 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
         self, X: Table, y: Any, sample_weight: Any, reset: bool = True
     ) -> tuple[Rows, bool]:
         place = dispatched(X)
+        types = float_types(place)
+        y = target_at(place, y)
         if not place.is_home:
-            y = target_at(place, y)
             self._check_basis_can(X)
+            check_real(X, "X")
+            X = detached(X)
         if isinstance(self.basis, str):
             X, y = validate_data(
                 self,
                 X,
                 y,
                 accept_sparse="csr",
-                dtype=float_types(place),
+                dtype=types,
                 multi_output=True,
                 y_numeric=True,
                 ensure_min_samples=2 if reset else 1,
@@ -331,17 +335,18 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
         return Rows(X, xp.reshape(target, (target.shape[0], -1)), weight), target.ndim == 1
 
     def _validated_inputs(self, X: Table, method: str = "predict") -> Table:
+        check_real(X, "X")
         if isinstance(self.basis, str):
             types = float_types(dispatched(X))
             rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=types)
         else:
             rows = validate_table(self, X, reset=False)
-        check_same_place(self, rows, self.coef_, method)
+        check_same_place(self, rows, place_of(self.coef_), method)
         return rows
 
     def _check_basis_can(self, X: Table) -> None:
         """Refuse arrays of other libraries where the features are not made of them."""
-        if not make_basis(self).array_api:
+        if not takes_device_arrays(self):
             raise TypeError(
                 f"basis={self.basis!r} takes NumPy arrays only, got X of type "
                 f"{type(X).__module__}.{type(X).__name__}; 'fourier', 'orthogonal' and 'nystroem' "
@@ -361,14 +366,13 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.array_api_support = True
+        tags.array_api_support = takes_device_arrays(self)
         if hasattr(self.basis, "transform") or isinstance(self.basis, (list, tuple)):
             try:
                 inner = get_tags(make_basis(self)).input_tags
             except (TypeError, ValueError):
                 # A basis that cannot be made is for fit to explain; showing it must not fail.
                 return tags
-            tags.array_api_support = make_basis(self).array_api
             tags.input_tags.sparse = inner.sparse
             tags.input_tags.allow_nan = inner.allow_nan
         return tags

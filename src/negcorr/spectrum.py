@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from negcorr._arrays import Place, place_of, to_host
+from negcorr._arrays import HOME, Place, contiguous, place_of, to_host
 from negcorr._typing import FloatArray, IntArray
 from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.modes import Modes
@@ -124,8 +124,7 @@ class Spectrum:
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
         """Degrees of freedom, trace of the smoothing matrix (Theorem 5)."""
-        s = self.shrinkage(lam, gap=gap)
-        return self._sum(s) + float(self.fit_intercept)
+        return self._sum(self.shrinkage(lam, gap=gap), float(self.fit_intercept))
 
     def dof_derivative(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
@@ -138,7 +137,7 @@ class Spectrum:
     ) -> FloatArray:
         """Second derivative of dof by λ, 2 Σ a² s³ (the paper's lacks the 2)."""
         s = self.shrinkage(lam, gap=gap)
-        return 2.0 * self._sum((self._stiffness() * s) ** 2 * s)
+        return self._sum(2.0 * (self._stiffness() * s) ** 2 * s)
 
     def residual_dof(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
@@ -147,12 +146,12 @@ class Spectrum:
         # Mode by mode it is (1 − s)²; the difference would lose digits near interpolation.
         ga = self._gaps(lam, gap) * self._stiffness()
         outside = self.weight - self.fit_intercept - self.rho.shape[0]
-        return outside + self._sum((ga / (1.0 + ga)) ** 2)
+        return self._sum((ga / (1.0 + ga)) ** 2, outside)
 
-    def _sum(self, by_mode: FloatArray) -> FloatArray:
+    def _sum(self, by_mode: FloatArray, besides: float = 0.0) -> FloatArray:
         """Over the modes, the last axis; an array even for a single number."""
         xp = self.place.xp
-        return xp.asarray(xp.sum(by_mode, axis=-1))
+        return xp.asarray(xp.sum(by_mode, axis=-1) + besides)
 
     def train_error(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
@@ -194,7 +193,7 @@ class Spectrum:
         g = gap_per_output(resolve_gap(lam, gap), self.n_outputs)
         s = self.shrinkage(gap=g).T
         x = self.modes.times(self.kappa * s / self.place.xp.sqrt(self.rho)[:, None])
-        return self.place.xp.asarray(self.whitening.times(x).T, copy=True)
+        return contiguous(self.whitening.times(x).T)
 
     def member_coef(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
@@ -220,7 +219,7 @@ class Spectrum:
         x = xp.reshape(x, (self.rho.shape[0], self.n_outputs * n_gaps))
         beta = self.whitening.times(self.modes.times(x))
         by_output = xp.reshape(beta, (self.n_features, self.n_outputs, n_gaps))
-        return xp.asarray(xp.permute_dims(by_output, (1, 0, 2)), copy=True)
+        return contiguous(xp.permute_dims(by_output, (1, 0, 2)))
 
     def intercept(self, coef: FloatArray) -> FloatArray:
         """Ensemble intercept of shape (outputs,) that goes with ``coef``."""
@@ -276,7 +275,7 @@ class Spectrum:
 
         dof falls with the gap, so bisection on log₁₀(gap) finds it to rounding.
         """
-        wanted = to_host(dof).astype(np.float64)
+        wanted = HOME.floats(dof)
         lowest, highest = float(self.dof(gap=1.0)), float(self.dof(gap=0.0))
         slack = 1e-9 * max(1.0, highest)
         if not ((wanted >= lowest - slack) & (wanted <= highest + slack)).all():

@@ -12,9 +12,10 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from negcorr._arrays import to_host
+from negcorr._arrays import place_of, place_within, to_host
 from negcorr._threads import our_own_threads
 from negcorr._typing import Table
+from negcorr._validation import check_same_place
 from negcorr.bases import Basis
 from negcorr.fitted import LAZY, LazyAttributes
 from negcorr.intervals import CalibrationRows, Residuals
@@ -130,6 +131,8 @@ class StreamMixin:
         accurate = self.solver == "qr"
         drawn: Basis | None = vars(self).get("basis_")
         rows, single_output = self._validated_rows(X, y, sample_weight, reset=drawn is None)
+        if drawn is not None:
+            check_same_place(self, rows.X, place_within(drawn), "partial_fit")
         before = self._seen()
         if before is None:
             basis = _drawn(self, rows) if drawn is None else drawn
@@ -276,6 +279,12 @@ def _streams_of_both(one: Any, other: Any, what: str) -> tuple[Stream, Stream]:
         raise ValueError(
             f"models of {outputs} and {other_outputs} output(s), in {ndim} and {other_ndim} "
             f"dimension(s), and of {folds} and {other_folds} folds, cannot be {what} one another."
+        )
+    places = [place_of(stream.kept.y) for stream in (mine, theirs)]
+    if places[0] != places[1]:
+        raise ValueError(
+            f"a model in {places[0]} cannot be {what} one in {places[1]}; bring both home by "
+            "to_numpy()."
         )
     if not _same_basis(mine, theirs):
         raise ValueError(

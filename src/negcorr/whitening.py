@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -53,8 +54,8 @@ class Whitening:
         """W x for x of shape (R, k)."""
         if self._stack is not None:
             m, h, r = self._stack.shape
-            xp = place_of(x).xp
-            return xp.reshape(self._stack @ xp.reshape(x, (m, r, -1)), (m * h, x.shape[1]))
+            xp, k = place_of(x).xp, x.shape[1]
+            return xp.reshape(self._stack @ xp.reshape(x, (m, r, k)), (m * h, k))
         out = place_of(x).empty((int(self.starts[-1]), x.shape[1]))
         for W, rows, kept in self._pieces():
             out[rows, :] = W @ x[kept, :]
@@ -64,9 +65,9 @@ class Whitening:
         """Wᵀ v for v of shape (Q, k)."""
         if self._stack is not None:
             m, h, r = self._stack.shape
-            xp = place_of(v).xp
+            xp, k = place_of(v).xp, v.shape[1]
             transposed = xp.permute_dims(self._stack, (0, 2, 1))
-            return xp.reshape(transposed @ xp.reshape(v, (m, h, -1)), (m * r, v.shape[1]))
+            return xp.reshape(transposed @ xp.reshape(v, (m, h, k)), (m * r, k))
         out = place_of(v).empty((int(self.rank_starts[-1]), v.shape[1]))
         for W, rows, kept in self._pieces():
             out[kept, :] = W.T @ v[rows, :]
@@ -76,10 +77,10 @@ class Whitening:
         """features·W for rows of features, shape (n, Q) to (n, R)."""
         if self._stack is not None:
             m, h, r = self._stack.shape
-            xp = place_of(features).xp
-            by_member = xp.permute_dims(xp.reshape(features, (-1, m, h)), (1, 0, 2))
+            xp, n = place_of(features).xp, features.shape[0]
+            by_member = xp.permute_dims(xp.reshape(features, (n, m, h)), (1, 0, 2))
             whitened = xp.permute_dims(by_member @ self._stack, (1, 0, 2))
-            return xp.reshape(whitened, (features.shape[0], m * r))
+            return xp.reshape(whitened, (n, m * r))
         out = place_of(features).empty((features.shape[0], int(self.rank_starts[-1])))
         for W, rows, kept in self._pieces():
             out[:, kept] = features[:, rows] @ W
@@ -109,6 +110,10 @@ class Whitening:
         if place.is_home or len({W.shape for W in self.blocks}) > 1:
             return None
         return place.xp.stack(self.blocks)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the blocks once more."""
+        return {name: part for name, part in vars(self).items() if name != "_stack"}
 
     def _pieces(self) -> list[tuple[FloatArray, slice, slice]]:
         """Each W_m with its features and its whitened coordinates."""

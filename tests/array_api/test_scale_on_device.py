@@ -1,4 +1,4 @@
-"""``negcorr.scale.fit`` takes chunks and tables on a device, and gives the model of all rows there."""
+"""``negcorr.scale.fit`` takes chunks and tables on a device, and gives the model of all rows."""
 
 import array_api_strict
 import numpy as np

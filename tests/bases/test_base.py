@@ -372,3 +372,16 @@ def test_standardised_features_are_the_features_of_standardised_rows():
     inside = FourierFeatures(3, 4, standardize=True, random_state=0).fit_transform(X)
     outside = FourierFeatures(3, 4, random_state=0).fit_transform(StandardScaler().fit_transform(X))
     np.testing.assert_allclose(inside, outside, atol=1e-12)
+
+
+@every_kernel_basis
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_rows_of_no_weight_may_hold_anything(basis, convert):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    counts = np.arange(60) % 2 == 1
+    wild = np.where(counts[:, None], X, 1e14 * rng.normal(size=X.shape))
+    weight = np.where(counts, 2.0, 0.0)
+    with_them = clone(basis).fit(convert(wild), sample_weight=weight)
+    without = clone(basis).fit(convert(X[counts]), sample_weight=weight[counts])
+    np.testing.assert_array_equal(with_them.transform(X), without.transform(X))

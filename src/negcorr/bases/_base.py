@@ -12,9 +12,23 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from negcorr._arrays import dispatched, is_abroad, place_of, taken, to_host
+from negcorr._arrays import (
+    detached,
+    dispatched,
+    is_abroad,
+    place_of,
+    place_within,
+    taken,
+    to_host,
+)
 from negcorr._typing import AnyArray, FloatArray, IntArray, Table
-from negcorr._validation import check_positive_int, check_weight, float_types
+from negcorr._validation import (
+    check_positive_int,
+    check_real,
+    check_same_place,
+    check_weight,
+    float_types,
+)
 from negcorr.rowhash import content_hash
 
 __all__ = ["Basis", "RandomBasis", "distinct_rows", "standardizer"]
@@ -79,6 +93,7 @@ class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
         """
         check_is_fitted(self)
         rows = self._validate(X, reset=False)
+        check_same_place(self, rows, place_within(self), "transform")
         place = place_of(rows)
         features: AnyArray = place.empty((rows.shape[0], self._n_features_out))
         self.fill(rows, features)
@@ -87,6 +102,7 @@ class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
 
     def _validate(self, X: Table, *, reset: bool) -> Table:
         place = dispatched(X)
+        check_real(X, "X")
         if not place.is_home and not self.array_api:
             raise TypeError(
                 f"{type(self).__name__} takes NumPy arrays only, got {type(X).__module__}."
@@ -126,14 +142,24 @@ class RandomBasis(Basis):
         """
         check_positive_int("n_estimators", self.n_estimators)
         check_positive_int("n_components", self.n_components)
-        rows = self._validate(X, reset=True)
+        rows = self._validate(detached(X), reset=True)
         weight = check_weight(sample_weight, rows)
-        self._draw(rows, weight, check_random_state(self.random_state))
+        self._draw(*_that_count(rows, weight), check_random_state(self.random_state))
         return self
 
     @abstractmethod
     def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
         """Set the drawn attributes, ``block_starts_`` among them."""
+
+
+def _that_count(X: Table, weight: FloatArray | None) -> tuple[Table, FloatArray | None]:
+    """Without rows of no weight: what stands in them may be anything, however large."""
+    if weight is None:
+        return X, None
+    used = np.flatnonzero(to_host(weight) > 0)
+    if len(used) == weight.shape[0]:
+        return X, weight
+    return taken(X, used), taken(weight, used)
 
 
 def distinct_rows(X: Table, sample_weight: FloatArray | None) -> IntArray:
@@ -180,12 +206,13 @@ def _standardizer_on_device(
     xp = place.xp
     rows = place.floats(X)
     n_rows = int(rows.shape[0])
-    share = place.ones((n_rows,)) if sample_weight is None else sample_weight
-    share = share / xp.sum(share)
+    weight = place.ones((n_rows,)) if sample_weight is None else sample_weight
+    mass = float(xp.sum(weight))
+    share = weight / mass
     # From the first row, so that columns far from zero keep their digits.
     mean = rows[0, :] + share @ (rows - rows[0, :])
     variance = share @ (rows - mean) ** 2
     # As scikit-learn has it: what rounding alone could have left.
     eps = float(np.finfo(np.float64).eps)
-    constant = variance <= n_rows * eps * variance + (n_rows * mean * eps) ** 2
+    constant = variance <= mass * eps * variance + (mass * mean * eps) ** 2
     return mean, xp.where(constant, 1.0, xp.sqrt(variance))
