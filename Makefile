@@ -55,6 +55,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/dof.py --out benchmarks/results
 	$(BIN)/python benchmarks/calibration.py --out benchmarks/results
 	$(BIN)/python benchmarks/deep.py --out benchmarks/results
+	$(BIN)/python benchmarks/scale.py --out benchmarks/results --page docs/scale.md
 
 # Every figure and table, into the documentation; NEGCORR_DATA names the folder with the data sets.
 # Figures 7 and 8 are drawn from docs/tables, computed on a GPU by

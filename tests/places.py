@@ -41,6 +41,8 @@ class Somewhere:
     def put(self, values, dtype=np.float64):
         """Numbers from home, here."""
         values = np.array(values, dtype=dtype)
+        if self.device is None:
+            return self.xp.asarray(values)
         return self.xp.asarray(values, device=self.device)
 
     def has(self, values):
