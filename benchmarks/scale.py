@@ -413,7 +413,7 @@ def main() -> None:
         print(line.printed)
     if options.page is not None:
         options.page.parent.mkdir(parents=True, exist_ok=True)
-        text = scale_page.page(report, gpu)
+        text = scale_page.page(report)
         options.page.write_text(text, encoding="utf-8")
         figures = options.page.parent / "figures"
         figures.mkdir(exist_ok=True)

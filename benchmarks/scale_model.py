@@ -18,7 +18,7 @@ and a fit K + 1 reductions to tridiagonal form of 4/3·Q³ each, beside the sear
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ __all__ = [
     "Shape",
     "cluster_cost",
     "cluster_memory",
-    "device_seconds",
+    "device_line",
     "moment_bytes",
     "one_process_memory",
     "one_process_seconds",
@@ -280,28 +280,26 @@ def cluster_memory(shape: Shape, base_bytes: float, task_rows: int, tasks: int) 
     return base_bytes + block + BLOCK_BYTES + 2 * moment_bytes(shape) + results
 
 
-def device_seconds(gpu: Mapping[str, Any], shape: Shape, n_rows: int) -> float:
-    """A K-fold fit on an accelerator, from one that was measured on another shape.
-
-    Features and Gram products go by their operations, eigendecompositions by Q³. Rows are on the
-    device already.
+def device_line(by_rows: Sequence[Mapping[str, Any]]) -> tuple[float, float, float]:
+    """Fits on a device as a line through the two largest: what they take at all, and by the row.
 
     Parameters
     ----------
-    gpu : mapping
-        ``rows``, ``features`` and ``inputs`` of the measured problem, and ``seconds`` of
-        ``features_and_gram`` and of ``eigendecomposition``.
-    shape : Shape
-    n_rows : int
+    by_rows : sequence of mappings
+        ``rows``, ``rows_per_second`` and ``peak_device_bytes`` of at least two fits.
+
+    Returns
+    -------
+    fixed : float
+        Seconds however few the rows are.
+    seconds : float
+        For each row.
+    size : float
+        Bytes of the device for each row.
     """
-    measured = Shape(int(gpu["inputs"]), 1, int(gpu["features"]))
-    seconds = gpu["seconds"]
-    ratio = _operations(shape) / _operations(measured)
-    products = seconds["features_and_gram"] * n_rows / gpu["rows"] * ratio
-    cube = (shape.features / measured.features) ** 3
-    return float(products + (shape.folds + 1) * cube * seconds["eigendecomposition"])
-
-
-def _operations(shape: Shape) -> float:
-    work = row_work(shape)
-    return work["product_flops"] + work["gram_flops"]
+    few, many = sorted(by_rows, key=lambda each: each["rows"])[-2:]
+    apart = many["rows"] - few["rows"]
+    first, last = (each["rows"] / each["rows_per_second"] for each in (few, many))
+    seconds = (last - first) / apart
+    size = (many["peak_device_bytes"] - few["peak_device_bytes"]) / apart
+    return last - seconds * many["rows"], seconds, size

@@ -16,7 +16,7 @@ from scale_model import (
     Rates,
     Shape,
     cluster_cost,
-    device_seconds,
+    device_line,
     moment_bytes,
     one_process_memory,
     one_process_seconds,
@@ -126,15 +126,13 @@ def _line(claim: str, found: float | None, holds: Any, shown: Any) -> Line:
     return Line(claim, shown(found), bool(holds(found)))
 
 
-def page(report: Report, gpu: Mapping[str, Any] | None = None) -> str:
+def page(report: Report) -> str:
     """The page, in Markdown.
 
     Parameters
     ----------
     report : mapping
-        ``scale.json``.
-    gpu : mapping or None
-        ``gpu.json``, where a device was measured.
+        ``scale.json``, with the fits on a GPU where one was measured (:func:`with_device`).
     """
     sections = [
         _head(report),
@@ -142,7 +140,7 @@ def page(report: Report, gpu: Mapping[str, Any] | None = None) -> str:
         _must_hold(report),
         _cost_model(report),
         _check(report),
-        _billion(report, gpu),
+        _billion(report),
         _not_counted(),
     ]
     return "\n\n".join(sections) + "\n"
@@ -403,14 +401,47 @@ def _check(report: Report) -> str:
                 rows,
             ),
             f"No time is off by more than {most_text(errors)}, no memory by more than "
-            f"{most_text(memory_errors)}. No constant was fitted to these times: all rates were "
+            f"{most_text(memory_errors)}{_one_sided(errors)}. No constant was fitted to these times: all rates were "
             "measured apart. What the libraries take was measured in the same processes.",
         ]
     )
 
 
-def _billion(report: Report, gpu: Mapping[str, Any] | None) -> str:
+def _one_sided(errors: Sequence[float]) -> str:
+    """A word where a model errs to one side only."""
+    if max(errors) < 0:
+        return "; the model is always the faster one, for it counts no waiting"
+    return "; the model is always the slower one" if min(errors) > 0 else ""
+
+
+def _slower(report: Report) -> tuple[float, str]:
+    """How much longer than the model the largest measured fit took, and which that was."""
     shape, rates = _shape(report), Rates.of(report["rates"])
+    if report["dask"]:
+        each = max(report["dask"], key=lambda fit: fit["rows"])
+        modelled = cluster_cost(
+            shape,
+            rates,
+            each["rows"],
+            each["workers"],
+            report["task_rows"],
+            each["worker_base_bytes"],
+        ).seconds
+        which = "two Dask workers"
+    else:
+        each = max(report["streamed"], key=lambda fit: fit["rows"])
+        cores = int(report["provenance"]["cores"])
+        modelled = one_process_seconds(shape, rates, each["rows"], cores)
+        which = "one process"
+    ratio = statistics.median(each["seconds"]) / modelled
+    return ratio, f"{which} with {count_text(each['rows'])} rows"
+
+
+def _billion(report: Report) -> str:
+    shape, rates = _shape(report), Rates.of(report["rates"])
+    slower, which = _slower(report)
+    largest = report["streamed"][-1]
+    stored = largest["file_bytes"] / largest["rows"] / shape.row_bytes
     base = max(
         [each["worker_base_bytes"] for each in report["dask"]]
         or [each["base_bytes"] for each in report["streamed"]]
@@ -421,11 +452,11 @@ def _billion(report: Report, gpu: Mapping[str, Any] | None) -> str:
         rows.append(
             [
                 str(cores),
-                duration_text(cost.seconds),
-                rate_text(PREDICTED_ROWS / cost.seconds),
+                duration_text(slower * cost.seconds),
+                rate_text(PREDICTED_ROWS / (slower * cost.seconds)),
                 megabytes(cost.worker_bytes),
                 gigabytes(cost.wire_bytes),
-                gigabytes(cost.read_bytes_per_second) + "/s",
+                gigabytes(stored * cost.read_bytes_per_second / slower) + "/s",
             ]
         )
     large = cluster_cost(shape, rates, PREDICTED_ROWS, 256, 4 * report["task_rows"], base)
@@ -433,7 +464,8 @@ def _billion(report: Report, gpu: Mapping[str, Any] | None) -> str:
         "## 10⁹ rows",
         f"The same ensemble, predicted: workers of one core such as these, blocks of "
         f"{grouped(report['task_rows'])} rows, "
-        f"{gigabytes(float(PREDICTED_ROWS * shape.row_bytes))} of rows that are read twice.",
+        f"{gigabytes(stored * PREDICTED_ROWS * shape.row_bytes)} of files that are read twice. "
+        f"Times are {slower:.2f} times the model's, as that of {which} was.",
         table(
             ["cores", "time", "rows/s", "memory of a worker", "on the wire", "from storage"],
             rows,
@@ -441,20 +473,29 @@ def _billion(report: Report, gpu: Mapping[str, Any] | None) -> str:
         "*On the wire* is between workers and to the client, for the whole fit; *from storage* is "
         "what files must deliver for cores not to wait. Larger blocks send less: of "
         f"{grouped(4 * report['task_rows'])} rows, 256 cores send "
-        f"{gigabytes(large.wire_bytes)} and a worker needs {megabytes(large.worker_bytes)}.",
+        f"{gigabytes(large.wire_bytes)} and a worker needs {megabytes(large.worker_bytes)}. "
+        f"{_tasks(report)}",
     ]
-    if gpu is not None:
-        seconds = device_seconds(gpu, shape, PREDICTED_ROWS)
+    if len(report["gpu"]) > 1:
+        fixed, seconds, size = device_line(report["gpu"])
         text.append(
-            f"One {gpu['device']} would take {duration_text(seconds)} for rows that are on it "
-            f"already: from {seconds_text(gpu['seconds']['features_and_gram'])} for features and "
-            f"Gram product of {count_text(gpu['rows'])} rows and Q = {gpu['features']}, in "
-            "proportion to operations, and "
-            f"{seconds_text(gpu['seconds']['eigendecomposition'])} for an eigendecomposition, "
-            "in proportion to Q³ (`python benchmarks/gpu.py`). The smaller products here may reach "
-            "a smaller share of its speed."
+            f"On one {report['gpu'][0]['device']} 10⁹ rows would take "
+            f"{duration_text(fixed + seconds * PREDICTED_ROWS)} by the line through the last two "
+            f"rows of its table above, if they were on it: a fit takes {size:.0f} bytes of the "
+            "device for each row, so that so many have to come in chunks, by `partial_fit`, and "
+            "what brings them there is not counted."
         )
     return "\n\n".join(text)
+
+
+def _tasks(report: Report) -> str:
+    """What the scheduler takes, which is not in the table."""
+    blocks = -(-PREDICTED_ROWS // report["task_rows"])
+    tasks = 3 * 2 * blocks
+    return (
+        f"Dask's scheduler takes about a millisecond for each of {grouped(tasks)} tasks, "
+        f"{duration_text(1e-3 * tasks)} in all: with many cores larger blocks are better."
+    )
 
 
 def _not_counted() -> str:
@@ -468,8 +509,6 @@ def _not_counted() -> str:
             "are not in the system's cache.",
             "- Stragglers: a round of blocks lasts as long as the slowest of its workers, and "
             "other users of the machines are not known.",
-            "- The scheduler: Dask takes about a millisecond for a task, and there are three for "
-            "each block and pass.",
             "- Cores that share memory with many others may be slower than these, and processors "
             "with other vector units differ by factors: the rates above are those of the "
             "machine that is named, and the command at the top measures others.",

@@ -119,13 +119,23 @@ GPU = {
     "inputs": 8,
     "features": 2000,
     "seconds": {"features_and_gram": 0.25, "eigendecomposition": 0.1},
+    "by_rows": [
+        {
+            "rows": rows,
+            "seconds": [0.5 + rows * 5e-8],
+            "rows_per_second": rows / (0.5 + rows * 5e-8),
+            "peak_device_bytes": 1e9 + 400 * rows,
+            "device": "NVIDIA H200",
+        }
+        for rows in (10**5, 10**6, 10**7)
+    ],
 }
 
 
 def test_the_page_is_made_of_the_stored_numbers():
     stored = json.loads(STORED.read_text())
     gpu = scale_page.stored_device(STORED.parent)
-    expected = scale_page.page(scale_page.with_device(stored, gpu), gpu)
+    expected = scale_page.page(scale_page.with_device(stored, gpu))
     assert (ROOT / "docs" / "scale.md").read_text(encoding="utf-8") == expected
     assert (ROOT / "docs" / "figures" / "scale.svg").exists()
 
@@ -176,11 +186,11 @@ def test_small_fits_have_no_share_to_reach(report):
 
 
 def test_the_page_has_the_numbers_of_the_report(report):
-    text = scale_page.page(report, GPU)
+    text = scale_page.page(scale_page.with_device(report, GPU))
     assert "| 10⁷ | 52.0 s | 192 000 | 275 000 | 70 % | 540 MB |" in text
     assert "| 10⁶ | 6.00 s | 5.00 s | 1.20 | 460 MB | 4 | 4 of at most 4 |" in text
     assert "Abacus 9000" in text
-    assert "NVIDIA H200 would take" in text
+    assert "On one NVIDIA H200 10⁹ rows would take 50 s" in text
     assert "NVIDIA" not in scale_page.page(report)
     modelled = model.one_process_seconds(
         model.Shape(10, 50, 10), model.Rates.of(RATES), 10**7, cores=2
@@ -306,13 +316,9 @@ def test_bytes_of_results_are_those_that_are_sent():
     assert model.summary_bytes(shape, 6000) == pytest.approx(sent, rel=0.01)
 
 
-def test_a_device_goes_by_operations():
-    shape = model.Shape(inputs=8, members=1, width=2000)
-    seconds = model.device_seconds(GPU, shape, n_rows=3_000_000)
-    assert seconds == pytest.approx(3 * 0.25 + 6 * 0.1)
-    small = model.Shape(inputs=8, members=1, width=1000)
-    work = (18_000 + 1002**2) / (36_000 + 2002**2)
-    assert model.device_seconds(GPU, small, 10**6) == pytest.approx(0.25 * work + 0.6 / 8)
+def test_a_device_goes_by_its_largest_fits():
+    fixed, seconds, size = model.device_line(GPU["by_rows"][::-1])
+    assert (fixed, seconds, size) == pytest.approx((0.5, 5e-8, 400.0))
 
 
 @pytest.mark.parametrize("cosine", ["numpy", "polynomial"])

@@ -1134,3 +1134,33 @@ def test_a_stream_that_the_fast_route_cannot_resolve_says_so():
 
 def test_weights_of_chunks_can_be_routed():
     assert hasattr(NCLRegressor, "set_partial_fit_request")
+
+
+class TestParametersOfTheBasis:
+    @pytest.mark.parametrize(
+        ("name", "value"), [("n_estimators", 5), ("n_components", 2), ("gamma", 9.0)]
+    )
+    def test_that_are_changed_after_the_draw_are_refused(self, name, value):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+        model = NCLRegressor(n_estimators=8, n_components=3, random_state=0).partial_fit(X, y)
+        model.set_params(**{name: value})
+        with pytest.raises(ValueError, match=rf"{name}={value}, but the basis was drawn with"):
+            model.partial_fit(X, y)
+
+    def test_that_name_another_kind_are_refused(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+        model = NCLRegressor(n_estimators=8, random_state=0).fit(X, y).set_params(basis="trees")
+        with pytest.raises(ValueError, match=r"basis='trees', but .* is a FourierFeatures"):
+            model.partial_fit(X, y)
+        assert "fourier" in str(model.summary())
+
+    @pytest.mark.parametrize(
+        "parameters", [{"solver": "svd"}, {"lam": 2.0}, {"criterion": "cv"}, {"alpha": -1.0}]
+    )
+    def test_mistakes_do_not_hide_the_method(self, parameters):
+        rng = np.random.default_rng(0)
+        (name, value), *_ = parameters.items()
+        with pytest.raises(ValueError, match=f"{name}={value!r}"):
+            NCLRegressor(**parameters).partial_fit(rng.normal(size=(9, 2)), rng.normal(size=9))

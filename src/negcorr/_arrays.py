@@ -98,7 +98,6 @@ class Place:
 #: Kinds of arrays that follow the standard, but cannot be written into.
 _READ_ONLY = (
     array_api_compat.is_jax_array,
-    array_api_compat.is_dask_array,
     array_api_compat.is_pydata_sparse_array,
 )
 
@@ -118,7 +117,9 @@ def is_abroad(values: Any) -> bool:
     """
     if isinstance(values, np.ndarray | np.generic | float | int | list | tuple):
         return False
-    return bool(array_api_compat.is_array_api_obj(values))
+    # Dask's arrays are no arrays before they are computed, which NumPy does when asked.
+    lazy = array_api_compat.is_dask_array(values)
+    return bool(array_api_compat.is_array_api_obj(values)) and not lazy
 
 
 def place_of(values: Any) -> Place:

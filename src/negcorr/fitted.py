@@ -13,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from negcorr._arrays import everything_at_home, place_of, to_host
 from negcorr._typing import AnyArray, FloatArray, Table
-from negcorr.bases import Basis
+from negcorr.bases import Basis, BlockFeatures
 from negcorr.diversity import AmbiguityDecomposition, ambiguity_decomposition
 from negcorr.exceptions import FrequencyWarning, NoiseVarianceWarning, warn_caller
 from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.intervals import CalibrationRows, Residuals, out_of_fold_residuals
+from negcorr.named_basis import BASES
 from negcorr.path import NCLPath
 from negcorr.settings import PathSettings
 from negcorr.streaming import Stream
@@ -288,9 +289,10 @@ class FittedPathMixin:
         Summary
         """
         check_is_fitted(self)
-        name = self.basis if isinstance(self.basis, str) else type(self.basis_).__name__
-        if isinstance(self.basis, (list, tuple)):
-            name = f"list of {len(self.basis)} transformers"
+        kind = type(self.basis_)
+        name = next((name for name, named in BASES.items() if named is kind), kind.__name__)
+        if isinstance(self.basis_, BlockFeatures):
+            name = f"list of {self.basis_.n_members_} transformers"
         return summarise(self._path("summary"), name)
 
     def __getattr__(self, name: str) -> Any:

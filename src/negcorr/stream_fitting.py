@@ -32,7 +32,10 @@ COMPARED_ROWS, SAME = 256, 1e-12
 
 def _can_stream(model: Any) -> bool:
     """Whether nothing that the parameters ask for needs all rows at once; raises why not."""
-    settings = model._settings()
+    try:
+        settings = model._settings()
+    except (TypeError, ValueError):
+        return True  # what is wrong with a parameter is for the method itself to say
     check_streamable(settings)
     number_of_folds(model.cv)
     return True
@@ -132,6 +135,7 @@ class StreamMixin:
         drawn: Basis | None = vars(self).get("basis_")
         rows, single_output = self._validated_rows(X, y, sample_weight, reset=drawn is None)
         if drawn is not None:
+            _check_same_parameters(self, drawn)
             check_same_place(self, rows.X, place_within(drawn), "partial_fit")
         before = self._seen()
         if before is None:
@@ -247,6 +251,25 @@ def forget(model: Any) -> None:
 def len_of(X: Table) -> int:
     """Rows of a table."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _check_same_parameters(model: Any, drawn: Basis) -> None:
+    """Refuse parameters of the basis that were changed after it was drawn, and would do nothing."""
+    if not isinstance(model.basis, str):
+        return
+    wanted = make_basis(model)
+    if type(wanted) is not type(drawn):
+        raise ValueError(
+            f"basis={model.basis!r}, but the basis that was drawn before is a "
+            f"{type(drawn).__name__}, and stays: start anew by fit or draw."
+        )
+    before = drawn.get_params()
+    for name, value in wanted.get_params().items():
+        if name != "random_state" and value != before[name]:
+            raise ValueError(
+                f"{name}={value!r}, but the basis was drawn with {name}={before[name]!r}, and "
+                "stays: start anew by fit or draw."
+            )
 
 
 def _check_continues(before: Stream, rows: Rows, single_output: bool, n_folds: int) -> None:

@@ -55,8 +55,10 @@ def alone():
 @pytest.mark.parametrize("model", MODELS)
 def test_probes_are_the_same(model, backend, alone):
     found = probes_of(model, 2)
-    np.testing.assert_array_equal(found.values, alone[model].values)
-    assert (found.dof, found.n_fits) == (alone[model].dof, alone[model].n_fits)
+    # But for rounding: processes may have another number of threads.
+    np.testing.assert_allclose(found.values, alone[model].values, rtol=1e-11)
+    assert found.dof == pytest.approx(alone[model].dof, rel=1e-11)
+    assert found.n_fits == alone[model].n_fits
 
 
 @pytest.fixture(scope="module")
@@ -70,5 +72,5 @@ def test_a_study_is_the_same(backend, toy_home, rows_alone):
     study = toy_study(toy_home, n_jobs=2, on_piece=lambda piece, _: finished.append(piece))
     pieces = pieces_of(study, ("machine", "slump"), (2, 3))
     found = table_of(study.rows(pieces))
-    pd.testing.assert_frame_equal(found, table_of(rows_alone), check_exact=True)
+    pd.testing.assert_frame_equal(found, table_of(rows_alone), rtol=1e-9)
     assert set(finished) == set(pieces)

@@ -467,3 +467,15 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow.dataset", None)
     with pytest.raises(ImportError, match=r"files are read by pyarrow.*negcorr\[cli\]"):
         open_files(tmp_path)
+
+
+def test_text_may_be_compressed(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 3)), columns=["a", "b", "y"])
+    frame.to_csv(tmp_path / "plain.csv", index=False)
+    frame.to_csv(tmp_path / "small.csv.gz", index=False)
+    models = [
+        scale.fit(NCLRegressor(n_estimators=5, random_state=0), tmp_path / name, target="y")
+        for name in ("plain.csv", "small.csv.gz")
+    ]
+    np.testing.assert_array_equal(models[0].coef_, models[1].coef_)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from negcorr import NCLRegressor, scale
 from negcorr.exceptions import ChunkError
 from negcorr.scale import first_pass
 from negcorr.scale.chunks import ArraySource, Chunk
@@ -85,3 +86,15 @@ def test_a_scheduler_is_told_how_large_a_summary_is():
     summary = summary_of(rows)
     size = sys.getsizeof(summary)
     assert size >= summary.sample.nbytes + summary.keys.nbytes > 3000 * 8 * 4
+
+
+def test_names_that_change_are_found_in_the_first_pass():
+    rng = np.random.default_rng(0)
+    frames = [pd.DataFrame(rng.normal(size=(50, 3)), columns=list(n)) for n in ("aby", "bay")]
+    model = NCLRegressor(n_estimators=5, random_state=0)
+    before = dict(vars(model))
+    with pytest.raises(
+        ChunkError, match=r"chunk 1 .*columns are \['b', 'a'\], and were \['a', 'b'"
+    ):
+        scale.fit(model, frames, target="y")
+    assert vars(model) == before

@@ -71,8 +71,9 @@ def matrix(batch: Any, names: list[str], where: str, row: int) -> FloatArray:
             or pyarrow.types.is_decimal(kind)
         ):
             raise ChunkError(
-                f"{where}: column {name!r} is of type {kind}; columns must be numbers. Leave it "
-                "out, or encode it before."
+                f"{where}: column {name!r} is of type {kind}; columns must be numbers. Encode it "
+                "before, or leave it out: pyarrow.dataset.dataset(path, schema=pyarrow.schema("
+                "[...])) reads the columns that the schema names."
             )
         if pyarrow.types.is_boolean(kind) or pyarrow.types.is_decimal(kind):
             column = column.cast(pyarrow.float64(), safe=False)
@@ -81,7 +82,9 @@ def matrix(batch: Any, names: list[str], where: str, row: int) -> FloatArray:
         if not finite.all():
             first = int(np.argmin(finite))
             value = "missing" if np.isnan(out[first, k]) else "infinite"
-            raise ChunkError(f"{where}: column {name!r} is {value} in row {row + first + 1}.")
+            raise ChunkError(
+                f"{where}: column {name!r} is {value} in row {row + first + 1} of all."
+            )
     return np.ascontiguousarray(out)
 
 

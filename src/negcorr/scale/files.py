@@ -37,7 +37,7 @@ def open_files(path: Any) -> Any:
     if not place.exists():
         raise FileNotFoundError(f"X={str(place)!r} does not exist.")
     files = [place] if place.is_file() else _files_below(place)
-    endings = {file.suffix.lower() for file in files}
+    endings = {_ending(file) for file in files}
     formats = {FORMATS.get(ending, ending) for ending in endings}
     if len(formats) != 1 or not formats <= set(FORMATS.values()):
         found = sorted(ending or "no ending" for ending in endings)
@@ -49,6 +49,13 @@ def open_files(path: Any) -> Any:
         return dataset.dataset([str(file) for file in files], format=formats.pop())
     except unreadable() as error:
         raise ChunkError(f"{place} cannot be read: {error}") from error
+
+
+def _ending(file: Path) -> str:
+    """What tells the format; text may be compressed, which pyarrow undoes."""
+    inner = Path(file.stem).suffix.lower()
+    compressed = file.suffix.lower() in (".gz", ".bz2", ".zst", ".lz4") and inner == ".csv"
+    return inner if compressed else file.suffix.lower()
 
 
 def _files_below(folder: Path) -> list[Path]:

@@ -72,6 +72,11 @@ class InputSummary:
         """That of the rows of both."""
         if len(self.mean) != len(other.mean):
             raise ValueError(f"there are {len(other.mean)} inputs, and were {len(self.mean)}.")
+        if None not in (self.names, other.names) and self.names != other.names:
+            raise ValueError(
+                f"columns are {list(other.names or ())}, and were {list(self.names or ())} before: "
+                "names and their order must be the same in all chunks."
+            )
         weight = self.weight + other.weight
         apart = other.mean - self.mean
         share = other.weight / weight

@@ -106,8 +106,9 @@ def fit(
     budget = Budget.of(block_size, memory)
     drawn = "basis_" in vars(model) and not model.__sklearn_is_fitted__()
     if is_dask(X):
-        if budget.asked_for:
-            raise ValueError(_NO_CHUNKS.format(budget.told, "blocks of Dask are as it has them"))
+        if budget.asked_for or block_size is not None:
+            told = budget.told or f"block_size={block_size!r}"
+            raise ValueError(_NO_CHUNKS.format(told, "blocks of Dask are as it has them"))
         return _fit_on_cluster(model, drawn, X, y, target, sample_weight)
     source = source_of(X, y, target, sample_weight, budget.most_rows)
     if budget.asked_for and isinstance(source, IterableSource):
