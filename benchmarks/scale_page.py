@@ -402,7 +402,8 @@ def _check(report: Report) -> str:
             ),
             f"No time is off by more than {most_text(errors)}, no memory by more than "
             f"{most_text(memory_errors)}{_one_sided(errors)}. No constant was fitted to these "
-            "times: all rates were measured apart. What the libraries take was measured in the same processes.",
+            "times: all rates were measured apart. What the libraries take was measured in the "
+            "same processes.",
         ]
     )
 
