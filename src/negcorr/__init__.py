@@ -1,6 +1,7 @@
 """negcorr: regression ensembles whose diversity is trained, measured and tuned."""
 
 from negcorr.degrees import DegreesOfFreedom, degrees_of_freedom
+from negcorr.display import DiversityDisplay, DofDisplay, MembersDisplay, PathDisplay
 from negcorr.diversity import (
     AmbiguityDecomposition,
     BiasVarianceCovariance,
@@ -28,10 +29,14 @@ __all__ = [
     "BiasVarianceCovariance",
     "ContentKFold",
     "DegreesOfFreedom",
+    "DiversityDisplay",
+    "DofDisplay",
     "ExcessOptimism",
+    "MembersDisplay",
     "MonteCarloDof",
     "NCLPath",
     "NCLRegressor",
+    "PathDisplay",
     "RandomXDof",
     "SURESearch",
     "TikhonovEquivalent",

@@ -115,6 +115,11 @@ class LazyAttributes:
                 self._known = attributes_of(self.stream.path(self.settings))
             return self._known
 
+    @property
+    def known(self) -> bool:
+        """Whether they have been computed."""
+        return self._known is not None
+
     def __getstate__(self) -> dict[str, Any]:
         """Without the lock, which belongs to a process."""
         return {name: value for name, value in vars(self).items() if name != "_lock"}

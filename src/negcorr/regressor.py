@@ -355,13 +355,19 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
-        try:
-            if "text/html" in bundle and hasattr(self, "path_"):
-                bundle["text/html"] += self.summary()._repr_html_()
-        except ValueError:
-            # Too few rows so far to choose λ by: showing the model must not fail.
-            return bundle
+        if "text/html" in bundle:
+            bundle["text/html"] += self._html_of_fit()
         return bundle
+
+    def _html_of_fit(self) -> str:
+        """The summary, if it is there to be shown: showing a model neither tunes it nor fails."""
+        lazy = vars(self).get("_lazy")
+        if lazy is not None and not lazy.known:
+            return f"<p>{lazy.stream.n_rows} rows so far; λ is chosen when it is asked for.</p>"
+        try:
+            return self.summary()._repr_html_() if "path_" in vars(self) or lazy else ""
+        except Exception:
+            return ""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,6 +11,7 @@ import numpy as np
 from negcorr._arrays import to_host
 from negcorr._typing import BoolArray
 from negcorr.path import NCLPath
+from negcorr.sketch import path_sketch_or_nothing
 
 __all__ = ["Summary", "summarise"]
 
@@ -48,6 +49,8 @@ class Summary:
         A quantity and its value for each output.
     notes : tuple of str
         Warnings in plain words.
+    sketch : str
+        SVG of the path for notebooks, shown as it is; may be empty.
     """
 
     title: str
@@ -55,6 +58,7 @@ class Summary:
     header: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
     notes: tuple[str, ...]
+    sketch: str = ""
 
     def __str__(self) -> str:
         left = max(len(name) for name, _ in self.facts) + 2
@@ -99,7 +103,7 @@ class Summary:
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return (
             f"<div><strong>{escape(self.title)}</strong><table>{facts}</table>"
-            f"<table>{header}{rows}</table>{notes}</div>"
+            f"<table>{header}{rows}</table>{self.sketch}{notes}</div>"
         )
 
 
@@ -151,7 +155,8 @@ def summarise(path: NCLPath, basis_name: str) -> Summary:
         for name, value in quantities
     )
     header = () if path.single_output else tuple(f"output {j}" for j in range(n_outputs))
-    return Summary("Negative Correlation Learning ensemble", facts, header, rows, _notes(path))
+    title, sketch = "Negative Correlation Learning ensemble", path_sketch_or_nothing(path)
+    return Summary(title, facts, header, rows, _notes(path), sketch)
 
 
 def _number(value: float) -> str:

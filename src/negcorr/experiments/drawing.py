@@ -12,6 +12,7 @@ import numpy as np
 
 from negcorr._files import write_atomically
 from negcorr._typing import FloatArray
+from negcorr.colours import COLOURS, GREY
 from negcorr.datasets import info
 
 if TYPE_CHECKING:
@@ -29,11 +30,6 @@ __all__ = [
     "save",
     "style",
 ]
-
-#: Okabe and Ito's, in the order of use: blue, vermilion, green, purple, orange, sky, yellow.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
-
-GREY = "#5A5A5A"
 
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
