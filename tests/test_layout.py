@@ -118,6 +118,13 @@ ORDER = [
     "datasets.loading",
     "datasets",
     "_files",
+    "trusted",
+    "stand_ins",
+    "portable",
+    "model_files",
+    "persistence",
+    "onnx_steps",
+    "onnx_export",
     "deep.loss",
     "deep.networks",
     "deep.init",
@@ -255,7 +262,7 @@ def test_imports_are_found_in_every_way_of_writing_them(monkeypatch, tmp_path):
     assert imported_modules("probe") == {"gaps", "criteria", "bases.cosine", "__init__"}
 
 
-HEAVY = {"torch", "matplotlib", "pandas", "polars", "dask"}
+HEAVY = {"torch", "matplotlib", "pandas", "polars", "dask", "skops", "onnx", "onnxruntime"}
 
 
 def test_importing_the_package_loads_no_heavy_library():

@@ -13,8 +13,10 @@ from negcorr.folds import ContentKFold
 from negcorr.members import members_of
 from negcorr.monte_carlo import MonteCarloDof, monte_carlo_dof
 from negcorr.noise import difference_noise_variance
+from negcorr.onnx_export import to_onnx
 from negcorr.optimism import ExcessOptimism, excess_optimism
 from negcorr.path import NCLPath
+from negcorr.persistence import load, save
 from negcorr.random_x import RandomXDof, random_x_dof
 from negcorr.regressor import NCLRegressor
 from negcorr.scores import aic, aicc, bic, gcv_score, mallows_cp, sure_score
@@ -49,11 +51,14 @@ __all__ = [
     "difference_noise_variance",
     "excess_optimism",
     "gcv_score",
+    "load",
     "mallows_cp",
     "members_of",
     "monte_carlo_dof",
     "ncl_loss",
     "ncl_path",
     "random_x_dof",
+    "save",
     "sure_score",
+    "to_onnx",
 ]

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigvalsh_tridiagonal, lapack
 
+from negcorr._threads import one_blas_thread
 from negcorr._typing import FloatArray
 from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.modes import Tridiagonal, TridiagonalModes
@@ -58,13 +59,18 @@ class BandedSpectrum(Spectrum):
     @cached_property  # type: ignore[misc]
     def modes(self) -> TridiagonalModes:
         """U, one column for each of ``rho``."""
-        values, vectors = self.reduction.eigenvectors()
+        # These and kappa on one BLAS thread, as within a fit: a copy that makes them again gets the
+        # same bits.
+        with one_blas_thread():
+            values, vectors = self.reduction.eigenvectors()
         return TridiagonalModes(self.reduction, vectors[:, len(values) - len(self.rho) :])
 
     @cached_property  # type: ignore[misc]
     def kappa(self) -> FloatArray:
         """Components of y/√n along the modes."""
-        return np.asarray((self.modes.vectors.T @ self.target) / np.sqrt(self.rho)[:, np.newaxis])
+        with one_blas_thread():
+            along = self.modes.vectors.T @ self.target
+        return np.asarray(along / np.sqrt(self.rho)[:, np.newaxis])
 
     @cached_property  # type: ignore[misc]
     def outside(self) -> FloatArray:

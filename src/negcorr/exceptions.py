@@ -16,6 +16,7 @@ __all__ = [
     "DivergenceWarning",
     "FrequencyWarning",
     "IdenticalMembersWarning",
+    "ModelFileError",
     "NegcorrWarning",
     "NoResponseWarning",
     "NoiseVarianceWarning",
@@ -26,6 +27,7 @@ __all__ = [
     "SearchBoundaryWarning",
     "StepSizeWarning",
     "StoredPieceWarning",
+    "UntrustedModelError",
     "warn_caller",
 ]
 
@@ -125,6 +127,41 @@ class ChunkError(ValueError):
 
 class CheckpointError(ValueError):
     """A file of a stored training or model cannot be used: damaged, or of another one."""
+
+
+class ModelFileError(ValueError):
+    """A file of a model cannot be read or written: missing, damaged, of another kind or version.
+
+    Attributes
+    ----------
+    path : path or None
+        The file.
+    reason : str
+        Why.
+    """
+
+    def __init__(self, path: Any = None, reason: str = "cannot be used") -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class UntrustedModelError(ModelFileError):
+    """A file of a model asks for types that nobody has said to trust; nothing of it was built.
+
+    Attributes
+    ----------
+    path, reason
+        As in :class:`ModelFileError`.
+    types : tuple of str
+        Full names of those types.
+    """
+
+    def __init__(
+        self, path: Any = None, reason: str = "is not trusted", types: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(path, reason)
+        self.types = types
 
 
 class DivergenceError(ArithmeticError):

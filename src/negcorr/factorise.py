@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from negcorr._arrays import place_of, to_host
+from negcorr._arrays import contiguous, place_of, to_host
 from negcorr._svd import thin_svd
 from negcorr._typing import FloatArray, IntArray
 from negcorr.banded import BandedSpectrum
@@ -184,7 +184,7 @@ def _of_modes(
         outside=xp.clip(total - xp.sum(kappa**2, axis=0), min=0.0),
         total=total,
         whitening=whitening,
-        modes=DenseModes(vectors),
+        modes=DenseModes(contiguous(vectors)),
         **design.common_fields(),
     )
 
@@ -217,7 +217,7 @@ def _from_factor(factor: FloatArray, design: _Design, route: str) -> Spectrum:
         outside=place_of(rho).xp.sum((target - left @ kappa) ** 2, axis=0),
         total=place_of(rho).xp.sum(target**2, axis=0),
         whitening=whitening,
-        modes=DenseModes(right),
+        modes=DenseModes(contiguous(right)),
         **design.common_fields(),
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from negcorr._arrays import place_of
-from negcorr._threads import spread
+from negcorr._threads import our_own_threads, spread
 from negcorr._typing import FloatArray, IntArray
 from negcorr.factorise import factorise
 from negcorr.folds import Folds
@@ -87,11 +87,13 @@ class KFold:
                 route=route,
             )
 
-        held_out = [total([cells[i] for i in folds.splits[number][1]]) for number in numbers]
         # SciPy's reduction of a Gram matrix holds the interpreter's lock: lanes would only
         # take memory there.
         one_by_one = isinstance(cells[0], GramMoments) or not place_of(cells[0].mean).is_home
-        fits = [fit(number) for number in numbers] if one_by_one else spread(fit, numbers)
+        # As within a fit, so that a copy that makes them again gets the same bits.
+        with our_own_threads():
+            held_out = [total([cells[i] for i in folds.splits[number][1]]) for number in numbers]
+            fits = [fit(number) for number in numbers] if one_by_one else spread(fit, numbers)
         return cls(tuple(fits), tuple(held_out), tuple(numbers))
 
     def error(self, gaps: FloatArray) -> FloatArray:
