@@ -19,6 +19,7 @@ from negcorr.path import NCLPath
 from negcorr.persistence import load, save
 from negcorr.random_x import RandomXDof, random_x_dof
 from negcorr.regressor import NCLRegressor
+from negcorr.reporting import report
 from negcorr.scores import aic, aicc, bic, gcv_score, mallows_cp, sure_score
 from negcorr.sure_search import SURESearch
 from negcorr.tikhonov import TikhonovEquivalent
@@ -58,6 +59,7 @@ __all__ = [
     "ncl_loss",
     "ncl_path",
     "random_x_dof",
+    "report",
     "save",
     "sure_score",
     "to_onnx",

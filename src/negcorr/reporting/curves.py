@@ -1,0 +1,132 @@
+r"""What a page needs to recompute every curve at every λ: the spectrum, and little more.
+
+With ρ and κ at hand, degrees of freedom, training error, diversity, SURE and GCV are sums over the
+modes (:mod:`negcorr.spectrum`). Only the ridge inside the blocks is no such sum: it takes
+α‖β(g)‖², which is analytic in log g within a strip of half-width π, so that a Chebyshev
+interpolant of a hundred-odd values is as good as the function itself. K-fold is tabulated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from negcorr._arrays import to_host
+from negcorr._typing import FloatArray
+from negcorr.gaps import lattice
+from negcorr.path import NCLPath
+from negcorr.spectrum import Spectrum
+
+__all__ = ["CurveData", "curve_data"]
+
+#: Nodes of the interpolant for each decade of gaps, and at least.
+NODES_PER_DECADE, FEWEST_NODES = 14, 48
+
+#: Every fifth point of the lattice is enough for a curve of which each mode moves over a decade.
+KFOLD_STRIDE = 5
+
+
+@dataclass(frozen=True)
+class CurveData:
+    """A path in numbers that a page can carry.
+
+    Attributes
+    ----------
+    n_members : int
+        M.
+    weight : float
+        n, the sum of weights.
+    intercept : int
+        1 where there is one: its degree of freedom.
+    rho : ndarray of shape (r,)
+        Eigenvalues of the whitened Gram matrix.
+    kappa_squared : ndarray of shape (outputs, r)
+        Squared components of y along the modes.
+    outside, total, noise_variance : ndarray of shape (outputs,)
+        Error at λ = 1, mean square of y, and σ² of SURE (NaN where unknown).
+    smallest_gap : float
+        Where the slider ends.
+    chosen_gap : ndarray of shape (outputs,)
+    ridge : ndarray of shape (outputs, nodes)
+        Mα‖β‖² at Chebyshev nodes of log₁₀(gap) between ``smallest_gap`` and 1; empty for α = 0.
+    kfold_gaps : ndarray of shape (k,)
+    kfold : ndarray of shape (outputs, k)
+        The exact K-fold error there; empty without folds.
+    """
+
+    n_members: int
+    weight: float
+    intercept: int
+    rho: FloatArray
+    kappa_squared: FloatArray
+    outside: FloatArray
+    total: FloatArray
+    noise_variance: FloatArray
+    smallest_gap: float
+    chosen_gap: FloatArray
+    ridge: FloatArray
+    kfold_gaps: FloatArray
+    kfold: FloatArray
+
+
+def curve_data(path: NCLPath) -> CurveData:
+    """Take from a path what its curves follow from.
+
+    Parameters
+    ----------
+    path : NCLPath
+        Fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr import ncl_path
+    >>> from negcorr.reporting.curves import curve_data
+    >>> rng = np.random.default_rng(0)
+    >>> path = ncl_path(rng.normal(size=(60, 12)), rng.normal(size=60), [0, 4, 8, 12])
+    >>> curve_data(path).kappa_squared.shape
+    (1, 12)
+    """
+    spectrum = path.spectrum
+    smallest = float(min(spectrum.smallest_useful_gap, *path.chosen_gap[path.chosen_gap > 0], 1.0))
+    gaps = _tabulated(path, smallest)
+    return CurveData(
+        n_members=spectrum.n_members,
+        weight=spectrum.weight,
+        intercept=int(spectrum.fit_intercept),
+        rho=to_host(spectrum.rho),
+        kappa_squared=to_host(spectrum.kappa).T ** 2,
+        outside=to_host(spectrum.outside),
+        total=to_host(spectrum.total),
+        noise_variance=path.noise_variance,
+        smallest_gap=smallest,
+        chosen_gap=path.chosen_gap,
+        ridge=_ridge(spectrum, smallest),
+        kfold_gaps=gaps,
+        kfold=to_host(path.criterion_curve("kfold", gaps)).T
+        if len(gaps)
+        else np.empty((spectrum.n_outputs, 0)),
+    )
+
+
+def _tabulated(path: NCLPath, smallest: float) -> FloatArray:
+    """Gaps at which K-fold is tabulated, the chosen ones among them; none without folds."""
+    if not path.folds.splits:
+        return np.empty(0)
+    some = lattice(max(smallest, path.smallest_trusted_gap))[::KFOLD_STRIDE]
+    return np.unique(np.concatenate([some, path.chosen_gap[path.chosen_gap > 0]]))[::-1]
+
+
+def _ridge(spectrum: Spectrum, smallest: float) -> FloatArray:
+    """Mα‖β‖² at Chebyshev nodes of log₁₀ gap, from that of ``smallest`` up to 0."""
+    if spectrum.alpha == 0 or smallest == 1.0:
+        return np.empty((spectrum.n_outputs, 0))
+    decades = -np.log10(smallest)
+    n_nodes = max(FEWEST_NODES, int(np.ceil(NODES_PER_DECADE * decades)))
+    nodes = np.cos(np.pi * np.arange(n_nodes) / (n_nodes - 1))
+    gaps = np.power(10.0, -decades * (1.0 - nodes) / 2.0)
+    gaps[0] = 1.0
+    squares: Any = to_host(spectrum.coef_path(gaps)) ** 2
+    return np.asarray(spectrum.n_members * spectrum.alpha * squares.sum(axis=1))

@@ -1,0 +1,134 @@
+"""The page is one file that asks no network, and nothing in it that came from data can run."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from negcorr import NCLRegressor, report
+
+NASTY = "<img src=x onerror=alert(1)>\"'&</script><script>alert(2)</script>"
+
+
+class Elements(HTMLParser):
+    """Names of elements and their attributes, as a browser would find them."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+    def named(self, tag):
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def rows(n=120, outputs=None, columns=("a", "b", "c")):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(n, 3)), columns=list(columns))
+    y = np.sin(X.iloc[:, 0].to_numpy()) + 0.3 * rng.normal(size=n)
+    return X, y if outputs is None else np.column_stack([y * (k + 1) for k in range(outputs)])
+
+
+def fitted(X, y, **parameters):
+    return NCLRegressor(n_estimators=8, n_components=4, random_state=0, **parameters).fit(X, y)
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(model, *args, **kwargs):
+        path = report(model, *args, path=tmp_path / "deep" / "page.html", **kwargs)
+        return path.read_text(encoding="utf-8")
+
+    return write
+
+
+def test_a_page_is_one_small_file_without_addresses(written):
+    X, y = rows()
+    text = written(fitted(X[:80], y[:80]), X[80:], y[80:])
+    elements = Elements(text)
+    assert len(text) < 3_000_000
+    for _, attributes in elements.found:
+        assert not {"src", "href", "srcset", "action"} & attributes.keys()
+    assert not re.search(r"@import|url\(", text)
+
+
+def test_nothing_from_the_data_becomes_an_element_or_a_script(written):
+    X, y = rows(columns=(NASTY, "b\n\u2028", "🦊"))
+    text = written(
+        fitted(X[:80], y[:80]),
+        X[80:],
+        y[80:],
+        title=NASTY,
+        outputs=[NASTY],
+        verdict=NASTY,
+        notes=[NASTY],
+        tables=[(NASTY, (NASTY, NASTY), ((NASTY, NASTY),))],
+        snippet=NASTY,
+    )
+    elements = Elements(text)
+    assert elements.named("img") == []
+    assert len(elements.named("script")) == 3
+    assert all(not name.startswith("on") for _, found in elements.found for name in found)
+    assert text.count("</script>") == 3
+    data = json.loads(re.search(r'id="negcorr-data">(.*?)</script>', text, re.S).group(1))
+    assert data["outputs"] == [NASTY]
+
+
+def test_scripts_are_allowed_by_their_digests_alone(written):
+    X, y = rows()
+    policy = Elements(written(fitted(X, y))).named("meta")[1]["content"]
+    assert policy.startswith("default-src 'none'")
+    assert policy.count("'sha256-") == 2
+    assert "unsafe-eval" not in policy
+    assert "script-src 'unsafe-inline'" not in policy
+
+
+def test_without_rows_the_page_says_so(written):
+    X, y = rows()
+    assert "No rows were held out" in written(fitted(X, y))
+
+
+def test_the_same_model_and_rows_make_the_same_page(written):
+    X, y = rows()
+    model = fitted(X[:80], y[:80])
+    assert written(model, X[80:], y[80:]) == written(model, X[80:], y[80:])
+
+
+def test_a_pipeline_has_the_names_of_its_inputs(written):
+    X, y = rows(outputs=2)
+    model = make_pipeline(StandardScaler(), NCLRegressor(n_estimators=5, random_state=0))
+    text = written(model.fit(X[:80], y[:80]), X[80:], y[80:], outputs=["height", "weight"])
+    assert "<option value='1'>weight</option>" in text
+    assert "<span>b</span>" in text
+
+
+def test_streamed_models_can_be_told_of(written):
+    X, y = rows()
+    model = NCLRegressor(n_estimators=5, random_state=0).partial_fit(X[:80], y[:80])
+    assert "id='knob'" in written(model, X[80:], y[80:])
+
+
+def test_what_cannot_be_told_of_is_refused(tmp_path):
+    X, y = rows()
+    model = fitted(X, y)
+    path = tmp_path / "page.html"
+    with pytest.raises(TypeError, match="must be an NCLRegressor"):
+        report(Ridge().fit(X, y), path=path)
+    with pytest.raises(ValueError, match="compact"):
+        report(model.compact(), path=path)
+    with pytest.raises(ValueError, match="y=None"):
+        report(model, X, path=path)
+    with pytest.raises(ValueError, match=r"y has 2 output\(s\), the model has 1"):
+        report(model, X, np.column_stack([y, y]), path=path)
+    with pytest.raises(ValueError, match="outputs='y' must name each"):
+        report(model, outputs="y", path=path)
+    assert not path.exists()
