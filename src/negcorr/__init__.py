@@ -1,5 +1,7 @@
 """negcorr: regression ensembles whose diversity is trained, measured and tuned."""
 
+from typing import TYPE_CHECKING, Any
+
 from negcorr.degrees import DegreesOfFreedom, degrees_of_freedom
 from negcorr.display import DiversityDisplay, DofDisplay, MembersDisplay, PathDisplay
 from negcorr.diversity import (
@@ -24,6 +26,9 @@ from negcorr.scores import aic, aicc, bic, gcv_score, mallows_cp, sure_score
 from negcorr.sure_search import SURESearch
 from negcorr.tikhonov import TikhonovEquivalent
 from negcorr.tuning import ncl_path
+
+if TYPE_CHECKING:
+    from negcorr.tabular.pipeline import make_tabular
 
 __version__ = "0.1.0"
 
@@ -53,6 +58,7 @@ __all__ = [
     "excess_optimism",
     "gcv_score",
     "load",
+    "make_tabular",
     "mallows_cp",
     "members_of",
     "monte_carlo_dof",
@@ -64,3 +70,16 @@ __all__ = [
     "sure_score",
     "to_onnx",
 ]
+
+if not TYPE_CHECKING:  # Checkers would take any name for one of ours.
+
+    def __getattr__(name: str) -> Any:
+        """What tables need is loaded when it is asked for: few fits start from one."""
+        if name == "make_tabular":
+            from negcorr.tabular.pipeline import make_tabular
+
+            return make_tabular
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

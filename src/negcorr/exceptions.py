@@ -27,6 +27,7 @@ __all__ = [
     "SearchBoundaryWarning",
     "StepSizeWarning",
     "StoredPieceWarning",
+    "TableError",
     "UntrustedModelError",
     "warn_caller",
 ]
@@ -123,6 +124,27 @@ class ProbeError(RuntimeError):
 
 class ChunkError(ValueError):
     """Rows of a file or a stream cannot be read or used; says which."""
+
+
+class TableError(ValueError):
+    r"""A file is no table that can be used, or a column is not what it is wanted for.
+
+    The message names the file and the line, or the column.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from negcorr.exceptions import TableError
+    >>> from negcorr.tabular import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "sizes.csv").write_text("a,b\n1,2\n3\n", encoding="utf-8")
+    ...     try:
+    ...         read_table(Path(folder, "sizes.csv"))
+    ...     except TableError as error:
+    ...         print(str(error).partition(folder)[2])
+    /sizes.csv, line 3: 1 cell where the header has 2; the line begins with '3'.
+    """
 
 
 class CheckpointError(ValueError):

@@ -1,0 +1,229 @@
+"""What a file is, by its first bytes and by its ending; archives taken apart."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from negcorr.exceptions import TableError
+
+__all__ = ["ENDINGS", "Content", "open_content"]
+
+#: Formats by the ending of a file.
+ENDINGS = {
+    ".csv": "text",
+    ".tsv": "text",
+    ".tab": "text",
+    ".txt": "text",
+    ".dat": "text",
+    ".data": "text",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".ipc": "feather",
+    ".arff": "arff",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
+}
+
+NAMES = {
+    "text": "text",
+    "parquet": "Parquet",
+    "feather": "Feather",
+    "arff": "ARFF",
+    "excel": "an Excel sheet",
+    "gzip": "gzip",
+    "bzip2": "bzip2",
+    "xz": "xz",
+    "zip": "a zip archive",
+}
+
+_COMPRESSED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zip": "zip"}
+
+_MAGIC = (
+    (b"PAR1", "parquet"),
+    (b"ARROW1", "feather"),
+    (b"FEA1", "feather"),
+    (b"\x1f\x8b", "gzip"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"PK\x03\x04", "zip"),
+    (b"PK\x05\x06", "zip"),
+)
+
+#: Files that people take for tables, and what to do with them.
+_FOREIGN = (
+    (b"\xd0\xcf\x11\xe0", "an old Excel file (.xls); save it as .xlsx or CSV"),
+    (b"\x28\xb5\x2f\xfd", "compressed by zstd; take it apart first"),
+    (b"7z\xbc\xaf", "a 7z archive; take it apart first"),
+    (b"SQLite format 3", "an SQLite database; export a table of it as CSV"),
+    (b"\x89HDF", "an HDF5 file; export a table of it as CSV or Parquet"),
+    (b"%PDF", "a PDF"),
+    (b"version https://git-lfs", "a pointer of Git LFS; fetch the file itself (git lfs pull)"),
+    (b"<!doctype html", "a web page, often the error page of a failed download"),
+    (b"<html", "a web page, often the error page of a failed download"),
+)
+
+#: Most bytes that an archive may grow to: small files can be made that never end.
+MOST_BYTES = 8 * 2**30
+
+#: Archives within archives that are taken apart.
+MOST_LAYERS = 3
+
+_DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
+
+
+@dataclass(frozen=True)
+class Content:
+    """Bytes of a table, out of all archives.
+
+    Attributes
+    ----------
+    data : bytes
+    format : {"text", "arff", "parquet", "feather", "excel"}
+    ending : str
+        Ending of the name that the bytes had last, such as ".tsv".
+    notes : tuple of str
+        Where the ending of a name promised something else.
+    """
+
+    data: bytes
+    format: str
+    ending: str
+    notes: tuple[str, ...]
+
+
+def open_content(path: Path) -> Content:
+    """Read a file and take off what it is compressed by.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    TableError
+        If there is no such file, it is empty, damaged, or no table.
+    """
+    data, name = _bytes(path), path.name
+    notes: list[str] = []
+    for _ in range(MOST_LAYERS + 1):
+        found = _found(data, path)
+        notes += _surprise(name, found)
+        if found not in _COMPRESSED.values():
+            return Content(data, found, Path(name).suffix.lower(), tuple(notes))
+        data, name = _unpacked(data, name, found, path)
+        if not data:
+            raise TableError(f"{path} is empty inside its {found} archive.")
+    raise TableError(f"{path} is an archive in an archive in an archive; take it apart first.")
+
+
+def _bytes(path: Path) -> bytes:
+    if path.is_dir():
+        inside = sorted(file.name for file in path.iterdir() if _looks_like_a_table(file))
+        tables = f"; it holds {', '.join(inside[:5])}" if inside else ""
+        raise TableError(f"{path} is a folder; give the path of one file{tables}.")
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise TableError(f"{path} does not exist{_close_files(path)}.") from None
+    except (OSError, ValueError) as error:
+        raise TableError(f"{path} cannot be read: {error}.") from error
+    if not data:
+        raise TableError(f"{path} is empty: 0 bytes.")
+    return data
+
+
+def _looks_like_a_table(file: Path) -> bool:
+    return file.is_file() and bool({*file.suffixes} & {*ENDINGS, *_COMPRESSED})
+
+
+def _close_files(path: Path) -> str:
+    import difflib
+
+    try:
+        names = [file.name for file in path.parent.iterdir()]
+    except (OSError, ValueError):
+        return ""
+    close = difflib.get_close_matches(path.name, names, n=3)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
+def _found(data: bytes, path: Path) -> str:
+    """The format by content; text is what remains."""
+    for start, format in _MAGIC:
+        if data.startswith(start):
+            return "excel" if format == "zip" and _is_workbook(data) else format
+    head = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    for start, what in _FOREIGN:
+        if data.startswith(start) or head.startswith(start):
+            raise TableError(f"{path} is no table but {what}.")
+    return "arff" if _begins_as_arff(head) else "text"
+
+
+def _begins_as_arff(head: bytes) -> bool:
+    lines = (line.strip() for line in head.splitlines())
+    first = next((line for line in lines if line and not line.startswith(b"%")), b"")
+    return first.split(None, 1)[:1] == [b"@relation"]
+
+
+def _is_workbook(data: bytes) -> bool:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return "xl/workbook.xml" in archive.namelist()
+    except _DAMAGED:
+        return False
+
+
+def _surprise(name: str, found: str) -> list[str]:
+    ending = Path(name).suffix.lower()
+    expected = _COMPRESSED.get(ending, ENDINGS.get(ending))
+    # Text that should be ARFF is for the reader of ARFF to judge.
+    if expected is None or expected == found or (expected, found) == ("arff", "text"):
+        return []
+    return [f"{name} is {NAMES[found]}, whatever its ending says; read as such."]
+
+
+def _unpacked(data: bytes, name: str, found: str, path: Path) -> tuple[bytes, str]:
+    try:
+        if found == "zip":
+            return _only_member(data, path)
+        openers: dict[str, Any] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
+        with openers[found](io.BytesIO(data)) as stream:
+            inside = stream.read(MOST_BYTES + 1)
+    except _DAMAGED as error:
+        raise TableError(f"{path} is {NAMES[found]} but damaged: {error}.") from error
+    bare = Path(name)
+    ours = _COMPRESSED.get(bare.suffix.lower()) == found
+    return _bounded(inside, path), bare.stem if ours else name
+
+
+def _only_member(data: bytes, path: Path) -> tuple[bytes, str]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = [
+            entry
+            for entry in archive.infolist()
+            # Folders, and what some systems add of their own.
+            if not entry.is_dir() and not entry.filename.startswith("__MACOSX/")
+        ]
+        if len(members) != 1:
+            names = ", ".join(entry.filename for entry in members[:5]) or "nothing"
+            raise TableError(f"{path} must hold one file; it is a zip archive of {names}.")
+        if members[0].flag_bits & 1:
+            raise TableError(f"{path} is a zip archive with a password; take it apart first.")
+        with archive.open(members[0]) as stream:
+            return _bounded(stream.read(MOST_BYTES + 1), path), Path(members[0].filename).name
+
+
+def _bounded(data: bytes, path: Path) -> bytes:
+    if len(data) > MOST_BYTES:
+        raise TableError(f"{path} grows beyond {MOST_BYTES / 2**30:.0f} GiB when unpacked.")
+    return data

@@ -1,0 +1,129 @@
+"""make_tabular: a pipeline from a data frame as it is to an NCL ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from negcorr.regressor import NCLRegressor
+from negcorr.tabular.columns import infer_columns
+from negcorr.tabular.date_parts import DateParts
+from negcorr.tabular.schema import Schema
+from negcorr.tabular.tamed import TamedScaler
+from negcorr.tabular.typed_columns import TypedColumns
+
+__all__ = ["make_tabular"]
+
+#: Rows that a level of a category needs for a column of its own; rarer ones share one.
+LEAST_ROWS_OF_LEVEL = 5
+
+#: Most columns that a category becomes.
+MOST_COLUMNS_OF_CATEGORY = 100
+
+
+def make_tabular(
+    frame: Any,
+    target: str | Sequence[str],
+    *,
+    schema: Schema | None = None,
+    random_state: Any = 0,
+    **ncl_parameters: Any,
+) -> Pipeline:
+    """An unfitted pipeline from a data frame, with whatever is in it, to predictions.
+
+    Numbers are imputed by their median, with a column that says where they were missing, and
+    scaled, with extremes brought in. Categories become 0/1 columns, with missing as a level and
+    rare levels in one. Dates become days, and sines and cosines of month, weekday and hour. Columns
+    of 0 and 1 are not scaled: a rare level would be far away from everything.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Rows from which the roles of columns are inferred; nothing is fitted.
+    target : str or sequence of str
+        Columns to predict.
+    schema : Schema, optional
+        Roles of the columns, by default those of :func:`~negcorr.tabular.infer_columns`.
+    random_state : int, RandomState or None, default=0
+        Seed of the ensemble.
+    **ncl_parameters
+        Further parameters of :class:`~negcorr.NCLRegressor`.
+
+    Returns
+    -------
+    sklearn.pipeline.Pipeline
+        Steps "read", "encode" and "model". Its frames may have columns in any order, and others
+        beside them, targets too, which are ignored. Unknown levels and new missing values are dealt
+        with.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from negcorr import make_tabular
+    >>> frame = pd.DataFrame({"size": range(0, 80, 2), "kind": ["a", "b"] * 20})
+    >>> frame["price"] = frame["size"] ** 0.5 + (frame["kind"] == "a")
+    >>> model = make_tabular(frame, "price", n_estimators=20).fit(frame, frame["price"])
+    >>> new = pd.DataFrame({"kind": ["a", "never seen"], "size": [10, None]})
+    >>> model.predict(new).shape
+    (2,)
+    >>> model[:-1].get_feature_names_out().tolist()
+    ['numbers__size', 'categories__kind_a', 'categories__kind_b']
+    """
+    if schema is None:
+        schema = infer_columns(frame, target)
+    _check_target(target, schema)
+    # The encoder has scaled what is to be scaled.
+    parameters = {"standardize": False, "random_state": random_state, **ncl_parameters}
+    unknown = parameters.keys() - set(NCLRegressor._get_param_names())
+    if unknown:
+        raise TypeError(
+            f"{min(unknown)}={parameters[min(unknown)]!r} is no parameter of make_tabular or "
+            f"NCLRegressor, which has {', '.join(NCLRegressor._get_param_names())}."
+        )
+    columns = {column.name: column for column in schema.columns}
+    numbers, dates = schema.named("number"), schema.named("date")
+    categories = list(schema.named("category"))
+    reader = TypedColumns(
+        numbers={name: columns[name].form for name in numbers},
+        categories=categories,
+        dates={name: columns[name].form for name in dates},
+    )
+    encoder = _encoder(list(numbers), categories, list(dates))
+    return Pipeline([("read", reader), ("encode", encoder), ("model", NCLRegressor(**parameters))])
+
+
+def _check_target(target: str | Sequence[str], schema: Schema) -> None:
+    wanted = {target} if isinstance(target, str) else set(target)
+    if wanted != set(schema.targets):
+        raise ValueError(
+            f"target={target!r} is not what schema has as targets: {', '.join(schema.targets)}."
+        )
+
+
+def _encoder(numbers: list[str], categories: list[str], dates: list[str]) -> ColumnTransformer:
+    scaled = Pipeline(
+        [
+            ("impute", SimpleImputer(strategy="median", keep_empty_features=True)),
+            ("scale", TamedScaler()),
+        ]
+    )
+    one_hot = OneHotEncoder(
+        handle_unknown="infrequent_if_exist",
+        min_frequency=LEAST_ROWS_OF_LEVEL,
+        max_categories=MOST_COLUMNS_OF_CATEGORY,
+        sparse_output=False,
+    )
+    parts = [
+        ("numbers", scaled, numbers),
+        # Apart from the imputer, whose indicator would be scaled with the numbers.
+        ("missing", MissingIndicator(error_on_new=False), numbers),
+        ("categories", one_hot, categories),
+        ("dates", DateParts(), dates),
+    ]
+    # Dense: sparse parts cannot be joined where no number is missing, and levels are bounded.
+    return ColumnTransformer([part for part in parts if part[2]], sparse_threshold=0.0)
