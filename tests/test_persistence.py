@@ -254,7 +254,9 @@ def test_every_type_of_ours_in_a_fitted_model_is_declared_and_every_declared_typ
     ours = {name for name in found if name.startswith("negcorr.")}
     caches = {"negcorr.modes.TridiagonalModes", "negcorr.kfold.KFold"}
     assert ours - caches <= OURS
-    assert OURS - ours == {"negcorr.stand_ins.StoredFrame", "negcorr.stand_ins.StoredSpline"}
+    tables = {name for name in OURS if name.startswith("negcorr.tabular.")}
+    rest = {"negcorr.stand_ins.StoredFrame", "negcorr.stand_ins.StoredSpline"}
+    assert OURS - ours - tables == rest
     for name in TRUSTED:
         module, _, kind = name.rpartition(".")
         __import__(module)

@@ -36,6 +36,9 @@ OURS = frozenset(
         "negcorr.stand_ins.StoredFrame",
         "negcorr.stand_ins.StoredSpline",
         "negcorr.streaming.Stream",
+        "negcorr.tabular.date_parts.DateParts",
+        "negcorr.tabular.tamed.TamedScaler",
+        "negcorr.tabular.typed_columns.TypedColumns",
         "negcorr.whitening.Whitening",
     }
 )
