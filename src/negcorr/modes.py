@@ -7,6 +7,7 @@ Householder reflectors of that reduction and the eigenvectors of the tridiagonal
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,6 +23,10 @@ __all__ = [
     "TridiagonalModes",
     "tridiagonalise",
 ]
+
+#: LAPACK writes into the reflectors while it applies them, and puts back what was there: of two
+#: threads that share them, one would read what the other has written.
+_REFLECTING = threading.Lock()
 
 
 class Modes(Protocol):
@@ -86,7 +91,8 @@ class Tridiagonal:
         below = np.asfortranarray(v[1:])
         result = np.array(v, dtype=np.float64)
         work = max(1, 64 * below.shape[1])
-        out, _, info = lapack.dormqr(b"L", trans, self.reflectors, self.tau, below, work)
+        with _REFLECTING:
+            out, _, info = lapack.dormqr(b"L", trans, self.reflectors, self.tau, below, work)
         if info != 0:
             raise np.linalg.LinAlgError(f"LAPACK dormqr failed with info={info}.")
         result[1:] = out
