@@ -100,6 +100,7 @@ ORDER = [
     "tabular.figures",
     "tabular.baselines",
     "tabular.scoring",
+    "tabular.trial",
     "tabular",
     "seeds",
     "smoother_kinds",
@@ -294,11 +295,34 @@ HEAVY = {"torch", "matplotlib", "pandas", "polars", "dask", "skops", "onnx", "on
 def test_importing_the_package_loads_no_heavy_library():
     # Some versions of scikit-learn load pandas themselves where it is installed.
     code = (
-        "import sys, sklearn; before = set(sys.modules); import negcorr; "
+        "import sys, sklearn; before = set(sys.modules); from negcorr import *; "
         f"print(sorted({HEAVY} & (set(sys.modules) - before)))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_the_package_alone_and_its_help_load_no_numerical_library():
+    code = (
+        "import sys, negcorr; from negcorr.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'numpy', 'scipy', 'sklearn'} & set(sys.modules)), file=sys.stderr)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stderr.strip() == "[]"
+    assert "reproduce" in run.stdout
+
+
+def test_public_names_come_from_where_they_are_said_to_live():
+    assert list(negcorr._HOMES) == negcorr.__all__
+    assert set(negcorr.__all__) | set(negcorr._MODULES) <= set(dir(negcorr))
+    for name in negcorr._MODULES:
+        assert getattr(negcorr, name).__name__ == f"negcorr.{name}"
+    with pytest.raises(AttributeError, match="has no attribute 'NCLRegresor'"):
+        negcorr.NCLRegresor  # noqa: B018
+    with pytest.raises(ImportError, match="NCLRegresor"):
+        exec("from negcorr import NCLRegresor")
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import negcorr
@@ -216,3 +217,14 @@ def test_real_tables(name, least):
     known, new = samples(table.frame, schema, train), samples(table.frame, schema, test)
     pipe = make_tabular(table.frame, targets, schema=schema, n_estimators=30)
     assert pipe.fit(known.inputs, known.y).score(new.inputs, new.y) > least
+
+
+def test_another_regressor_may_stand_at_the_end():
+    frame = pd.DataFrame({"x": np.arange(20.0), "kind": ["a", "b"] * 10, "y": np.arange(20.0)})
+    ridge = Ridge(alpha=2.0)
+    model = make_tabular(frame, "y", estimator=ridge)
+    assert model[-1].alpha == 2.0
+    assert model[-1] is not ridge
+    assert model.fit(frame, frame["y"]).predict(frame).shape == (20,)
+    with pytest.raises(TypeError, match="n_estimators are for an NCLRegressor"):
+        make_tabular(frame, "y", estimator=ridge, n_estimators=3)

@@ -8,9 +8,10 @@ from negcorr.tabular.pipeline import make_tabular
 from negcorr.tabular.reading import Table, read_table
 from negcorr.tabular.samples import Samples, samples
 from negcorr.tabular.schema import Column, Schema
-from negcorr.tabular.scoring import Comparison, Method, compare
+from negcorr.tabular.scoring import Comparison, Method
 from negcorr.tabular.splitting import folds_for, hold_out
 from negcorr.tabular.tamed import TamedScaler
+from negcorr.tabular.trial import Trial, compare, try_out
 from negcorr.tabular.typed_columns import TypedColumns
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Table",
     "TableError",
     "TamedScaler",
+    "Trial",
     "TypedColumns",
     "compare",
     "folds_for",
@@ -33,4 +35,5 @@ __all__ = [
     "make_tabular",
     "read_table",
     "samples",
+    "try_out",
 ]

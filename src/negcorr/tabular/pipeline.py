@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import Pipeline
@@ -31,6 +32,7 @@ def make_tabular(
     target: str | Sequence[str],
     *,
     schema: Schema | None = None,
+    estimator: Any = None,
     random_state: Any = 0,
     **ncl_parameters: Any,
 ) -> Pipeline:
@@ -49,6 +51,9 @@ def make_tabular(
         Columns to predict.
     schema : Schema, optional
         Roles of the columns, by default those of :func:`~negcorr.tabular.infer_columns`.
+    estimator : regressor, optional
+        What stands at the end, with its own seed, such as a
+        :class:`~negcorr.deep.DeepNCLRegressor`; by default an :class:`~negcorr.NCLRegressor`.
     random_state : int, RandomState or None, default=0
         Seed of the ensemble.
     **ncl_parameters
@@ -77,14 +82,7 @@ def make_tabular(
     if schema is None:
         schema = infer_columns(frame, target)
     _check_target(target, schema)
-    # The encoder has scaled what is to be scaled.
-    parameters = {"standardize": False, "random_state": random_state, **ncl_parameters}
-    unknown = parameters.keys() - set(NCLRegressor._get_param_names())
-    if unknown:
-        raise TypeError(
-            f"{min(unknown)}={parameters[min(unknown)]!r} is no parameter of make_tabular or "
-            f"NCLRegressor, which has {', '.join(NCLRegressor._get_param_names())}."
-        )
+    model = _ensemble(estimator, random_state, ncl_parameters)
     columns = {column.name: column for column in schema.columns}
     numbers, dates = schema.named("number"), schema.named("date")
     categories = list(schema.named("category"))
@@ -94,7 +92,27 @@ def make_tabular(
         dates={name: columns[name].form for name in dates},
     )
     encoder = _encoder(list(numbers), categories, list(dates))
-    return Pipeline([("read", reader), ("encode", encoder), ("model", NCLRegressor(**parameters))])
+    return Pipeline([("read", reader), ("encode", encoder), ("model", model)])
+
+
+def _ensemble(estimator: Any, random_state: Any, parameters: dict[str, Any]) -> Any:
+    """The last step."""
+    if estimator is not None:
+        if parameters:
+            raise TypeError(
+                f"{', '.join(parameters)} are for an NCLRegressor, and estimator={estimator!r} is "
+                "given: set its parameters there."
+            )
+        return clone(estimator)
+    # The encoder has scaled what is to be scaled.
+    settings = {"standardize": False, "random_state": random_state, **parameters}
+    unknown = settings.keys() - set(NCLRegressor._get_param_names())
+    if unknown:
+        raise TypeError(
+            f"{min(unknown)}={settings[min(unknown)]!r} is no parameter of make_tabular or "
+            f"NCLRegressor, which has {', '.join(NCLRegressor._get_param_names())}."
+        )
+    return NCLRegressor(**settings)
 
 
 def _check_target(target: str | Sequence[str], schema: Schema) -> None:

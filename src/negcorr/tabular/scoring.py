@@ -1,30 +1,42 @@
-"""compare: an NCL ensemble beside its rivals on the same held-out rows, and a verdict in words."""
+"""An NCL ensemble beside its rivals on the same held-out rows, and a verdict in words."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from negcorr._typing import FloatArray
-from negcorr.exceptions import TableError
-from negcorr.tabular.baselines import BASELINES, dense, fit_baseline
 from negcorr.tabular.figures import Figures, held_out_figures, paired_difference
-from negcorr.tabular.pipeline import make_tabular
-from negcorr.tabular.samples import Samples, samples
-from negcorr.tabular.schema import Schema
-from negcorr.tabular.splitting import folds_for, hold_out
+from negcorr.tabular.samples import Samples
 
-__all__ = ["Comparison", "Method", "compare"]
+__all__ = ["OURS", "Comparison", "Method", "Result", "scored"]
 
+#: Name of the first method.
 OURS = "NCL"
 
 #: Differences of fewer standard errors than this are within noise.
 NOISE = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What one method predicted for the held-out rows.
+
+    Attributes
+    ----------
+    name : str
+    predicted : ndarray of shape (n,) or (n, outputs)
+    interval : ndarray of shape (n, 2) or (n, 2, outputs), or None
+        Ends of the 95 % interval.
+    fit_seconds : float
+    """
+
+    name: str
+    predicted: FloatArray
+    interval: FloatArray | None
+    fit_seconds: float
 
 
 @dataclass(frozen=True)
@@ -146,101 +158,53 @@ class Comparison:
         return f"{abs(method.gain) / method.gain_se:.1f} paired standard errors"
 
 
-def compare(
-    frame: Any,
-    schema: Schema,
-    *,
-    test_size: float = 0.2,
-    seed: int = 0,
-    baselines: Sequence[str] = tuple(BASELINES),
-    n_jobs: int = 1,
-    pipeline: Any = None,
+def scored(
+    results: Sequence[Result],
+    train: Samples,
+    test: Samples,
+    targets: tuple[str, ...],
+    n_train: int | None = None,
 ) -> Comparison:
-    """Fit NCL and its rivals on the same rows, and compare them on the same held-out ones.
+    """Methods side by side, by what they predicted for the same held-out rows.
 
     Parameters
     ----------
-    frame : pandas.DataFrame
-    schema : Schema
-        What its columns are for.
-    test_size, seed
-        As in :func:`~negcorr.tabular.hold_out`; the seed is that of the methods too.
-    baselines : sequence of str
-        Of "mean", "ridge" (its penalty by cross-validation), "random forest" and "gradient
-        boosting" (scikit-learn's defaults).
-    n_jobs : int, default=1
-        Threads of forest and boosting.
-    pipeline : Pipeline, optional
-        Unfitted, by default that of :func:`~negcorr.make_tabular` with the folds of
-        :func:`~negcorr.tabular.folds_for`, which one of your own needs too where there are groups.
-        Its features are those of all methods.
-
-    Returns
-    -------
-    Comparison
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> from negcorr.tabular import compare, infer_columns
-    >>> rng = np.random.default_rng(0)
-    >>> frame = pd.DataFrame({"x": rng.normal(size=400)})
-    >>> frame["y"] = np.sin(2 * frame["x"]) + 0.1 * rng.normal(size=400)
-    >>> found = compare(frame, infer_columns(frame, "y"), baselines=["mean", "ridge"])
-    >>> found.verdict().partition(",")[0], [method.name for method in found.methods]
-    ('NCL predicts best', ['NCL', 'mean', 'ridge'])
+    results : sequence of Result
+        NCL first.
+    train : Samples
+        Rows of the fits, for the variance of their targets.
+    test : Samples
+        Held-out rows.
+    targets : tuple of str
+    n_train : int, optional
+        Rows that NCL was fitted to, where ``train`` is a part of them.
     """
-    unknown = [name for name in baselines if name not in BASELINES]
-    if unknown:
-        allowed = ", ".join(map(repr, BASELINES))
-        raise ValueError(f"baselines={unknown[0]!r} is unknown; allowed are {allowed}.")
-    train, test = (samples(frame, schema, part) for part in _split(frame, schema, test_size, seed))
-    if test.weight is not None and not test.weight.any():
-        raise TableError(
-            f"all held-out rows have no weight in {schema.weights!r}; try another seed."
-        )
-    if pipeline is None:
-        folds = folds_for(schema, frame.iloc[train.positions])
-        pipeline = make_tabular(frame, schema.targets, schema=schema, random_state=seed, cv=folds)
-    start = time.perf_counter()
-    fitted = clone(pipeline).fit(train.inputs, train.y, **train.fit_parameters)
-    seconds = time.perf_counter() - start
-    features = fitted[:-1].transform(test.inputs)
-    ours = fitted[-1].predict(features)
-    interval = fitted[-1].predict_interval(features, 0.95)
-    results = [(OURS, ours, interval, seconds)]
-    known, new = dense(fitted[:-1].transform(train.inputs)), dense(features)
-    for name in baselines:
-        model, taken = fit_baseline(name, known, train.y, train.weight, seed=seed, n_jobs=n_jobs)
-        results.append((name, model.predict(new), None, taken))
     spread = _variance(train)
-    base = _losses(test, ours, spread)
-    methods = [_method(*result, test, schema.targets, spread, base) for result in results]
-    return Comparison(tuple(methods), schema.targets, len(train.positions), len(test.positions))
-
-
-def _split(frame: Any, schema: Schema, test_size: float, seed: int) -> Any:
-    return hold_out(frame, schema, test_size=test_size, seed=seed)
+    base = _losses(test, results[0].predicted, spread)
+    methods = tuple(_method(result, test, targets, spread, base) for result in results)
+    known = len(train.positions) if n_train is None else n_train
+    return Comparison(methods, targets, known, len(test.positions))
 
 
 def _method(
-    name: str,
-    predicted: FloatArray,
-    interval: FloatArray | None,
-    seconds: float,
+    result: Result,
     test: Samples,
     targets: tuple[str, ...],
     spread: FloatArray,
     base: FloatArray,
 ) -> Method:
-    losses = _losses(test, predicted, spread)
+    losses = _losses(test, result.predicted, spread)
     gain, error = paired_difference(losses, base, test.weight, test.groups)
     figures = held_out_figures(
-        test.y, predicted, targets, interval=interval, weight=test.weight, groups=test.groups
+        test.y,
+        result.predicted,
+        targets,
+        interval=result.interval,
+        weight=test.weight,
+        groups=test.groups,
     )
     loss = float(np.average(losses, weights=test.weight))
-    return Method(name, figures, loss, gain, error, seconds)
+    return Method(result.name, figures, loss, gain, error, result.fit_seconds)
 
 
 def _variance(train: Samples) -> FloatArray:
