@@ -203,7 +203,7 @@ class TestWithLam:
             fitted.with_lam(**arguments)
 
     def test_gap_below_the_gram_route_warns(self, diabetes):
-        model = NCLRegressor(30, 10, solver="gram", random_state=0).fit(*diabetes)
+        model = NCLRegressor(40, 10, solver="gram", random_state=0).fit(*diabetes)
         with pytest.warns(PrecisionWarning, match="solver='qr'"):
             model.with_lam(gap=1e-18)
 

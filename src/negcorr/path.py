@@ -29,7 +29,7 @@ __all__ = ["CRITERIA", "NCLPath"]
 CRITERIA = ("kfold", "sure", "gcv", "loo", "aic", "aicc", "bic", "cp")
 
 #: Relative error, by its bound, that the fast route may have in the modes that the gap moves.
-TRUSTED_ERROR = 1e-8
+TRUSTED_ERROR = 1e-7
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,7 +106,7 @@ class NCLPath:
 
     @property
     def smallest_trusted_gap(self) -> float:
-        """Gap down to which this factorisation resolves the modes to about 1e-8."""
+        """Gap down to which this factorisation resolves the modes to about 1e-7."""
         if self.solver == "qr" or self.spectrum.rho.shape[0] == 0:
             return 0.0
         # A mode has denominator ρ + gap·(M − ρ) and an absolute error of eps·M·condition².
