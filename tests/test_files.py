@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from negcorr._files import write_atomically
+from negcorr._files import check_writable, staged, write_atomically
 
 FULL_DISK = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -150,3 +150,53 @@ def test_a_folder_below_a_file_cannot_be_written(tmp_path):
     with pytest.raises(OSError, match="file"):
         write_atomically(tmp_path / "file" / "below", b"2")
     assert names_in(tmp_path) == ["file"]
+
+
+class TestStaged:
+    def test_files_appear_together(self, tmp_path):
+        out = tmp_path / "a" / "b"
+        with staged(out) as stage:
+            (stage / "one").write_bytes(b"1")
+            assert not (out / "one").exists()
+        assert [file.name for file in out.iterdir()] == ["one"]
+
+    @pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
+    def test_failure_leaves_nothing_new(self, tmp_path, kind):
+        def broken(out):
+            with staged(out) as stage:
+                (stage / "one").write_bytes(b"1")
+                raise kind
+
+        with pytest.raises(kind):
+            broken(tmp_path / "a" / "b")
+        assert list(tmp_path.iterdir()) == []
+        (tmp_path / "c").mkdir()
+        (tmp_path / "c" / "one").write_bytes(b"older")
+        with pytest.raises(kind):
+            broken(tmp_path / "c")
+        assert [file.read_bytes() for file in (tmp_path / "c").iterdir()] == [b"older"]
+
+    def test_old_stages_go_and_young_ones_stay(self, tmp_path):
+        for name in (".negcorr-old.part", ".negcorr-young.part"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "x").touch()
+        os.utime(tmp_path / ".negcorr-old.part", (0, 0))
+        with staged(tmp_path):
+            pass
+        assert [file.name for file in tmp_path.iterdir()] == [".negcorr-young.part"]
+
+
+def test_places_that_cannot_be_written_to(tmp_path):
+    check_writable(tmp_path / "new" / "folder")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match="is no folder"):
+        check_writable(tmp_path / "file" / "folder")
+    with pytest.raises(NotADirectoryError, match="is no folder"):
+        check_writable(tmp_path / "file")
+
+
+def test_places_without_permission(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda place, mode: False)
+    with pytest.raises(PermissionError, match="may not be written to"):
+        check_writable(tmp_path)

@@ -33,7 +33,9 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
         # A check mark that the terminal cannot show must not end an hour's run.
         sys.stdout.reconfigure(errors="replace")
     try:
-        from negcorr.cli.commands import app
+        # Importing them adds the commands, in the order of the help.
+        from negcorr.cli import data_commands, paper_commands  # noqa: F401
+        from negcorr.cli.app import app
     except ImportError as error:
         _complain(
             f"the command line needs {error.name or error}, which is not installed: "
@@ -54,8 +56,9 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
 
 def _explained(error: Exception) -> int:
     """Say what went wrong in one line where that says it all; else let Python say it."""
-    from negcorr.cli.commands import click_errors
+    from negcorr.cli.app import click_errors
     from negcorr.datasets import DatasetError, MissingDatasetError
+    from negcorr.exceptions import ModelFileError, TableError
 
     usage, aborted = click_errors()
     if isinstance(error, aborted):
@@ -63,10 +66,16 @@ def _explained(error: Exception) -> int:
     if isinstance(error, usage):
         error.show()
         return USAGE
-    if isinstance(error, (DatasetError, MissingDatasetError, OSError)):
+    ours = (DatasetError, MissingDatasetError, ModelFileError, TableError)
+    if isinstance(error, (*ours, OSError)) or _names_a_package(error):
         _complain(str(error))
         return FAILURE
     raise error
+
+
+def _names_a_package(error: Exception) -> bool:
+    """Whether something is not installed, and the message says how to get it."""
+    return isinstance(error, ImportError) and "pip install" in str(error)
 
 
 def _complain(message: str) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from negcorr._typing import FloatArray
 from negcorr.tabular.figures import Figures, held_out_figures, paired_difference
 from negcorr.tabular.samples import Samples
+from negcorr.tabular.wording import amount, amount_with_error
 
 __all__ = ["OURS", "Comparison", "Method", "Result", "scored"]
 
@@ -101,8 +102,8 @@ class Comparison:
             [
                 method.name,
                 f.output,
-                f"{f.rmse:.4g} ± {f.rmse_se:.2g}",
-                f"{f.mae:.4g} ± {f.mae_se:.2g}",
+                amount_with_error(f.rmse, f.rmse_se),
+                amount_with_error(f.mae, f.mae_se),
                 f"{f.r2:.3f}",
                 "" if np.isnan(f.coverage) else f"{f.coverage:.1%}",
                 f"{method.fit_seconds:.2f}",
@@ -148,8 +149,8 @@ class Comparison:
 
     def _error(self, method: Method) -> str:
         if len(self.targets) == 1:
-            return f"{method.figures[0].rmse:.4g} RMSE"
-        return f"{np.sqrt(method.loss):.3g} standard deviations"
+            return f"{amount(method.figures[0].rmse)} RMSE"
+        return f"{amount(float(np.sqrt(method.loss)), 3)} standard deviations"
 
     @staticmethod
     def _noise(method: Method) -> str:

@@ -1,51 +1,15 @@
-"""The commands and their options."""
+"""Commands about the paper: its data sets, its figures and tables."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import rich  # noqa: F401 - what commands print with: met here, so that its lack is told
 import typer
 
-import negcorr
+from negcorr.cli.app import app, examples
 
-__all__ = ["app", "click_errors"]
-
-app = typer.Typer(
-    name="negcorr",
-    help="Regression ensembles whose diversity is trained, measured and tuned.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def click_errors() -> tuple[Any, Any]:
-    """Classes of usage errors and of aborts, wherever this typer has them from."""
-    parents = typer.BadParameter.__mro__
-    usage = next(parent for parent in parents if parent.__name__ == "ClickException")
-    return usage, typer.Abort
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"negcorr {negcorr.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
-        ),
-    ] = False,
-) -> None:
-    pass
-
+__all__ = ["datasets", "reproduce"]
 
 DataOption = Annotated[
     Path | None,
@@ -58,7 +22,7 @@ DataOption = Annotated[
 ]
 
 
-@app.command(epilog="**Examples**\n\n`negcorr datasets --data ~/data`\n\n`negcorr datasets --json`")
+@app.command(epilog=examples("negcorr datasets --data ~/data", "negcorr datasets --json"))
 def datasets(
     data: DataOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
@@ -70,10 +34,12 @@ def datasets(
 
 
 @app.command(
-    epilog="**Examples**\n\n`negcorr reproduce figure3 --data ~/data`\n\n"
-    "`negcorr reproduce table1 --sets housing,slump --out tables`\n\n"
-    "`negcorr reproduce figure7 figure8 --device cuda`\n\n"
-    "`negcorr reproduce all --quick`"
+    epilog=examples(
+        "negcorr reproduce figure3 --data ~/data",
+        "negcorr reproduce table1 --sets housing,slump --out tables",
+        "negcorr reproduce figure7 figure8 --device cuda",
+        "negcorr reproduce all --quick",
+    )
 )
 def reproduce(
     names: Annotated[

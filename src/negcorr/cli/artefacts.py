@@ -1,0 +1,149 @@
+"""The files of a fit: the model, the report, the figures and the path, all of them or none."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from negcorr._files import staged, write_atomically
+from negcorr.cli.screen import finite
+from negcorr.persistence import save
+from negcorr.reporting import report
+from negcorr.tabular import Trial
+from negcorr.tabular.wording import amount_with_error
+
+__all__ = ["FILES", "comparison_table", "path_table", "write_all"]
+
+#: What a fit writes.
+FILES = ("model.skops", "report.html", "metrics.json", "path.csv")
+
+#: Points of the path in a decade of the gap.
+POINTS = 10
+
+
+def write_all(
+    folder: Path,
+    trial: Trial,
+    metrics: dict[str, Any],
+    notes: dict[str, Any],
+    *,
+    title: str,
+    snippet: str,
+) -> None:
+    """Write the four files into a folder; where one fails, none of them changes.
+
+    Parameters
+    ----------
+    folder : Path
+    trial : Trial
+    metrics : dict
+        What ``metrics.json`` holds.
+    notes : dict
+        What the model's file carries.
+    title : str
+        Of the report.
+    snippet : str
+        Code that rebuilds the model.
+    """
+    with staged(folder) as stage:
+        save(trial.model, stage / "model.skops", notes=notes)
+        report(
+            trial.model,
+            trial.test.inputs,
+            trial.test.y,
+            path=stage / "report.html",
+            title=title,
+            outputs=trial.schema.targets,
+            tables=[comparison_table(trial), columns_table(trial)],
+            verdict=trial.comparison.verdict(),
+            notes=[*metrics["notes"], *_about_rows(trial)],
+            snippet=snippet,
+            # evaluated=trial.tried,
+        )
+        text = json.dumps(finite(metrics), indent=2, ensure_ascii=False)
+        write_atomically(stage / "metrics.json", text.encode())
+        write_atomically(stage / "path.csv", path_table(trial.model[-1], trial.schema.targets))
+
+
+def comparison_table(trial: Trial) -> tuple[str, Sequence[str], Sequence[Sequence[str]]]:
+    """Methods side by side, for the report."""
+    several = len(trial.schema.targets) > 1
+    head = ["Method", *(["Output"] if several else []), "RMSE", "MAE", "R²", "95 % covers", "Fit"]
+    rows = [
+        [
+            method.name,
+            *([f.output] if several else []),
+            amount_with_error(f.rmse, f.rmse_se),
+            amount_with_error(f.mae, f.mae_se),
+            f"{f.r2:.3f}",
+            "" if np.isnan(f.coverage) else f"{f.coverage:.1%}",
+            f"{method.fit_seconds:.2f} s",
+        ]
+        for method in trial.comparison.methods
+        for f in method.figures
+    ]
+    return f"On {trial.comparison.n_test} held-out rows", head, rows
+
+
+def columns_table(trial: Trial) -> tuple[str, Sequence[str], Sequence[Sequence[str]]]:
+    """What was made of every column, for the report."""
+    rows = [
+        [c.name, c.role, str(c.n_missing), str(c.n_distinct), c.remark]
+        for c in trial.schema.columns
+    ]
+    return "Columns", ["Column", "Taken as", "Missing", "Distinct", "Remark"], rows
+
+
+def path_table(ensemble: Any, targets: Sequence[str]) -> bytes:
+    """Curves along λ as CSV, or the grid of a deep ensemble.
+
+    Parameters
+    ----------
+    ensemble : NCLRegressor or DeepNCLRegressor
+    targets : sequence of str
+        Their names stand in the header where there are several.
+    """
+    if hasattr(ensemble, "path_"):
+        path = ensemble.path_
+        smallest = max(path.spectrum.smallest_useful_gap, path.smallest_trusted_gap, 1e-16)
+        decades = int(np.ceil(-np.log10(min(smallest, 1.0))))
+        gaps = np.power(10.0, -np.arange(0, POINTS * decades + 1) / POINTS)
+        marked = np.concatenate([gaps[gaps >= smallest], path.chosen_gap])
+        curves = path.curves(np.unique(marked)[::-1])
+        named = {_named(name, targets): values for name, values in curves.items()}
+    else:
+        named = {
+            _named(name, targets): values.to_numpy()
+            for name, values in ensemble.lam_table_.to_frame().items()
+        }
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(named)
+    writer.writerows(map(float, row) for row in zip(*named.values(), strict=True))
+    return text.getvalue().encode()
+
+
+def _named(column: str, targets: Sequence[str]) -> str:
+    """``train_error_0`` by the name of its target."""
+    name, _, number = column.rpartition("_")
+    if name and number.isdigit() and len(targets) > 1:
+        return f"{name}_{targets[int(number)]}"
+    return column
+
+
+def _about_rows(trial: Trial) -> list[str]:
+    found = trial.comparison
+    if not trial.refitted:
+        return [
+            f"The model is fitted to {trial.n_rows} rows, and was tested on {found.n_test} others."
+        ]
+    return [
+        f"Figures come from a fit to {found.n_train} rows, on {found.n_test} rows held out. The "
+        f"saved model, whose curves are shown here, is fitted to all {trial.n_rows} rows."
+    ]

@@ -1,0 +1,162 @@
+"""``negcorr fit``: from a file to a tuned ensemble, honest figures and four files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from joblib import cpu_count
+
+from negcorr._files import check_writable
+from negcorr.cli.artefacts import FILES, write_all
+from negcorr.cli.codes import UsageError
+from negcorr.cli.fit_options import FitOptions
+from negcorr.cli.fit_words import say_columns, say_outcome
+from negcorr.cli.metrics import metrics_of, model_notes, source_of
+from negcorr.cli.names import columns_named
+from negcorr.cli.screen import Screen
+from negcorr.tabular import Schema, Trial, infer_columns, make_tabular, read_table, samples, try_out
+from negcorr.tabular.fingerprint import Fingerprint
+
+__all__ = ["rebuilding_code", "run_fit"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Done:
+    """A trial with all that is said and written about it."""
+
+    trial: Trial
+    fingerprint: Fingerprint
+    notes: tuple[str, ...]
+
+
+def run_fit(options: FitOptions, screen: Screen) -> None:
+    """Read, infer, fit, compare, refit, write, and say all of it.
+
+    Parameters
+    ----------
+    options : FitOptions
+    screen : Screen
+    """
+    options.check()
+    check_writable(options.folder)
+    with screen.busy(f"reading {options.data.name}") as tell:
+        done = _in_memory(options, screen, tell)
+        trial = done.trial
+        source = source_of(options.data, options.command)
+        metrics = metrics_of(trial, source, done.notes)
+        notes = model_notes(trial, done.fingerprint, source, metrics["verdict"])
+        tell("writing the report")
+        title = f"{options.data.name}: {', '.join(trial.schema.targets)}"
+        snippet = rebuilding_code(options, trial.schema)
+        write_all(options.folder, trial, metrics, notes, title=title, snippet=snippet)
+    screen.give_json(metrics | {"files": [str(options.folder / name) for name in FILES]})
+    say_outcome(screen, trial, options.folder)
+
+
+def _in_memory(options: FitOptions, screen: Screen, tell: Callable[[str], None]) -> _Done:
+    table = read_table(options.data)
+    schema = _schema(options, table.frame)
+    for note in table.notes:
+        screen.note(note)
+    say_columns(screen, options.data.name, schema)
+    other = None
+    if options.test is not None:
+        tell(f"reading {options.test.name}")
+        second = read_table(options.test)
+        other = second.frame
+        for note in second.notes:
+            screen.note(f"{options.test.name}: {note}")
+    trial = try_out(
+        table.frame,
+        schema,
+        test=other,
+        test_size=options.test_share,
+        seed=options.seed,
+        baselines=options.rivals,
+        n_jobs=cpu_count() if options.jobs is None else options.jobs,
+        pipeline=_deep_pipeline(options, table.frame, schema),
+        parameters=options.parameters,
+        tell=tell,
+    )
+    return _Done(trial, Fingerprint.of(samples(table.frame, schema), schema), table.notes)
+
+
+def _schema(options: FitOptions, frame: Any) -> Schema:
+    known = [str(name) for name in frame.columns]
+    return infer_columns(
+        frame,
+        columns_named(options.target, known),
+        drop=columns_named(options.drop, known),
+        categorical=columns_named(options.categorical, known),
+        weights=options.weights,
+        group=options.group,
+        time=options.time,
+    )
+
+
+def _deep_pipeline(options: FitOptions, frame: Any, schema: Schema) -> Any:
+    """A pipeline of deep networks, None where the ensemble is the usual one."""
+    if not options.deep:
+        return None
+    try:
+        from negcorr.deep import DeepNCLRegressor
+    except ImportError as error:
+        raise UsageError(
+            "--deep needs PyTorch, which is not installed: pip install 'negcorr[cli,deep]'"
+        ) from error
+    networks = DeepNCLRegressor(random_state=options.seed, **options.deep_parameters)
+    return make_tabular(frame, schema.targets, schema=schema, estimator=networks)
+
+
+def rebuilding_code(options: FitOptions, schema: Schema) -> str:
+    """Python that fits the same model to the same file.
+
+    Parameters
+    ----------
+    options : FitOptions
+    schema : Schema
+        What the columns were taken for.
+    """
+    given: dict[str, Any] = {
+        "drop": [c.name for c in schema.columns if (c.role, c.remark) == ("dropped", "as asked")],
+        "categorical": [
+            c.name for c in schema.columns if (c.role, c.remark) == ("category", "as asked")
+        ],
+        "weights": schema.weights,
+        "group": schema.group,
+        "time": schema.time,
+    }
+    asked = "".join(f", {name}={value!r}" for name, value in given.items() if value)
+    targets = list(schema.targets)
+    lines = [
+        "from negcorr import make_tabular",
+        "from negcorr.tabular import folds_for, infer_columns, read_table, samples",
+        "",
+        f"frame = read_table({options.data.name!r}).frame",
+        f"schema = infer_columns(frame, {targets!r}{asked})",
+        "rows = samples(frame, schema)",
+        *_pipeline_code(options),
+        "model.fit(rows.inputs, rows.y, **rows.fit_parameters)",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _pipeline_code(options: FitOptions) -> Sequence[str]:
+    if options.deep:
+        settings = {"random_state": options.seed, **options.deep_parameters}
+        made = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+        return [
+            "from negcorr.deep import DeepNCLRegressor",
+            "",
+            f"networks = DeepNCLRegressor({made})",
+            "model = make_tabular(frame, schema.targets, schema=schema, estimator=networks)",
+        ]
+    made = "".join(f", {name}={value!r}" for name, value in options.parameters.items())
+    return [
+        "folds = folds_for(schema, frame.iloc[rows.positions])",
+        "model = make_tabular(",
+        f"    frame, schema.targets, schema=schema, cv=folds, random_state={options.seed}{made}",
+        ")",
+    ]

@@ -1,0 +1,102 @@
+"""Tables into files, part by part; a file appears when it is complete, or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+__all__ = ["ENDINGS", "table_writer"]
+
+#: Formats that can be written, by the end of a name.
+ENDINGS = (".csv", ".csv.gz", ".tsv", ".parquet", ".feather", ".arrow")
+
+
+@contextmanager
+def table_writer(path: Path) -> Iterator[Callable[[Any], None]]:
+    """Write data frames one after the other into one file.
+
+    Parameters
+    ----------
+    path : Path
+        Its ending, one of :data:`ENDINGS`, says in what format; replaced where it exists.
+
+    Yields
+    ------
+    write : callable
+        Takes the next data frame; all have the same columns.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from negcorr.cli.table_writing import table_writer
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with table_writer(Path(folder, "x.csv")) as write:
+    ...         write(pd.DataFrame({"x": [0.1]}))
+    ...         write(pd.DataFrame({"x": [0.2]}))
+    ...     Path(folder, "x.csv").read_text(encoding="utf-8").split()
+    ['x', '0.1', '0.2']
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    neighbour = path.parent / f".negcorr-{secrets.token_hex(8)}.part"
+    name = path.name.lower()
+    try:
+        opened = _arrow(neighbour, name) if name.endswith(ENDINGS[3:]) else _text(neighbour, name)
+        with opened as write:
+            yield write
+        neighbour.replace(path)
+    except BaseException:
+        neighbour.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _text(path: Path, name: str) -> Iterator[Callable[[Any], None]]:
+    opener: Any = gzip.open if name.endswith(".gz") else open
+    with opener(path, "wt", encoding="utf-8", newline="") as file:
+        first = True
+
+        def write(frame: Any) -> None:
+            nonlocal first
+            # The shortest digits that give the same number back.
+            separator = "\t" if name.endswith(".tsv") else ","
+            frame.to_csv(file, sep=separator, index=False, header=first, lineterminator="\n")
+            first = False
+
+        yield write
+
+
+@contextmanager
+def _arrow(path: Path, name: str) -> Iterator[Callable[[Any], None]]:
+    try:
+        import pyarrow
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError(
+            f"{name} is written by pyarrow, which is not installed: pip install 'negcorr[cli]'"
+        ) from error
+    opened: Any = pyarrow.parquet.ParquetWriter
+    opened = opened if name.endswith(".parquet") else pyarrow.ipc.new_file
+    writer: Any = None
+    schema: Any = None
+    try:
+
+        def write(frame: Any) -> None:
+            nonlocal writer, schema
+            # Types are those of the first part: a column of gaps alone would have another.
+            table = pyarrow.Table.from_pandas(frame, schema=schema, preserve_index=False)
+            if writer is None:
+                schema = table.schema
+                writer = opened(path, schema)
+            writer.write_table(table)
+
+        yield write
+    finally:
+        if writer is not None:
+            writer.close()

@@ -1,0 +1,230 @@
+"""``negcorr predict``, ``evaluate`` and ``report``: stored models and tables."""
+
+import csv
+import json
+import os
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+from toy_tables import QUICK, homes, write_homes
+
+import negcorr as package
+from negcorr import NCLRegressor
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """A model of two targets, and the table it was fitted to."""
+    from negcorr.cli import main
+
+    home = tmp_path_factory.mktemp("stored")
+    data = write_homes(home / "homes.csv")
+    arguments = ["fit", data, "-t", "price,rent", *QUICK, "-o", home, "-q"]
+    with pytest.raises(SystemExit) as left:
+        main([str(argument) for argument in arguments])
+    assert left.value.code == 0
+    return home / "model.skops"
+
+
+@pytest.fixture
+def new(tmp_path):
+    return write_homes(tmp_path / "new.csv", n=25, seed=7)
+
+
+def columns_of(text):
+    rows = list(csv.reader(text.splitlines()))
+    return {name: [row[j] for row in rows[1:]] for j, name in enumerate(rows[0])}
+
+
+def test_numbers_in_text_are_those_of_python_to_the_last_bit(negcorr, stored, new):
+    result = negcorr("predict", stored, new)
+    assert (result.code, result.err) == (0, "")
+    shown = columns_of(result.out)
+    assert list(shown) == ["price_predicted", "rent_predicted"]
+    expected = package.load(stored).predict(pd.read_csv(new))
+    np.testing.assert_array_equal([float(v) for v in shown["price_predicted"]], expected[:, 0])
+    np.testing.assert_array_equal([float(v) for v in shown["rent_predicted"]], expected[:, 1])
+
+
+def test_intervals_members_and_kept_columns(negcorr, stored, new):
+    result = negcorr("predict", stored, new, "--interval", 0.8, "--members", "--keep", "size,kind")
+    shown = columns_of(result.out)
+    assert list(shown)[:8] == [
+        *("size", "kind", "price_predicted", "rent_predicted"),
+        *("price_lower", "price_upper", "rent_lower", "rent_upper"),
+    ]
+    assert len(shown) == 8 + 2 * 8
+    values = {name: np.array(v, dtype=float) for name, v in shown.items() if "_" in name}
+    assert (values["price_lower"] < values["price_predicted"]).all()
+    assert (values["price_predicted"] < values["price_upper"]).all()
+    members = np.mean([values[f"rent_member_{m}"] for m in range(8)], axis=0)
+    np.testing.assert_allclose(members, values["rent_predicted"], rtol=1e-9)
+    model = package.load(stored)
+    ends = model[-1].predict_interval(model[:-1].transform(pd.read_csv(new)), 0.8)
+    np.testing.assert_array_equal(values["price_lower"], ends[:, 0, 0])
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "parquet", "feather", "arrow"])
+def test_formats_of_files(negcorr, stored, new, tmp_path, ending):
+    out = tmp_path / "made" / f"out.{ending}"
+    result = negcorr("predict", stored, new, "--out", out, "--keep", "all")
+    assert (result.code, result.err) == (0, "")
+    assert "Wrote 25 predictions" in result.out
+    assert [file.name for file in out.parent.iterdir()] == [out.name]
+    frame = package.tabular.read_table(out).frame
+    assert list(frame.columns) == [*homes().columns, "price_predicted", "rent_predicted"]
+    expected = package.load(stored).predict(pd.read_csv(new))
+    np.testing.assert_array_equal(frame["price_predicted"], expected[:, 0])
+
+
+def test_json(negcorr, stored, new, tmp_path):
+    rows = json.loads(negcorr("predict", stored, new, "--json", "--keep", "kind").out)
+    assert len(rows) == 25
+    assert set(rows[0]) == {"kind", "price_predicted", "rent_predicted"}
+    told = negcorr("predict", stored, new, "--json", "--out", tmp_path / "x.csv").out
+    assert json.loads(told) == {"rows": 25, "out": str(tmp_path / "x.csv")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--interval", 1.5], 2, "--interval 1.5: must be between 0 and 1."),
+        (["--out", "x.txt"], 2, "--out x.txt: allowed endings are .csv"),
+        (["--keep", "sise"], 1, "--keep='sise' is no column; did you mean 'size'?"),
+    ],
+)
+def test_requests_that_make_no_sense(negcorr, stored, new, tmp_path, arguments, code, words):
+    result = negcorr("predict", stored, new, *arguments)
+    assert (result.code, result.out) == (code, "")
+    assert words in result.complaint()
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_columns_that_are_missing_are_named(negcorr, stored, new, tmp_path):
+    frame = pd.read_csv(new).drop(columns=["size", "kind"])
+    frame.to_csv(tmp_path / "less.csv", index=False)
+    result = negcorr("predict", stored, tmp_path / "less.csv", "--out", "out.csv")
+    assert result.code == 1
+    assert "lacks the columns 'size', 'kind'" in result.complaint()
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_targets_need_not_be_there(negcorr, stored, new, tmp_path):
+    frame = pd.read_csv(new)
+    frame.drop(columns=["price", "rent"]).iloc[:, ::-1].to_csv(tmp_path / "n.csv", index=False)
+    assert negcorr("predict", stored, tmp_path / "n.csv").out == negcorr("predict", stored, new).out
+
+
+def test_no_rows_and_unknown_levels(negcorr, stored, new, tmp_path):
+    frame = pd.read_csv(new)
+    frame.head(0).to_csv(tmp_path / "none.csv", index=False)
+    result = negcorr("predict", stored, tmp_path / "none.csv", "-q")
+    assert result.code == 1
+    assert "has no row to predict" in result.complaint()
+    frame.assign(kind="castle").to_csv(tmp_path / "castle.csv", index=False)
+    result = negcorr("predict", stored, tmp_path / "castle.csv")
+    assert result.code == 0
+    assert len(result.out.splitlines()) == 26
+
+
+def test_ctrl_c_leaves_no_file(negcorr, stored, new, tmp_path, monkeypatch):
+    def interrupt(*arguments, **options):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("negcorr.cli.predicting.predictions", interrupt)
+    assert negcorr("predict", stored, new, "--out", "out.csv").code == 130
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def _only(path, frame):
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_models_saved_in_python(negcorr, new, tmp_path):
+    frame = pd.read_csv(new)
+    frame["size"] = frame["size"].fillna(0.0)
+    inputs = frame[["size", "rent"]]
+    named = NCLRegressor(5, 4, random_state=0).fit(inputs, frame["price"])
+    bare = NCLRegressor(5, 4, random_state=0).fit(inputs.to_numpy(), frame["price"])
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    inputs.to_csv(tmp_path / "two.csv", index=False)
+    package.save(named, tmp_path / "named.skops")
+    package.save(bare, tmp_path / "bare.skops")
+    by_name = negcorr("predict", tmp_path / "named.skops", tmp_path / "all.csv")
+    by_place = negcorr("predict", tmp_path / "bare.skops", tmp_path / "two.csv")
+    assert by_name.code == by_place.code == 0
+    shown = [float(v) for v in columns_of(by_name.out)["y_predicted"]]
+    np.testing.assert_array_equal(shown, named.predict(inputs))
+    assert by_place.out == by_name.out
+    wrong = negcorr("predict", tmp_path / "bare.skops", tmp_path / "all.csv")
+    assert "the table has 5 columns, and the model" in wrong.complaint()
+    gaps = negcorr("predict", tmp_path / "named.skops", write_homes(tmp_path / "gaps.csv"))
+    assert gaps.code == 1
+    assert "cannot predict these rows: Input X contains NaN" in gaps.complaint()
+    lacks = negcorr(
+        "predict", tmp_path / "named.skops", _only(tmp_path / "one.csv", frame[["kind"]])
+    )
+    assert "the table lacks the columns 'size', 'rent'" in lacks.complaint()
+    untold = negcorr("evaluate", tmp_path / "named.skops", tmp_path / "all.csv")
+    assert untold.code == 2
+    assert "does not say which columns are targets" in untold.complaint()
+
+
+def test_figures_on_new_rows(negcorr, stored, new):
+    result = negcorr("evaluate", stored, new, "--json")
+    assert (result.code, result.err) == (0, "")
+    told = json.loads(result.out)
+    assert (told["n_rows"], told["warning"]) == (25, None)
+    frame = pd.read_csv(new)
+    error = package.load(stored).predict(frame)[:, 0] - frame["price"]
+    assert told["figures"][0]["rmse"] == pytest.approx(np.sqrt(np.mean(error**2)), rel=1e-12)
+    shown = negcorr("evaluate", stored, new)
+    assert "new.csv: 25 rows" in shown.out
+    assert "±" in shown.out
+
+
+def test_rows_of_the_fit_are_found_out(negcorr, stored, tmp_path):
+    result = negcorr("evaluate", stored, stored.parent / "homes.csv")
+    assert "note: All of these rows are among those that the model was fitted to" in result.err
+    both = pd.concat([homes().tail(30).iloc[::-1], homes(n=30, seed=5)])
+    both.to_csv(tmp_path / "both.csv", index=False)
+    told = json.loads(negcorr("evaluate", stored, tmp_path / "both.csv", "--json").out)
+    assert told["warning"].startswith("About 50% of these rows")
+
+
+def test_rows_need_targets(negcorr, stored, new, tmp_path):
+    pd.read_csv(new).assign(price=np.nan).to_csv(tmp_path / "none.csv", index=False)
+    result = negcorr("evaluate", stored, tmp_path / "none.csv", "-q")
+    assert result.code == 1
+    assert "0 rows of none.csv have their targets" in result.complaint()
+    pd.read_csv(new).drop(columns="price").to_csv(tmp_path / "gone.csv", index=False)
+    assert "'price' is no column" in negcorr("evaluate", stored, tmp_path / "gone.csv").complaint()
+
+
+def test_the_page_again_with_and_without_rows(negcorr, stored, new, tmp_path):
+    result = negcorr("report", stored)
+    assert (result.code, result.out) == (0, "Wrote report.html.\n")
+    alone = (tmp_path / "here/report.html").read_text(encoding="utf-8")
+    told = json.loads(negcorr("report", stored, new, "-o", "new.html", "--json").out)
+    assert told == {"report": "new.html"}
+    page = (tmp_path / "here/new.html").read_text(encoding="utf-8")
+    assert len(page) > len(alone)
+    assert "homes.csv: price, rent" in alone
+    again = negcorr("report", stored, stored.parent / "homes.csv", "-o", "seen.html")
+    assert "figures on them are too good" in again.err
+    assert "figures on them are too good" in (tmp_path / "here/seen.html").read_text(
+        encoding="utf-8"
+    )
+    assert negcorr("report", stored, "--out", "page.txt").code == 2
+
+
+def test_models_that_cannot_be_reported(negcorr, tmp_path):
+    from sklearn.linear_model import Ridge
+
+    package.save(Ridge().fit(np.eye(3), np.arange(3.0)), tmp_path / "ridge.skops")
+    result = negcorr("report", tmp_path / "ridge.skops")
+    assert result.code == 2
+    assert "must be an NCLRegressor" in result.complaint()
