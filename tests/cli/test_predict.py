@@ -4,6 +4,8 @@ import csv
 import json
 import os
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -228,3 +230,14 @@ def test_models_that_cannot_be_reported(negcorr, tmp_path):
     result = negcorr("report", tmp_path / "ridge.skops")
     assert result.code == 2
     assert "must be an NCLRegressor" in result.complaint()
+
+
+def test_a_reader_that_has_enough_hears_no_complaint(stored, tmp_path):
+    many = pd.concat([homes(n=1000, seed=seed) for seed in range(20)])
+    many.to_csv(tmp_path / "many.csv", index=False)
+    command = [sys.executable, "-m", "negcorr", "predict", stored, tmp_path / "many.csv"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout.readline() == b"price_predicted,rent_predicted\n"
+        run.stdout.close()
+        assert run.stderr.read() == b""
+    assert run.returncode == 1

@@ -66,7 +66,7 @@ def say_outcome(screen: Screen, trial: Trial, folder: Path) -> None:
     title = (
         f"Figures from {found.n_train} rows to fit and {found.n_test} held out"
         + ("" if trial.refitted else " (the second file)")
-        + f", in units of {_listed(trial.schema.targets)}:"
+        + f", in {_units(trial.schema.targets)}:"
     )
     screen.say()
     if len(found.targets) == 1:
@@ -145,6 +145,10 @@ def _say_outputs(screen: Screen, found: Comparison, title: str) -> None:
     ]
     head = ["method", "RMSE in standard deviations", "seconds"]
     screen.table(head, overall, title="Over all targets:")
+
+
+def _units(targets: tuple[str, ...]) -> str:
+    return f"units of {printable(targets[0])}" if len(targets) == 1 else "each target's units"
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 
@@ -46,6 +47,10 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
         code = app(args=None if arguments is None else list(arguments), standalone_mode=False)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read has enough, as ``head`` does; what is still buffered goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILURE
     except UsageError as error:
         _complain(str(error))
         return USAGE
