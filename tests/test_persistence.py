@@ -30,7 +30,7 @@ from sklearn.preprocessing import (
 )
 
 import negcorr
-from negcorr import ContentKFold, NCLRegressor, load, save
+from negcorr import ContentKFold, NCLRegressor, SURESearch, load, save
 from negcorr.bases import BlockFeatures, ClonedFeatures, FourierFeatures, NystroemFeatures
 from negcorr.exceptions import ModelFileError, UntrustedModelError
 from negcorr.model_files import ENVELOPE, SCHEMA
@@ -146,6 +146,12 @@ MODELS = {
         TransformedTargetRegressor(ncl(), transformer=StandardScaler()).fit(X, Y),
         X,
     ),
+    "sure search": lambda: (
+        SURESearch(ncl(lam=0.5), {"gamma": [0.1, 0.3]}, noise_variance=1.0).fit(X, Y),
+        X,
+    ),
+    "without folds": lambda: (ncl().fit(X, Y).without_folds(), X),
+    "loo without folds": lambda: (ncl(criterion="loo").fit(X, Y).without_folds(), X),
     "search": lambda: (GridSearchCV(ncl(), {"gamma": [0.1, 0.3]}, cv=2).fit(X, Y), X),
 }
 
@@ -255,7 +261,7 @@ def test_every_type_of_ours_in_a_fitted_model_is_declared_and_every_declared_typ
     caches = {"negcorr.modes.TridiagonalModes", "negcorr.kfold.KFold"}
     assert ours - caches <= OURS
     tables = {name for name in OURS if name.startswith("negcorr.tabular.")}
-    rest = {"negcorr.stand_ins.StoredFrame", "negcorr.stand_ins.StoredSpline"}
+    rest = {f"negcorr.stand_ins.Stored{kind}" for kind in ("Deep", "Frame", "Spline")}
     assert OURS - ours - tables == rest
     for name in TRUSTED:
         module, _, kind = name.rpartition(".")
@@ -377,13 +383,7 @@ def test_a_model_on_a_device_says_to_bring_it_home(tmp_path):
     assert np.array_equal(load(save(home, tmp_path / "m.skops")).predict(X), home.predict(X))
 
 
-def test_a_deep_ensemble_is_sent_to_its_own_methods(tmp_path):
-    pytest.importorskip("torch")
-    from negcorr.deep import DeepNCLRegressor
-
-    model = DeepNCLRegressor()
-    with pytest.raises(ModelFileError, match=r"save\(path\) and DeepNCLRegressor.load"):
-        save(make_pipeline(StandardScaler(), model), tmp_path / "model.skops")
+def test_a_file_of_safetensors_is_sent_to_its_own_method(tmp_path):
     file = tmp_path / "deep.safetensors"
     file.write_bytes((2).to_bytes(8, "little") + b'{"')
     with pytest.raises(ModelFileError, match=r"DeepNCLRegressor\.load"):
@@ -487,28 +487,42 @@ def test_flipped_bytes_never_give_a_model_of_other_numbers(tmp_path):
         assert np.array_equal(copy.predict(X), model.predict(X))  # a byte that says nothing
 
 
+def without(name, kind):
+    """A change of the schema that takes a field from all objects of a class."""
+
+    def change(state):
+        if isinstance(state, dict):
+            if state.get("__class__") == kind and isinstance(state.get("content"), dict):
+                held = state["content"].get("content", {})
+                if name in held:
+                    place = list(held).index(name)
+                    del held[name]
+                    state["content"]["key_types"]["content"].pop(place)
+            for part in state.values():
+                change(part)
+        elif isinstance(state, list):
+            for part in state:
+                change(part)
+        return state
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("alpha", "NCLRegressor"), ("tables", "NCLPath"), ("count", "Folds")]
+)
+def test_fields_that_older_versions_did_not_have_get_their_defaults(name, kind, tmp_path):
+    model = ncl().fit(X, Y)
+    file = rewritten(save(model, tmp_path / "m.skops"), schema=without(name, kind))
+    copy = load(file)
+    assert np.array_equal(copy.predict(X), model.predict(X))
+    assert copy.alpha == 0.0
+    assert copy.path_.tables == {}
+
+
 def test_fields_of_another_version_are_named(tmp_path):
-    def without(name, kind):
-        def change(state):
-            if isinstance(state, dict):
-                if state.get("__class__") == kind and isinstance(state.get("content"), dict):
-                    held = state["content"].get("content", {})
-                    if name in held:
-                        place = list(held).index(name)
-                        del held[name]
-                        state["content"]["key_types"]["content"].pop(place)
-                for part in state.values():
-                    change(part)
-            elif isinstance(state, list):
-                for part in state:
-                    change(part)
-            return state
-
-        return change
-
     for name, kind in (
         ("solver", "NCLPath"),
-        ("alpha", "NCLRegressor"),
         ("settings", "LazyAttributes"),
     ):
         file = save(
@@ -516,7 +530,7 @@ def test_fields_of_another_version_are_named(tmp_path):
         )
         rewritten(file, schema=without(name, kind))
         with pytest.raises(
-            ModelFileError, match=rf"{kind}, lacks field\(s\) \['{name}'\].*another"
+            ModelFileError, match=rf"is damaged, since.*{kind}, lacks field\(s\) \['{name}'\]"
         ):
             load(file)
     file = save(ncl().fit(X, Y), tmp_path / "m.skops")
@@ -526,10 +540,33 @@ def test_fields_of_another_version_are_named(tmp_path):
         load(file)
 
 
+def renamed(old, new):
+    return lambda schema: json.loads(json.dumps(schema).replace(f'"{old}"', f'"{new}"'))
+
+
 def test_a_type_of_ours_that_is_gone_is_a_matter_of_versions(tmp_path):
     file = save(ncl().fit(X, Y), tmp_path / "m.skops")
-    rewritten(file, schema=lambda s: json.loads(json.dumps(s).replace('"NCLPath"', '"OldPath"')))
-    with pytest.raises(ModelFileError, match=r"negcorr.path.OldPath.*another version"):
+    rewritten(file, schema=renamed("NCLPath", "OldPath"))
+    with pytest.raises(ModelFileError, match=r"negcorr.path.OldPath.*does not have: it is damaged"):
+        load(file)
+    older = lambda e: e | {"versions": e["versions"] | {"negcorr": "0.0.3"}}  # noqa: E731
+    rewritten(file, envelope=older)
+    with pytest.raises(ModelFileError, match=r"other versions \(negcorr 0.0.3, here"):
+        load(file)
+
+
+def test_a_type_of_ours_that_is_here_but_not_trusted_is_no_matter_of_versions(tmp_path):
+    file = save(ncl().fit(X, Y), tmp_path / "m.skops")
+    rewritten(file, schema=renamed("NCLPath", "KFold"))
+    rewritten(file, schema=renamed("negcorr.path", "negcorr.kfold"))
+    with pytest.raises(UntrustedModelError, match=r"not trusted: \['negcorr.kfold.KFold'\]"):
+        load(file)
+
+
+def test_only_words_of_python_name_a_module(tmp_path):
+    file = save(ncl().fit(X, Y), tmp_path / "m.skops")
+    rewritten(file, schema=renamed("negcorr.path", "negcorr.../../os"))
+    with pytest.raises(ModelFileError, match="does not have"):
         load(file)
 
 

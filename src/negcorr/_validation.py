@@ -17,6 +17,7 @@ __all__ = [
     "check_real",
     "check_same_place",
     "check_weight",
+    "deep_kind",
     "float_types",
     "target_at",
     "validate_table",
@@ -29,6 +30,13 @@ def check_positive_int(name: str, value: Any) -> None:
         raise TypeError(f"{name}={value!r} must be an integer, got {type(value).__name__}.")
     if value < 1:
         raise ValueError(f"{name}={value!r} must be at least 1.")
+
+
+def deep_kind(thing: Any) -> type | None:
+    """The class DeepNCLRegressor among those of an object, found without importing torch."""
+    home = ("negcorr.deep.regressor", "DeepNCLRegressor")
+    kinds = type(thing).__mro__
+    return next((kind for kind in kinds if (kind.__module__, kind.__name__) == home), None)
 
 
 def check_weight(sample_weight: Any, X: Table) -> FloatArray | None:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from negcorr._arrays import HOME, Place, is_abroad, place_of
 from negcorr._typing import FloatArray
 
-__all__ = ["aic", "aicc", "bic", "gcv", "mallows_cp", "sure"]
+__all__ = ["aic", "aicc", "bic", "by_name", "gcv", "mallows_cp", "sure"]
 
 
 #: Shares of n below this are rounding of dof = n.
@@ -132,6 +132,25 @@ def mallows_cp(
     place = _common_place(train_error, dof)
     error, df, variance = (place.floats(x) for x in (train_error, dof, noise_variance))
     return place.xp.asarray(n_samples * error / variance - n_samples + 2.0 * df)
+
+
+def by_name(
+    name: str, train_error: Any, dof: Any, n_samples: float, noise_variance: Any
+) -> FloatArray:
+    """The criterion of that name; two of them look at the noise variance.
+
+    Examples
+    --------
+    >>> from negcorr.criteria import by_name
+    >>> float(by_name("cp", 0.5, 10, 100, 1.0))
+    -30.0
+    """
+    if name == "sure":
+        return sure(train_error, dof, n_samples, noise_variance)
+    if name == "cp":
+        return mallows_cp(train_error, dof, n_samples, noise_variance)
+    others = {"gcv": gcv, "aic": aic, "aicc": aicc, "bic": bic}
+    return others[name](train_error, dof, n_samples)
 
 
 def _common_place(*values: Any) -> Place:

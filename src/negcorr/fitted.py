@@ -238,7 +238,8 @@ class FittedPathMixin:
         path.warn_if_unresolved(gaps, stacklevel=3)
         moved = copy.copy(self)
         moved.lam, moved.gap = ("auto", gap) if lam is None else (lam, None)
-        moved._residuals = None
+        if not np.array_equal(gaps, path.chosen_gap):
+            moved._residuals = None
         return moved._adopt(path.at(gap=gaps))
 
     def compact(self) -> Self:
@@ -253,6 +254,39 @@ class FittedPathMixin:
         NCLRegressor
         """
         check_is_fitted(self)
+        small = self._without_rows()
+        vars(small).pop("path_", None)
+        return small
+
+    def without_folds(self) -> Self:
+        """A fitted copy without the moments of the folds, a fifth of the size or less.
+
+        It answers as before, but for what needs the folds: no rows can be added or taken away, and
+        K-fold is known where ``path_.tables["kfold"]`` has it, ten gaps a decade and those of the
+        search. Intervals are those of the chosen λ; :meth:`with_lam` moves to others without them.
+        Training rows stay in it only where the basis is made of them.
+
+        Returns
+        -------
+        NCLRegressor
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from negcorr import NCLRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = NCLRegressor(random_state=0).fit(X, y).without_folds()
+        >>> bool(model.with_lam(0.5).dof_ < model.dof_), model.predict_interval(X[:1]).shape
+        (True, (1, 2))
+        """
+        check_is_fitted(self)
+        path = self._path("without_folds").without_folds()
+        small = self._without_rows()
+        small.path_ = path
+        return small
+
+    def _without_rows(self) -> Self:
+        """A copy whose intervals are settled, without the rows and moments they came from."""
         small = copy.copy(self)
         if self._calibration is not None:
             small._residuals = self._out_of_fold_residuals()
@@ -261,7 +295,6 @@ class FittedPathMixin:
             if hasattr(self, name):
                 setattr(small, name, getattr(self, name))
         small._lazy = None
-        vars(small).pop("path_", None)
         return small
 
     def to_numpy(self) -> Self:
@@ -318,6 +351,11 @@ class FittedPathMixin:
         if self._residuals is not None:
             return self._residuals
         if self._calibration is None:
+            if hasattr(self, "path_") and not self.path_.cells:
+                raise ValueError(
+                    "intervals at this lam need the moments of the folds, and this model was saved "
+                    "without them: fit again, or save with keep='all'."
+                )
             raise ValueError(
                 "intervals need out-of-fold residuals, and the rows of this fit could not be "
                 "split into folds. Fit on more distinct rows, or give cv a splitter."
@@ -326,7 +364,10 @@ class FittedPathMixin:
 
     def _path(self, caller: str) -> NCLPath:
         if not hasattr(self, "path_"):
-            raise ValueError(f"{caller} needs the factorisation, which compact() has dropped.")
+            raise ValueError(
+                f"{caller} needs the factorisation, which compact() or save(keep='predictions') "
+                "has dropped."
+            )
         return self.path_
 
     def _shaped(self, values: FloatArray, X: Table) -> AnyArray:

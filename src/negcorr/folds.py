@@ -67,6 +67,10 @@ class Folds:
         xp = place_of(position).xp
         return replace(self, cells=tuple(xp.sort(taken(position, c)) for c in self.cells))
 
+    def without_rows(self) -> Folds:
+        """The same splits, of rows that are not known any more."""
+        return replace(self, cells=tuple(np.empty(0, dtype=np.intp) for _ in self.cells))
+
     def held_out_in(self, n_rows: int) -> IntArray:
         """The first split in which each row is held out, −1 where none is."""
         split = np.full(n_rows, -1, dtype=np.intp)

@@ -84,6 +84,26 @@ def gap_per_output(gap: FloatArray, n_outputs: int) -> FloatArray:
     return np.broadcast_to(gap, (n_outputs,))
 
 
+def one_gap(lam: npt.ArrayLike | None, gap: npt.ArrayLike | None, chosen: FloatArray) -> float:
+    """A single gap: that of ``lam`` or ``gap``, or else the one that all outputs have chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.gaps import one_gap
+    >>> one_gap(0.75, None, np.ones(2)), one_gap(None, None, np.array([0.5, 0.5]))
+    (0.25, 0.5)
+    """
+    if lam is None and gap is None:
+        if len(np.unique(chosen)) > 1:
+            raise ValueError("outputs have different lam; give lam or gap.")
+        return float(chosen[0])
+    gaps = resolve_gap(lam, gap)
+    if gaps.ndim > 0:
+        raise ValueError(f"lam or gap must be a single number here, got shape {gaps.shape}.")
+    return float(gaps)
+
+
 def lattice(smallest: float) -> FloatArray:
     """Gaps 10^(−i/50), i = 0, 1, …, from 1 (λ = 0) down to about ``smallest``.
 

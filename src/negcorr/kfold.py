@@ -96,6 +96,11 @@ class KFold:
             fits = [fit(number) for number in numbers] if one_by_one else spread(fit, numbers)
         return cls(tuple(fits), tuple(held_out), tuple(numbers))
 
+    @property
+    def condition(self) -> float:
+        """Worst condition of a block in any fit."""
+        return max(fit.whitening.condition for fit in self.fits)
+
     def error(self, gaps: FloatArray) -> FloatArray:
         """Mean squared error on held-out rows, shape (gaps, outputs)."""
         place = self.fits[0].place

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import io
 import json
+import sys
+import warnings
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,14 +26,21 @@ __all__ = [
     "check_members",
     "read_about",
     "short",
+    "skops_io",
     "with_envelope",
 ]
 
 #: Of the files; raised when older readers could not make sense of them.
 FORMAT = 1
 
+#: The oldest format that is still read.
+OLDEST = 1
+
 #: What says so, and skops' own description of the model.
 ENVELOPE, SCHEMA = "negcorr.json", "schema.json"
+
+#: What the first of them says, and in which kinds of values.
+FIELDS: dict[str, type] = {"format": int, "kind": str, "versions": dict, "notes": dict}
 
 #: Smallest protocol of skops in our files: the checks of older ones were weaker.
 LEAST_PROTOCOL = 2
@@ -56,6 +67,8 @@ class ModelFile:
         As given to :func:`save`.
     n_bytes : int
         Size of the file.
+    keep : {"all", "path", "predictions"}
+        As given to :func:`save`.
     """
 
     path: Path
@@ -64,6 +77,7 @@ class ModelFile:
     versions: dict[str, str]
     notes: dict[str, Any]
     n_bytes: int
+    keep: str = "all"
 
 
 def with_envelope(data: bytes, envelope: dict[str, Any]) -> bytes:
@@ -117,17 +131,45 @@ def read_about(path: Path, data: bytes) -> ModelFile:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(path, f"is damaged ({short(error)}).") from error
-    number = envelope.get("format") if isinstance(envelope, dict) else None
-    if isinstance(number, int) and number > FORMAT:
+    _check_envelope(path, envelope)
+    return ModelFile(
+        path=path,
+        n_bytes=len(data),
+        # Files of before there was a choice hold everything.
+        keep=envelope.get("keep", "all"),
+        **{name: envelope[name] for name in FIELDS},
+    )
+
+
+def _check_envelope(path: Path, envelope: Any) -> None:
+    """Refuse formats that are not read here, and descriptions that are not whole."""
+    if not isinstance(envelope, dict):
+        raise ModelFileError(path, f"is damaged: {ENVELOPE} does not say what it should.")
+    number = envelope.get("format")
+    if type(number) is int and not OLDEST <= number <= FORMAT:
+        reads = f"format {FORMAT}" if OLDEST == FORMAT else f"formats {OLDEST} to {FORMAT}"
+        newer = number > FORMAT
         raise ModelFileError(
             path,
-            f"has format {number}, of a newer negcorr; this version reads format {FORMAT}. "
-            "Update negcorr.",
+            f"has format {number}, of {'a newer' if newer else 'an older'} negcorr"
+            f"{_writer(envelope)}; this version reads {reads}. "
+            + ("Update negcorr." if newer else "Load it with that version, and fit again here."),
         )
-    kinds = {"format": int, "kind": str, "versions": dict, "notes": dict}
-    if number != FORMAT or not all(isinstance(envelope.get(k), t) for k, t in kinds.items()):
-        raise ModelFileError(path, f"is damaged: {ENVELOPE} does not say what it should.")
-    return ModelFile(path=path, n_bytes=len(data), **{name: envelope[name] for name in kinds})
+    missing = [name for name in FIELDS if name not in envelope]
+    wrong = [n for n, kind in FIELDS.items() if n in envelope and type(envelope[n]) is not kind]
+    if not isinstance(envelope.get("keep", "all"), str):
+        wrong.append("keep")
+    if missing or wrong:
+        lacks = f"lacks {missing}" if missing else f"has {wrong} of another kind"
+        raise ModelFileError(
+            path, f"is damaged: {ENVELOPE} does not say what it should: it {lacks}."
+        )
+
+
+def _writer(envelope: dict[str, Any]) -> str:
+    versions = envelope.get("versions")
+    found = versions.get("negcorr") if isinstance(versions, dict) else None
+    return f" ({found})" if isinstance(found, str) else ""
 
 
 def _check_text(path: Path, file: zipfile.ZipFile, name: str) -> None:
@@ -158,3 +200,34 @@ def check_members(path: Path, data: bytes) -> None:
 def short(error: BaseException) -> str:
     """An error in one line."""
     return f"{type(error).__name__}: {str(error).strip().rstrip('.')[:300]}"
+
+
+def skops_io() -> Any:
+    """The library that builds models from files, loaded when it is first needed."""
+    try:
+        with warnings.catch_warnings(), _left_alone("torch", "dask", "cupy"):
+            # Of libraries that skops looks into, when it is first imported.
+            warnings.simplefilter("ignore")
+            import skops.io
+    except ImportError as error:
+        raise ImportError("files of models need skops: pip install skops") from error
+    return skops.io
+
+
+@contextmanager
+def _left_alone(*names: str) -> Iterator[None]:
+    """Libraries that are not loaded inside, unless they have been already.
+
+    When skops is first imported it lists scikit-learn's estimators, and on the way loads every
+    library for which scikit-learn has an adapter: seconds that nobody needs. An adapter that cannot
+    be loaded is passed over.
+    """
+    modules: dict[str, Any] = sys.modules
+    absent = [name for name in names if name not in modules and "skops.io" not in modules]
+    modules.update(dict.fromkeys(absent))
+    try:
+        yield
+    finally:
+        for name in absent:
+            if modules.get(name, name) is None:
+                del modules[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -15,12 +15,13 @@ from negcorr._arrays import to_host
 from negcorr._typing import AnyArray, BoolArray, FloatArray, IntArray
 from negcorr.exceptions import NoiseVarianceWarning, PrecisionWarning
 from negcorr.folds import Folds
-from negcorr.gaps import gap_per_output, resolve_gap
+from negcorr.gaps import gap_per_output, one_gap, resolve_gap
 from negcorr.kfold import KFold
 from negcorr.loo import LeaveOneOut
 from negcorr.moments import EPS, Moments
 from negcorr.noise import residual_noise_variance
 from negcorr.spectrum import Spectrum
+from negcorr.tabulated import ErrorTable, error_tables, sampled_gaps
 from negcorr.tikhonov import TikhonovEquivalent, tikhonov_equivalent
 
 __all__ = ["CRITERIA", "NCLPath"]
@@ -57,6 +58,9 @@ class NCLPath:
         the residual estimate at the chosen λ, which the regressor reports.
     solver : {"gram", "qr"}
         The route taken.
+    tables : dict
+        Of a path :meth:`without_folds`: "kfold" and "loo", where it had them, as
+        :class:`~negcorr.tabulated.ErrorTable`. Empty for others, which know them at every λ.
     """
 
     spectrum: Spectrum
@@ -72,13 +76,12 @@ class NCLPath:
     folds: Folds
     cells: tuple[Moments, ...]
     leave_one_out: LeaveOneOut | None = None
+    tables: dict[str, ErrorTable] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(lam={self.lam!r}, dof={self.dof()!r}, "
-            f"criterion={self.criterion!r}, solver={self.solver!r}, "
-            f"n_members={self.spectrum.n_members}, n_features={self.spectrum.n_features})"
-        )
+        size = f"n_members={self.spectrum.n_members}, n_features={self.spectrum.n_features}"
+        chosen = f"lam={self.lam!r}, dof={self.dof()!r}, criterion={self.criterion!r}"
+        return f"{type(self).__name__}({chosen}, solver={self.solver!r}, {size})"
 
     @property
     def gap(self) -> float | FloatArray:
@@ -98,10 +101,10 @@ class NCLPath:
     @property
     def _condition(self) -> float:
         """Worst condition of a block, in the folds too once they have been factorised."""
-        worst = self.spectrum.whitening.condition
+        tabled = [table.condition for table in self.tables.values()]
+        worst = max(self.spectrum.whitening.condition, *tabled, 0.0)
         if "cross_validation" in self.__dict__:
-            fits = self.cross_validation.fits
-            worst = max(worst, *(fit.whitening.condition for fit in fits))
+            worst = max(worst, self.cross_validation.condition)
         return worst
 
     @property
@@ -133,6 +136,11 @@ class NCLPath:
                 "this path has no folds: the rows could not be split. Bring more distinct rows, "
                 "or give cv a splitter."
             )
+        if not self.cells:
+            raise ValueError(
+                "this path has no moments of its folds, since its model was saved without them: "
+                "fit again, or save with keep='all'."
+            )
         spectrum = self.spectrum
         return KFold.from_cells(
             self.cells,
@@ -156,6 +164,19 @@ class NCLPath:
         if "cross_validation" in self.__dict__:
             copy.__dict__["cross_validation"] = self.__dict__["cross_validation"]
         return copy
+
+    def without_folds(self) -> NCLPath:
+        """A path with its held-out errors as ``tables``, without what they were made from."""
+        if not self.cells:
+            return self
+        fits = self.cross_validation if self.folds.splits else None
+        known = np.unique(np.concatenate([self.gaps, self.chosen_gap]))[::-1]
+        least = min(self.spectrum.smallest_useful_gap, *known[known > 0], 1.0)
+        more = sampled_gaps(max(least, self.smallest_trusted_gap), self.chosen_gap)
+        found = self.all_values if self.criterion == "loo" else None
+        tables = error_tables(fits, self.leave_one_out, known, more, found)
+        folds = self.folds.without_rows()
+        return replace(self, cells=(), folds=folds, leave_one_out=None, tables=tables)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the folds' spectra, which can be made again."""
@@ -203,8 +224,7 @@ class NCLPath:
         """Generalised cross-validation, with dof inflated by a factor."""
         g = self._gap(lam, gap)
         error, dof = self.spectrum.train_error(gap=g), self.spectrum.dof(gap=g)[..., np.newaxis]
-        value = criteria.gcv(error, dof, self.spectrum.weight, inflation)
-        return self._answer(value, lam, gap)
+        return self._answer(criteria.gcv(error, dof, self.spectrum.weight, inflation), lam, gap)
 
     def aic(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
@@ -263,19 +283,8 @@ class NCLPath:
     def tikhonov_equivalent(
         self, lam: float | None = None, *, gap: float | None = None
     ) -> TikhonovEquivalent:
-        """The ridge regression on whitened features that equals λF_λ (Theorem 7).
-
-        The paper prints γ = (1 − λ)/(M²λ); its own Appendix D needs (1 − λ)/(Mλ).
-        """
-        if lam is None and gap is None:
-            if len(np.unique(self.chosen_gap)) > 1:
-                raise ValueError("outputs have different lam; give lam or gap.")
-            gap = float(self.chosen_gap[0])
-        gaps = resolve_gap(lam, gap)
-        if gaps.ndim > 0:
-            raise ValueError(f"lam or gap must be a single number here, got shape {gaps.shape}.")
-        g = float(gaps)
-        return tikhonov_equivalent(self.spectrum, g)
+        """The ridge regression on whitened features that equals λF_λ (Theorem 7)."""
+        return tikhonov_equivalent(self.spectrum, one_gap(lam, gap, self.chosen_gap))
 
     def criterion_curve(self, name: str, gaps: npt.ArrayLike) -> FloatArray:
         """A criterion by name at an array of gaps, shape (gaps..., outputs)."""
@@ -283,7 +292,9 @@ class NCLPath:
             raise ValueError(f"criterion={name!r} is unknown; allowed are {list(CRITERIA)}.")
         gaps = resolve_gap(gap=gaps)
         flat = gaps.ravel()
-        if name == "kfold":
+        if name in self.tables:
+            value = self.spectrum.place.floats(self.tables[name].at(flat, name))
+        elif name == "kfold":
             value = self.cross_validation.error(flat)
         elif name == "loo":
             if self.leave_one_out is None:
@@ -306,9 +317,9 @@ class NCLPath:
         -------
         dict
             ``gap``, ``lam``, ``dof``, ``train_error``, ``member_error``, ``diversity``,
-            ``sure`` where σ² is known, ``gcv``, and ``kfold`` where there are folds. With
-            several outputs all but the first three have a column for each, ``train_error_0``
-            and so on.
+            ``sure`` where σ² is known, ``gcv``, and ``kfold`` where there are folds, or where a
+            path :meth:`without_folds` has all of them tabulated. With several outputs all but
+            the first three have a column for each, ``train_error_0`` and so on.
         """
         if gaps is None:
             g = self.gaps
@@ -323,7 +334,7 @@ class NCLPath:
         if not np.isnan(self.noise_variance).any():
             names.append("sure")
         names.append("gcv")
-        if self.folds.splits:
+        if self.folds.splits and ("kfold" not in self.tables or self.tables["kfold"].has(g)):
             names.append("kfold")
         self.warn_if_unresolved(g, stacklevel=3)
         table = {"gap": g, "lam": 1.0 - g, "dof": to_host(self.spectrum.dof(gap=g))}
@@ -341,7 +352,6 @@ class NCLPath:
     def _closed_form(self, name: str, gaps: FloatArray) -> FloatArray:
         error = self.spectrum.train_error(gap=gaps)
         dof = self.spectrum.dof(gap=gaps)[..., np.newaxis]
-        n = self.spectrum.weight
         if name in ("sure", "cp") and np.isnan(self.noise_variance).any():
             warnings.warn(
                 f"{name} is NaN: at lam=0 nothing is left to estimate the noise variance from. "
@@ -349,17 +359,7 @@ class NCLPath:
                 NoiseVarianceWarning,
                 stacklevel=5,
             )
-        if name == "sure":
-            return criteria.sure(error, dof, n, self.noise_variance)
-        if name == "cp":
-            return criteria.mallows_cp(error, dof, n, self.noise_variance)
-        by_name = {
-            "gcv": criteria.gcv,
-            "aic": criteria.aic,
-            "aicc": criteria.aicc,
-            "bic": criteria.bic,
-        }
-        return by_name[name](error, dof, n)
+        return criteria.by_name(name, error, dof, self.spectrum.weight, self.noise_variance)
 
     def _by_name(
         self, name: str, lam: npt.ArrayLike | None, gap: npt.ArrayLike | None

@@ -8,9 +8,9 @@ builds nothing unless each is trusted (:mod:`negcorr.trusted`).
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,11 @@ from negcorr.model_files import (
     check_members,
     read_about,
     short,
+    skops_io,
     with_envelope,
 )
-from negcorr.portable import from_file_form, to_file_form
+from negcorr.portable import KEPT, from_file_form, to_file_form
+from negcorr.stand_ins import StoredDeep
 from negcorr.trusted import TRUSTED
 
 __all__ = ["ModelFile", "describe", "load", "save"]
@@ -34,20 +36,27 @@ __all__ = ["ModelFile", "describe", "load", "save"]
 PACKAGES = ("negcorr", "scikit-learn", "numpy", "skops")
 
 
-def save(model: Any, path: Any, *, notes: Mapping[str, Any] | None = None) -> Path:
+def save(
+    model: Any, path: Any, *, notes: Mapping[str, Any] | None = None, keep: str = "all"
+) -> Path:
     """Write a model to one file that holds no pickle.
 
     Parameters
     ----------
     model : estimator
-        An :class:`~negcorr.NCLRegressor` in any state, or a scikit-learn estimator that contains
-        one: a pipeline, a TransformedTargetRegressor, a search. Files of
-        :meth:`~negcorr.NCLRegressor.compact` models are small.
+        An :class:`~negcorr.NCLRegressor` or :class:`~negcorr.deep.DeepNCLRegressor` in any state,
+        or a scikit-learn estimator that contains one: a pipeline, a TransformedTargetRegressor, a
+        search.
     path : path
         Replaced in one step, if it exists; ``.skops`` is the usual ending.
     notes : mapping, optional
         Anything that JSON can hold: names of targets, a schema of columns, where the data came
         from. :func:`negcorr.persistence.describe` returns it without building the model.
+    keep : {"all", "path", "predictions"}, default="all"
+        How much of every fitted NCLRegressor. "path" leaves out the moments of the folds, most of
+        the file: curves, reports, predictions, intervals and other λ are there, rows can no longer
+        be added (:meth:`~negcorr.NCLRegressor.without_folds`). "predictions" leaves predictions and
+        intervals (:meth:`~negcorr.NCLRegressor.compact`).
 
     Returns
     -------
@@ -74,17 +83,20 @@ def save(model: Any, path: Any, *, notes: Mapping[str, Any] | None = None) -> Pa
     True
     """
     path = Path(path)
-    skops = _skops()
+    skops = skops_io()
     if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "get_params")):
         raise TypeError(f"model must be an estimator, got {model!r}.")
+    if keep not in KEPT:
+        raise ValueError(f"keep={keep!r} is unknown; allowed are {list(KEPT)}.")
     envelope = {
         "format": FORMAT,
         "kind": _name(type(model)),
         "versions": {name: version(name) for name in PACKAGES},
         "notes": _checked_notes(notes),
+        "keep": keep,
     }
     try:
-        data = skops.dumps(to_file_form(model))
+        data = skops.dumps(to_file_form(model, keep))
     except RecursionError as error:
         raise ModelFileError(path, "cannot be written: the model contains itself.") from error
     except (TypeError, ValueError, AttributeError) as error:
@@ -108,7 +120,7 @@ def load(path: Any, *, trusted: Sequence[str | type] = ()) -> Any:
     Returns
     -------
     estimator
-        Answers as the saved one did, to the last bit on the same machine.
+        Answers as the saved one did, to the last bit on the same machine. Networks are on the CPU.
 
     Raises
     ------
@@ -117,6 +129,8 @@ def load(path: Any, *, trusted: Sequence[str | type] = ()) -> Any:
     ModelFileError
         Where there is no such file, it is damaged or something else, or it was written by a version
         of negcorr that this one does not understand.
+    ImportError
+        Where it holds a deep ensemble, and torch is not installed.
 
     See Also
     --------
@@ -130,7 +144,7 @@ def load(path: Any, *, trusted: Sequence[str | type] = ()) -> Any:
     negcorr.exceptions.ModelFileError: no such file.skops: there is no such file.
     """
     path = Path(path)
-    skops = _skops()
+    skops = skops_io()
     allowed = TRUSTED | _names(trusted)
     data = bytes_of(path)
     about = read_about(path, data)
@@ -140,12 +154,12 @@ def load(path: Any, *, trusted: Sequence[str | type] = ()) -> Any:
     except Exception as error:  # whatever a crafted file makes skops stumble over
         raise ModelFileError(path, f"is damaged ({short(error)}).") from error
     _check_types(path, found - allowed, about)
+    if _name(StoredDeep) in found:
+        _check_torch(path)
     try:
         model = from_file_form(skops.loads(data, trusted=sorted(found & allowed)))
     except Exception as error:
-        raise ModelFileError(
-            path, f"is damaged, or {_written_by(about)} ({short(error)})."
-        ) from error
+        raise ModelFileError(path, f"cannot be built: {_apart(about)} ({short(error)}).") from error
     if _name(type(model)) != about.kind:
         raise ModelFileError(path, f"says that it holds a {about.kind}, but holds none.")
     return model
@@ -180,17 +194,6 @@ def describe(path: Any) -> ModelFile:
     return read_about(path, bytes_of(path))
 
 
-def _skops() -> Any:
-    try:
-        with warnings.catch_warnings():
-            # Of libraries that skops looks into, when it is first imported.
-            warnings.simplefilter("ignore")
-            import skops.io
-    except ImportError as error:
-        raise ImportError("files of models need skops: pip install skops") from error
-    return skops.io
-
-
 def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
@@ -214,10 +217,12 @@ def _checked_notes(notes: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _check_types(path: Path, unknown: set[str], about: ModelFile) -> None:
-    gone = sorted(name for name in unknown if name.partition(".")[0] == "negcorr")
+    ours = {name for name in unknown if name.partition(".")[0] == "negcorr"}
+    gone = sorted(name for name in ours if not _is_here(name))
     if gone:
+        now = version("negcorr")
         raise ModelFileError(
-            path, f"holds {gone}, which cannot be read here: {_written_by(about)}."
+            path, f"holds {gone}, which negcorr {now} does not have: {_apart(about)}."
         )
     if unknown:
         names = sorted(unknown)
@@ -229,6 +234,37 @@ def _check_types(path: Path, unknown: set[str], about: ModelFile) -> None:
         )
 
 
-def _written_by(about: ModelFile) -> str:
-    made = ", ".join(f"{name} {about.versions.get(name)}" for name in PACKAGES)
-    return f"written by another version ({made}; negcorr here is {version('negcorr')})"
+def _is_here(name: str) -> bool:
+    """Whether this package has such a class or function; found by reading, nothing is imported."""
+    module, _, kind = name.rpartition(".")
+    inside = module.split(".")[1:]
+    if not all(part.isidentifier() for part in (*inside, kind)):
+        return False
+    home = files("negcorr").joinpath(*inside[:-1], f"{inside[-1]}.py" if inside else "__init__.py")
+    if not home.is_file():
+        return False
+    lines = home.read_text(encoding="utf-8").splitlines()
+    heads = tuple(f"{word} {kind}{end}" for word in ("class", "def") for end in "(:[")
+    return any(line.startswith(heads) for line in lines)
+
+
+def _check_torch(path: Path) -> None:
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"{path} holds a deep ensemble, which needs torch: pip install 'negcorr[deep]'"
+        ) from error
+
+
+def _apart(about: ModelFile) -> str:
+    """How the versions that wrote a file differ from those that read it."""
+    here = {name: version(name) for name in PACKAGES}
+    apart = [
+        f"{name} {about.versions.get(name, 'unknown')}, here {now}"
+        for name, now in here.items()
+        if about.versions.get(name) != now
+    ]
+    if apart:
+        return f"it was written by other versions ({'; '.join(apart)}), or is damaged"
+    return "it is damaged, since it says that the versions that are here have written it"

@@ -22,29 +22,37 @@ from sklearn.base import BaseEstimator
 from sklearn.tree._tree import Tree
 
 from negcorr._arrays import is_abroad
+from negcorr._validation import deep_kind
 from negcorr.fitted import LazyAttributes
-from negcorr.stand_ins import StoredFrame, StoredSpline
+from negcorr.path import NCLPath
+from negcorr.regressor import NCLRegressor
+from negcorr.stand_ins import StoredDeep, StoredFrame, StoredSpline
 
-__all__ = ["from_file_form", "to_file_form"]
+__all__ = ["KEPT", "from_file_form", "to_file_form"]
+
+#: How much of a fitted NCLRegressor a file can hold.
+KEPT = ("all", "path", "predictions")
 
 
-def to_file_form(model: Any) -> Any:
+def to_file_form(model: Any, keep: str = "all") -> Any:
     """A copy of a model in which everything can be written; arrays are shared with it.
 
     Parameters
     ----------
     model : estimator
         Left as it is.
+    keep : {"all", "path", "predictions"}, default="all"
+        As in :func:`negcorr.save`.
 
     Raises
     ------
     TypeError, ValueError
         Where it holds what a file cannot: arrays on a device, networks, nameless functions.
     """
-    return _packed(model, "model", {})
+    return _packed(model, "model", {}, keep)
 
 
-def _packed(thing: Any, where: str, known: dict[int, tuple[Any, Any]]) -> Any:
+def _packed(thing: Any, where: str, known: dict[int, tuple[Any, Any]], keep: str) -> Any:
     if id(thing) in known:
         return known[id(thing)][1]
     _refuse(thing, where)
@@ -53,20 +61,33 @@ def _packed(thing: Any, where: str, known: dict[int, tuple[Any, Any]]) -> Any:
         found = StoredFrame.of(thing)
     elif type(thing) is BSpline:
         found = StoredSpline.of(thing)
+    elif deep_kind(thing) is not None:
+        found = StoredDeep.of(thing)
+        vars(found)["path"] = _packed(found.path, f"{where}.path_", known, keep)
     elif type(thing) in (list, tuple):
-        found = type(thing)(_packed(p, f"{where}[{i}]", known) for i, p in enumerate(thing))
+        parts = [_packed(p, f"{where}[{i}]", known, keep) for i, p in enumerate(thing)]
+        found = type(thing)(parts)
     elif type(thing) is dict:
-        found = {name: _packed(p, f"{where}[{name!r}]", known) for name, p in thing.items()}
+        found = {name: _packed(p, f"{where}[{name!r}]", known, keep) for name, p in thing.items()}
     elif _has_parts(thing):
-        found = copy.copy(thing)
+        found = copy.copy(_reduced(thing, keep))
         known[id(thing)] = thing, found
-        parts = vars(found)
+        fields = vars(found)
         for name in _caches(found):
-            parts.pop(name, None)
-        for name, part in list(parts.items()):
-            parts[name] = _packed(part, f"{where}.{name}", known)
+            fields.pop(name, None)
+        for name, part in list(fields.items()):
+            fields[name] = _packed(part, f"{where}.{name}", known, keep)
     known[id(thing)] = thing, found
     return found
+
+
+def _reduced(thing: Any, keep: str) -> Any:
+    """A fitted ensemble without what is not to be kept; anything else as it is."""
+    if keep == "all" or not isinstance(thing, NCLRegressor) or not thing.__sklearn_is_fitted__():
+        return thing
+    if keep == "predictions":
+        return thing.compact()
+    return thing.without_folds() if hasattr(thing, "path_") else thing
 
 
 def _refuse(thing: Any, where: str) -> None:
@@ -76,10 +97,10 @@ def _refuse(thing: Any, where: str) -> None:
             f"{where} is an array of {type(thing).__module__.partition('.')[0]}, on its device; "
             "call to_numpy() on the fitted NCLRegressor first, and save what it returns."
         )
-    if any(kind.__name__ == "DeepNCLRegressor" for kind in type(thing).__mro__):
+    if deep_kind(thing) not in (None, type(thing)):
         raise TypeError(
-            f"{where} is a DeepNCLRegressor, whose networks have a format of their own; use its "
-            "methods save(path) and DeepNCLRegressor.load(path)."
+            f"{where} is a {type(thing).__name__}, a kind of DeepNCLRegressor of your own, which a "
+            "file cannot name; use its methods save(path) and load(path)."
         )
     if isinstance(thing, FunctionType):
         home = sys.modules.get(thing.__module__)
@@ -112,6 +133,10 @@ def _unpacked(thing: Any, where: str, known: dict[int, tuple[Any, Any]]) -> Any:
     elif isinstance(thing, StoredSpline):
         _check_fields(thing, where)
         found = thing.spline()
+    elif isinstance(thing, StoredDeep):
+        _check_fields(thing, where)
+        vars(thing)["path"] = _unpacked_path(thing.path, where, known)
+        found = thing.model()
     elif type(thing) is tuple:
         found = tuple(_unpacked(p, f"{where}[{i}]", known) for i, p in enumerate(thing))
     elif type(thing) is list:
@@ -128,6 +153,14 @@ def _unpacked(thing: Any, where: str, known: dict[int, tuple[Any, Any]]) -> Any:
             vars(thing)[name] = _unpacked(part, f"{where}.{name}", known)
     _check_sound(thing, where)
     known[id(thing)] = thing, found
+    return found
+
+
+def _unpacked_path(path: Any, where: str, known: dict[int, tuple[Any, Any]]) -> NCLPath | None:
+    """The path of refitted heads, and nothing else under its name."""
+    found = _unpacked(path, f"{where}.path_", known)
+    if not isinstance(found, NCLPath | None):
+        raise ValueError(f"{where}.path_ is a {type(found).__name__}, not an NCLPath")
     return found
 
 
@@ -152,10 +185,12 @@ def _caches(thing: Any) -> set[str]:
 
 
 def _check_fields(thing: Any, where: str) -> None:
-    """Refuse objects of this package that another version of it has written."""
+    """Fill in what older versions did not have; refuse what other versions of it have written."""
     kind = type(thing)
     if kind.__module__.partition(".")[0] != "negcorr":
         return
+    for name, default in _defaults(kind).items():
+        vars(thing).setdefault(name, default)
     have = set(vars(thing))
     wanted: set[str] = set()
     allowed = have
@@ -170,10 +205,23 @@ def _check_fields(thing: Any, where: str) -> None:
         wanted = set(inspect.signature(kind).parameters)
     for what, names in (("lacks", wanted - have), ("has the unknown", have - allowed)):
         if names:
-            raise ValueError(
-                f"{where}, a {kind.__name__}, {what} field(s) {sorted(names)}: another version of "
-                "negcorr wrote it"
-            )
+            raise ValueError(f"{where}, a {kind.__name__}, {what} field(s) {sorted(names)}")
+
+
+def _defaults(kind: type) -> dict[str, Any]:
+    """Fields and parameters of a class that it can do without: later versions bring new ones."""
+    if not dataclasses.is_dataclass(kind):
+        if not issubclass(kind, BaseEstimator):
+            return {}
+        found = inspect.signature(kind).parameters.items()
+        return {name: p.default for name, p in found if p.default is not p.empty}
+    made = {}
+    for field in dataclasses.fields(kind):
+        if field.default is not dataclasses.MISSING:
+            made[field.name] = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            made[field.name] = field.default_factory()
+    return made
 
 
 def _check_sound(thing: Any, where: str) -> None:

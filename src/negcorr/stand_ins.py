@@ -1,4 +1,4 @@
-"""What stands in a file for objects of other libraries: data frames and splines.
+"""What stands in a file for objects of other libraries: data frames, splines and networks.
 
 Their own fields change from version to version and hold more than a model needs.
 """
@@ -6,12 +6,13 @@ Their own fields change from version to version and hold more than a model needs
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any
 
 import numpy as np
 from scipy.interpolate import BSpline
 
-__all__ = ["StoredFrame", "StoredSpline"]
+__all__ = ["StoredDeep", "StoredFrame", "StoredSpline"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +104,50 @@ class StoredSpline:
     def spline(self) -> BSpline:
         """The spline once more."""
         return BSpline(self.knots, self.coefficients, self.degree, self.extrapolate, self.axis)
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredDeep:
+    """A deep ensemble as arrays and settings, which :mod:`negcorr.deep.persistence` understands.
+
+    Attributes
+    ----------
+    about : str
+        Settings, as JSON.
+    arrays : dict
+        Weights, scales and tables by name; none of an ensemble that is not fitted.
+    path : NCLPath or None
+        Of heads that were refitted.
+    """
+
+    about: str
+    arrays: dict[str, Any]
+    path: Any
+
+    @classmethod
+    def of(cls, model: Any) -> StoredDeep:
+        """The numbers of a DeepNCLRegressor, fitted or not."""
+        from negcorr.deep.persistence import parts_of
+
+        tensors, about = parts_of(model)
+        arrays = {name: value.detach().cpu().numpy() for name, value in tensors.items()}
+        return cls(json.dumps(about, sort_keys=True), arrays, getattr(model, "path_", None))
+
+    def model(self) -> Any:
+        """The estimator once more, on the CPU."""
+        import torch
+
+        from negcorr.deep.persistence import assembled
+        from negcorr.deep.regressor import DeepNCLRegressor
+
+        plain = type(self.about) is str and type(self.arrays) is dict
+        if not plain or not all(type(a) is np.ndarray for a in self.arrays.values()):
+            raise ValueError("a deep ensemble is not made of settings and arrays")
+        tensors = {name: torch.tensor(value) for name, value in self.arrays.items()}
+        model = assembled(DeepNCLRegressor, tensors, json.loads(self.about), "cpu")
+        if self.path is not None:
+            model.path_ = self.path
+        return model
 
 
 def _values(column: Any) -> Any:

@@ -209,6 +209,11 @@ class StreamMixin:
                     "that compact() was called on."
                 )
             return None
+        if not vars(self)["path_"].cells:
+            raise ValueError(
+                "this model was saved without the moments of its folds, to which rows could be "
+                "added: fit again, or save with keep='all'."
+            )
         return Stream.from_path(self.basis_, vars(self)["path_"], vars(self)["_calibration"])
 
     def _follow(self, stream: Stream, settings: PathSettings) -> Self:

@@ -111,6 +111,33 @@ def test_names_that_are_code_stay_names(opened):
     assert page.locator("img").count() == 0
 
 
+@pytest.mark.filterwarnings("ignore::negcorr.exceptions.CollusionWarning")
+@pytest.mark.parametrize("lam", [[0.0, 0.4, 0.8], 0.5])
+def test_a_deep_page_shows_its_grid_without_a_complaint(opened, lam):
+    pytest.importorskip("torch")
+    from negcorr.deep import DeepNCLRegressor
+
+    _, X, y = model_of(2)
+    model = DeepNCLRegressor(
+        4, (3,), lam=lam, learning_rate=0.02, max_epochs=4, random_state=0
+    ).fit(X, y)
+    page = opened(model, X, y, outputs=["one", "two"])
+    table = model.lam_table_
+    for j, name in enumerate(["0", "1"]):
+        page.locator("#output").select_option(name)
+        shown = float(page.locator("[data-quantity=train_error]").text_content())
+        assert shown == pytest.approx(table.train_error[table.chosen, j], rel=1e-5)
+        dof = page.locator("[data-quantity=dof]").text_content()
+        assert float(dof.partition(" ±")[0]) == pytest.approx(table.dof[table.chosen, j], rel=1e-3)
+        assert "times the error" in page.locator("#members-now").text_content()
+    assert page.locator("#knob").count() == 0
+    assert page.locator(".uplot").count() == (2 if lam == 0.5 else 4)
+    for width in (360, 1100):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.wait_for_timeout(200)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 @pytest.mark.parametrize("width", [360, 1100])
 def test_nothing_is_wider_than_the_screen(opened, width):
     model, X, y = model_of()

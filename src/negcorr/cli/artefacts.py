@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from negcorr._files import staged, write_atomically
-from negcorr.cli.screen import finite
+from negcorr.cli.screen import finite, printable
 from negcorr.persistence import save
 from negcorr.reporting import report
 from negcorr.tabular import Trial
@@ -52,7 +52,7 @@ def write_all(
         Code that rebuilds the model.
     """
     with staged(folder) as stage:
-        save(trial.model, stage / "model.skops", notes=notes)
+        save(trial.model, stage / "model.skops", notes=notes, keep="path")
         report(
             trial.model,
             trial.test.inputs,
@@ -60,11 +60,12 @@ def write_all(
             path=stage / "report.html",
             title=title,
             outputs=trial.schema.targets,
-            tables=[comparison_table(trial), columns_table(trial)],
+            tables=[comparison_table(trial)],
+            details=[columns_table(trial)],
             verdict=trial.comparison.verdict(),
-            notes=[*metrics["notes"], *_about_rows(trial)],
+            notes=metrics["notes"],
             snippet=snippet,
-            # evaluated=trial.tried,
+            evaluated=trial.tried,
         )
         text = json.dumps(finite(metrics), indent=2, ensure_ascii=False)
         write_atomically(stage / "metrics.json", text.encode())
@@ -88,13 +89,16 @@ def comparison_table(trial: Trial) -> tuple[str, Sequence[str], Sequence[Sequenc
         for method in trial.comparison.methods
         for f in method.figures
     ]
-    return f"On {trial.comparison.n_test} held-out rows", head, rows
+    found = trial.comparison
+    saved = f"; the saved model has all {trial.n_rows}" if trial.refitted else ""
+    title = f"On {found.n_test} rows held out, fitted to {found.n_train}{saved}"
+    return title, head, rows
 
 
 def columns_table(trial: Trial) -> tuple[str, Sequence[str], Sequence[Sequence[str]]]:
     """What was made of every column, for the report."""
     rows = [
-        [c.name, c.role, str(c.n_missing), str(c.n_distinct), c.remark]
+        [printable(c.name, 200), c.role, str(c.n_missing), str(c.n_distinct), c.remark]
         for c in trial.schema.columns
     ]
     return "Columns", ["Column", "Taken as", "Missing", "Distinct", "Remark"], rows
@@ -135,15 +139,3 @@ def _named(column: str, targets: Sequence[str]) -> str:
     if name and number.isdigit() and len(targets) > 1:
         return f"{name}_{targets[int(number)]}"
     return column
-
-
-def _about_rows(trial: Trial) -> list[str]:
-    found = trial.comparison
-    if not trial.refitted:
-        return [
-            f"The model is fitted to {trial.n_rows} rows, and was tested on {found.n_test} others."
-        ]
-    return [
-        f"Figures come from a fit to {found.n_train} rows, on {found.n_test} rows held out. The "
-        f"saved model, whose curves are shown here, is fitted to all {trial.n_rows} rows."
-    ]

@@ -13,28 +13,43 @@ import torch
 from torch import Tensor
 
 from negcorr._typing import FloatArray
-from negcorr.deep.architecture import Architecture
 from negcorr.deep.checkpoint import read_tensors, write_tensors
 from negcorr.deep.deep_fit import DeepFit
 from negcorr.deep.devices import resolve_device
 from negcorr.deep.history import History, LamTable
 from negcorr.deep.networks import EnsembleMLP
+from negcorr.deep.parts import architecture_of, check_parts
 from negcorr.deep.scaling import Scaling
 from negcorr.exceptions import CheckpointError
 
-__all__ = ["load_model", "save_model"]
+__all__ = ["assembled", "load_model", "parts_of", "save_model"]
 
 #: What a file of a model says it is.
 KIND = "DeepNCLRegressor"
 
+#: Parameters that belong to a place rather than to a model.
+OF_A_PLACE = ("checkpoint", "device", "progress")
+
 
 def save_model(model: Any, path: Path) -> None:
-    """Write a fitted estimator to one file, in one step.
+    """Write a fitted estimator to one file, in one step."""
+    write_tensors(path, *parts_of(model))
+
+
+def parts_of(model: Any) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """An estimator as tensors by name, and what else there is to it in words of JSON.
 
     Parameters of Python objects (a RandomState, a callback) are left out: predictions do not need
-    them.
+    them. An estimator that is not fitted has no tensors.
     """
-    found: DeepFit = model._fit
+    about = {"kind": KIND, "version": version("negcorr"), "params": _plain_params(model)}
+    found: DeepFit | None = getattr(model, "_fit", None)
+    if found is None:
+        return {}, about
+    return _tensors_of(found), {**about, **_words_of(model, found)}
+
+
+def _tensors_of(found: DeepFit) -> dict[str, Tensor]:
     tensors: dict[str, Tensor] = {
         "network.theta": found.network.theta,
         "network.statistics": found.network.statistics,
@@ -59,12 +74,12 @@ def save_model(model: Any, path: Path) -> None:
         names = [f.name for f in _fields(LamTable) if f.name != "chosen"]
         arrays |= {f"table.{name}": getattr(found.table, name) for name in names}
     # A copy: arrays of a model may be views of one another, which the format has no word for.
-    tensors |= {name: torch.tensor(np.asarray(value)) for name, value in arrays.items()}
+    return tensors | {name: torch.tensor(np.asarray(value)) for name, value in arrays.items()}
+
+
+def _words_of(model: Any, found: DeepFit) -> dict[str, Any]:
     network = found.network
-    about = {
-        "kind": KIND,
-        "version": version("negcorr"),
-        "params": _plain_params(model),
+    return {
         "architecture": {
             "hidden_layer_sizes": list(network.widths[1:-1]),
             "n_members": network.n_members,
@@ -81,22 +96,52 @@ def save_model(model: Any, path: Path) -> None:
         "single": found.single,
         "chosen": None if found.table is None else found.table.chosen,
     }
-    write_tensors(path, tensors, about)
 
 
 def load_model(cls: type[Any], path: Path, device: str) -> Any:
     """A fitted estimator from its file."""
-    where = resolve_device(device)
+    resolve_device(device)  # a device that is not there is refused before the file is read
     tensors, about = read_tensors(path)
     if about.get("kind") != KIND:
         raise CheckpointError(f"{path} holds a {about.get('kind')}, not a {KIND}.")
-    model = cls(**{**about["params"], "device": device})
+    return assembled(cls, tensors, about, device)
+
+
+def assembled(
+    cls: type[Any], tensors: dict[str, Tensor], about: dict[str, Any], device: str
+) -> Any:
+    """An estimator from what :func:`parts_of` gave.
+
+    Parameters
+    ----------
+    cls : type
+        Kind of the estimator.
+    tensors, about
+        Checked here: nothing is built of parts that do not fit together.
+    device : str
+        Where its networks are to be.
+
+    Raises
+    ------
+    CheckpointError
+        Where parts are missing, unknown, or of another shape than the rest.
+    """
+    params = about.get("params") if isinstance(about, dict) else None
+    if not isinstance(params, dict) or about.get("kind") != KIND:
+        raise CheckpointError(f"what should be a {KIND} does not say so, or has no parameters.")
+    unknown = set(params) - (set(cls._get_param_names()) - set(OF_A_PLACE))
+    if unknown:
+        raise CheckpointError(f"a {KIND} has the unknown parameters {sorted(unknown)}.")
+    model = cls(**params, device=device)
     if isinstance(model.hidden_layer_sizes, list):
         model.hidden_layer_sizes = tuple(model.hidden_layer_sizes)
+    if not tensors:
+        return model
+    check_parts(tensors, about)
     model.n_features_in_ = about["n_features_in"]
     if about["feature_names_in"] is not None:
         model.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)
-    return model._adopt(_fit_from(tensors, about, where))
+    return model._adopt(_fit_from(tensors, about, resolve_device(device)))
 
 
 def _fit_from(tensors: dict[str, Tensor], about: dict[str, Any], device: torch.device) -> DeepFit:
@@ -137,10 +182,7 @@ def _network(
 ) -> EnsembleMLP | None:
     if f"{name}.theta" not in tensors:
         return None
-    shape = about["architecture"]
-    architecture = Architecture(
-        **{**shape, "hidden_layer_sizes": tuple(shape["hidden_layer_sizes"])}
-    )
+    architecture = architecture_of(about)
     theta = tensors[f"{name}.theta"]
     ensembles = None if name == "network" else len(theta) // architecture.n_members
     network = architecture.empty(about["n_features_in"], about["n_outputs"], ensembles, theta.dtype)
@@ -155,9 +197,7 @@ def _plain_params(model: Any) -> dict[str, Any]:
     found = {}
     for name, value in model.get_params(deep=False).items():
         plain = _plain(value)
-        if name not in ("checkpoint", "progress", "device") and isinstance(
-            plain, bool | int | float | str | list | None
-        ):
+        if name not in OF_A_PLACE and isinstance(plain, bool | int | float | str | list | None):
             found[name] = plain
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -204,8 +205,13 @@ class PathDisplay:
         require_matplotlib(f"{cls.__name__}.from_path")
         check_path(path)
         output = check_output(output, path.spectrum.n_outputs)
-        names = _default_criteria(path) if criteria is None else _checked(criteria)
+        names = _default_criteria(path, gaps) if criteria is None else _checked(criteria)
         values = gaps_of(path, gaps, output)
+        tables = [path.tables[name] for name in names if name in path.tables]
+        if tables and gaps is None:
+            # What is known at some gaps only, is drawn from those.
+            both = functools.reduce(np.intersect1d, (table.gaps for table in tables))
+            values = both[both >= values[-1]][::-1]
         return cls(
             gaps=values,
             curves={name: _curve(path, name, values, output) for name in names},
@@ -310,10 +316,12 @@ def _set_limits(ax: Axes, limits: tuple[float, float], drawn_before: bool) -> No
     ax.set_ylim(low, high)
 
 
-def _default_criteria(path: NCLPath) -> list[str]:
+def _default_criteria(path: NCLPath, gaps: npt.ArrayLike | None) -> list[str]:
     names = ["kfold"] if path.folds.splits else []
-    if path.leave_one_out is not None:
+    if path.leave_one_out is not None or "loo" in path.tables:
         names.append("loo")
+    if gaps is not None:
+        names = [n for n in names if n not in path.tables or path.tables[n].has(np.asarray(gaps))]
     if not np.isnan(path.noise_variance).any():
         names.append("sure")
     return [*names, "gcv", "train_error"]

@@ -15,17 +15,14 @@ import numpy as np
 
 from negcorr._arrays import to_host
 from negcorr._typing import FloatArray
-from negcorr.gaps import lattice
 from negcorr.path import NCLPath
 from negcorr.spectrum import Spectrum
+from negcorr.tabulated import sampled_gaps
 
 __all__ = ["CurveData", "curve_data"]
 
 #: Nodes of the interpolant for each decade of gaps, and at least.
 NODES_PER_DECADE, FEWEST_NODES = 14, 48
-
-#: Every fifth point of the lattice is enough for a curve of which each mode moves over a decade.
-KFOLD_STRIDE = 5
 
 
 @dataclass(frozen=True)
@@ -115,8 +112,9 @@ def _tabulated(path: NCLPath, smallest: float) -> FloatArray:
     """Gaps at which K-fold is tabulated, the chosen ones among them; none without folds."""
     if not path.folds.splits:
         return np.empty(0)
-    some = lattice(max(smallest, path.smallest_trusted_gap))[::KFOLD_STRIDE]
-    return np.unique(np.concatenate([some, path.chosen_gap[path.chosen_gap > 0]]))[::-1]
+    gaps = sampled_gaps(max(smallest, path.smallest_trusted_gap), path.chosen_gap)
+    table = path.tables.get("kfold")
+    return gaps if table is None else gaps[np.isin(gaps, table.gaps)]
 
 
 def _ridge(spectrum: Spectrum, smallest: float) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Any
 
 from negcorr._files import write_atomically
 from negcorr._typing import Table
-from negcorr.reporting.contents import gather
+from negcorr.reporting.contents import ExtraTable, gather
 from negcorr.reporting.page import page
 
 __all__ = ["report"]
@@ -23,20 +23,23 @@ def report(
     path: str | os.PathLike[str] = "report.html",
     title: str = "Negative Correlation Learning ensemble",
     outputs: Sequence[str] | None = None,
-    tables: Sequence[Any] = (),
+    tables: Sequence[ExtraTable] = (),
+    details: Sequence[ExtraTable] = (),
     verdict: str = "",
     notes: Sequence[str] = (),
     snippet: str | None = None,
+    evaluated: Any = None,
 ) -> Path:
     """Write one self-contained HTML page about a fitted ensemble.
 
     A slider moves λ, and degrees of freedom, training error, SURE, GCV and the ambiguity
-    decomposition are recomputed in the page, exactly. It opens from disk and asks no network.
+    decomposition are recomputed in the page, exactly. Of deep networks it shows the grid of λ that
+    was trained. It opens from disk and asks no network.
 
     Parameters
     ----------
-    model : NCLRegressor or Pipeline
-        Fitted; a pipeline ends with an NCLRegressor.
+    model : NCLRegressor, DeepNCLRegressor or Pipeline
+        Fitted; a pipeline ends with one of them.
     X, y : rows and targets, optional
         Rows that the model has not seen, for predictions beside observations, residuals and the
         importance of inputs.
@@ -46,14 +49,17 @@ def report(
         At the top of the page.
     outputs : sequence of str, optional
         Names of the targets.
-    tables : sequence of (title, header, rows)
-        Further tables, shown first.
+    tables, details : sequence of (title, header, rows)
+        Further tables, shown first, and shown before the settings.
     verdict : str
         A sentence below the title.
     notes : sequence of str
         Warnings in plain words, beside those of ``model.summary()``.
     snippet : str, optional
         Code that rebuilds the model; by default made from its parameters.
+    evaluated : estimator, optional
+        A model fitted without these rows, which predicts them in place of ``model``, whose curves
+        are shown: for a model that was fitted to all rows in the end.
 
     Returns
     -------
@@ -80,9 +86,11 @@ def report(
         title=title,
         outputs=outputs,
         tables=tables,
+        details=details,
         verdict=verdict,
         notes=notes,
         snippet=snippet,
+        evaluated=evaluated,
     )
     file = Path(path)
     write_atomically(file, page(contents).encode("utf-8"))

@@ -1,10 +1,12 @@
 // Everything on the page that moves. The numbers of the curves are computed here, from the modes
-// that the page carries, by the formulas of negcorr.spectrum.
+// that the page carries, by the formulas of negcorr.spectrum. A page about deep networks has no
+// modes: it shows the grid of λ that was trained, or nothing of λ at all.
 "use strict";
 
 const data = decoded(JSON.parse(document.getElementById("negcorr-data").textContent));
 const curves = data.curves;
-const state = { output: 0, gap: curves.chosen_gap[0] };
+const grid = data.grid;
+const state = { output: 0, gap: curves ? curves.chosen_gap[0] : null };
 
 /** Arrays come as base64 of little-endian doubles, with their shape. */
 function decoded(value) {
@@ -88,7 +90,7 @@ window.negcorr = { evaluate, state, show, data };
 
 // ---------------------------------------------------------------- numbers and the slider
 
-const decades = Math.max(-Math.log10(curves.smallest_gap), 0.1);
+const decades = curves ? Math.max(-Math.log10(curves.smallest_gap), 0.1) : 0;
 const slider = document.getElementById("knob");
 const STEPS = 2000;
 
@@ -105,11 +107,33 @@ function gapText(gap) {
   return gap > 1e-4 ? (1 - gap).toFixed(6) : `1 − ${gap.toExponential(3).replace("-", "−")}`;
 }
 
-function show() {
-  const found = evaluate(state.gap, state.output);
+function fill(found) {
   for (const cell of document.querySelectorAll("[data-quantity]")) {
-    cell.textContent = number(found[cell.dataset.quantity]);
+    const value = found[cell.dataset.quantity];
+    cell.textContent = typeof value === "string" ? value : number(value);
   }
+}
+
+/** The row of the grid that was chosen, for the output that is shown. */
+function chosenRow() {
+  const names = ["dof", "dof_std_error", "train_error", "sure", "gcv"];
+  const found = Object.fromEntries(names.map((n) => [n, grid[n][state.output][grid.chosen]]));
+  // No more digits than the estimate has.
+  if (found.dof_std_error > 0) {
+    found.dof = `${short(found.dof)} ± ${short(Number(found.dof_std_error.toPrecision(2)))}`;
+  }
+  return found;
+}
+
+function show() {
+  if (!curves) {
+    if (grid) fill(chosenRow());
+    const words = document.getElementById("members-now");
+    if (words) words.textContent = data.members[state.output];
+    return;
+  }
+  const found = evaluate(state.gap, state.output);
+  fill(found);
   document.getElementById("lam-now").textContent = gapText(state.gap);
   slider.setAttribute("aria-valuetext", `lambda ${gapText(state.gap)}`);
   const chosen = curves.chosen_gap[state.output];
@@ -123,14 +147,20 @@ function show() {
   for (const chart of charts) chart.redraw(false);
 }
 
-slider.max = String(STEPS);
-slider.addEventListener("input", () => {
-  state.gap = 10 ** (-(decades * Number(slider.value)) / STEPS);
-  show();
-});
-document.getElementById("at-choice").addEventListener("click", toChoice);
+if (slider) {
+  slider.max = String(STEPS);
+  slider.addEventListener("input", () => {
+    state.gap = 10 ** (-(decades * Number(slider.value)) / STEPS);
+    show();
+  });
+  document.getElementById("at-choice").addEventListener("click", toChoice);
+}
 
 function toChoice() {
+  if (!curves) {
+    show();
+    return;
+  }
   state.gap = curves.chosen_gap[state.output];
   const at = state.gap > 0 ? -Math.log10(state.gap) / decades : 1;
   slider.value = String(Math.round(STEPS * at));
@@ -201,21 +231,24 @@ function tens([from, to]) {
 
 /** A vertical line where λ stands now, and a dashed one where it was chosen. */
 function marks(chart) {
+  const where = (gap) => -Math.log10(Math.max(gap, curves.smallest_gap));
+  upright(chart, where(curves.chosen_gap[state.output]), "--grey", [6, 6]);
+  upright(chart, where(state.gap), "--ink", []);
+}
+
+/** A line at one place of the x axis, over the whole height or between two values. */
+function upright(chart, at, name, dash, from, to) {
   const { ctx, bbox } = chart;
-  const line = (gap, name, dash) => {
-    const x = chart.valToPos(-Math.log10(Math.max(gap, curves.smallest_gap)), "x", true);
-    ctx.save();
-    ctx.strokeStyle = colour(name);
-    ctx.lineWidth = 2 * (window.devicePixelRatio || 1);
-    ctx.setLineDash(dash);
-    ctx.beginPath();
-    ctx.moveTo(x, bbox.top);
-    ctx.lineTo(x, bbox.top + bbox.height);
-    ctx.stroke();
-    ctx.restore();
-  };
-  line(curves.chosen_gap[state.output], "--grey", [6, 6]);
-  line(state.gap, "--ink", []);
+  const x = chart.valToPos(at, "x", true);
+  ctx.save();
+  ctx.strokeStyle = colour(name);
+  ctx.lineWidth = 2 * (window.devicePixelRatio || 1);
+  ctx.setLineDash(dash);
+  ctx.beginPath();
+  ctx.moveTo(x, from === undefined ? bbox.top : chart.valToPos(from, "y", true));
+  ctx.lineTo(x, to === undefined ? bbox.top + bbox.height : chart.valToPos(to, "y", true));
+  ctx.stroke();
+  ctx.restore();
 }
 
 function sizeOf(node) {
@@ -223,13 +256,45 @@ function sizeOf(node) {
 }
 
 function overGaps(id, names, label, points, lowest) {
+  over(id, names, label, points, lowest, {
+    x: (p) => -Math.log10(p.gap),
+    axis: axis("1 − λ", { values: (_, ticks) => ticks.map(power), size: 46 }),
+    points: { show: false },
+    draw: marks,
+  });
+}
+
+/** Against the values of λ that were trained, with bars of one standard error where there are. */
+function overLams(id, names, label, points, bars) {
+  over(id, names, label, points, undefined, {
+    x: (p) => p.lam,
+    axis: axis("λ", { values: (_, ticks) => ticks.map(short), size: 46 }),
+    points: { show: true, size: 7 },
+    most: bars ? (p) => p[names[0][0]] + (p[bars] || 0) : undefined,
+    draw: (chart) => {
+      upright(chart, grid.lam[grid.chosen], "--grey", [6, 6]);
+      if (!bars) return;
+      for (const p of points) {
+        const middle = p[names[0][0]];
+        if (p[bars] > 0) upright(chart, p.lam, COLOURS[0], [], middle - p[bars], middle + p[bars]);
+      }
+    },
+  });
+}
+
+function over(id, names, label, points, lowest, look) {
   const node = document.getElementById(id);
   if (!node) return;
   node.replaceChildren();
-  const x = points.map((p) => -Math.log10(p.gap));
+  const x = points.map(look.x);
   const wanted = names.filter(([key]) => points.some((p) => Number.isFinite(p[key])));
   const series = wanted.map(([key]) => points.map((p) => (Number.isFinite(p[key]) ? p[key] : null)));
   const all = series.flat().filter((v) => v !== null);
+  if (!all.length) {
+    node.textContent = "Not known for this ensemble.";
+    return;
+  }
+  if (look.most) all.push(...points.map(look.most).filter(Number.isFinite));
   const least = Math.min(...all);
   const most = Math.max(...all);
   const logarithmic = least > 0 && most > 20 * least;
@@ -244,7 +309,7 @@ function overGaps(id, names, label, points, lowest) {
     legend: { live: false },
     cursor: { drag: { x: false, y: false } },
     axes: [
-      axis("1 − λ", { values: (_, ticks) => ticks.map(power), size: 46 }),
+      look.axis,
       axis(label, {
         values: (_, ticks) => ticks.map(short),
         ...(logarithmic ? { splits: () => tens(range) } : {}),
@@ -257,10 +322,10 @@ function overGaps(id, names, label, points, lowest) {
         stroke: colour(COLOURS[k]),
         width: 2,
         dash,
-        points: { show: false },
+        points: look.points,
       })),
     ],
-    hooks: { draw: [marks] },
+    hooks: { draw: [look.draw] },
   };
   charts.push(new uPlot(options, [x, ...series], node));
 }
@@ -297,13 +362,13 @@ function drawHeldOut() {
   if (!held) return;
   const x = Array.from(held.predicted);
   const observed = Array.from(held.observed);
-  const lower = Array.from(held.lower);
-  const upper = Array.from(held.upper);
+  const ends = held.lower ? [["95 % from", held.lower], ["to", held.upper]] : [];
   scatter("predicted-observed", x, [
     { label: "rows", values: observed, colour: "--blue" },
     { label: "perfect", values: x, colour: "--grey", line: true },
-    { label: "95 % from", values: lower, colour: "--vermilion", line: true, dash: [6, 4] },
-    { label: "to", values: upper, colour: "--vermilion", line: true, dash: [6, 4] },
+    ...ends.map(([label, values]) => ({
+      label, values: Array.from(values), colour: "--vermilion", line: true, dash: [6, 4],
+    })),
   ], ["predicted", "observed"]);
   scatter("residuals", x, [
     { label: "observed − predicted", values: observed.map((y, i) => y - x[i]), colour: "--blue" },
@@ -314,6 +379,29 @@ function drawHeldOut() {
 function drawAll() {
   for (const chart of charts) chart.destroy();
   charts = [];
+  if (curves) drawCurves();
+  else if (grid) drawGrid();
+  drawHeldOut();
+}
+
+function drawGrid() {
+  const row = (name, k) => grid[name][state.output][k];
+  const points = Array.from(grid.lam, (lam, k) => ({
+    lam,
+    train_error: row("train_error", k),
+    sure: row("sure", k) + grid.noise_variance[state.output],
+    gcv: row("gcv", k),
+    dof: row("dof", k),
+    dof_std_error: row("dof_std_error", k),
+  }));
+  overLams("chart-criteria", [
+    ["train_error", "training error", [6, 4]], ["sure", "SURE + σ²"], ["gcv", "GCV"],
+  ], "mean squared error", points);
+  overLams("chart-dof", [["dof", "degrees of freedom"]], "degrees of freedom", points,
+    "dof_std_error");
+}
+
+function drawCurves() {
   const count = 240;
   const points = Array.from({ length: count + 1 }, (_, k) =>
     evaluate(10 ** (-(decades * k) / count), state.output));
@@ -328,7 +416,6 @@ function drawAll() {
     ["train_error", "ensemble error"], ["member_error", "average member error"],
     ["diversity", "diversity", [6, 4]],
   ], "mean square", points);
-  drawHeldOut();
 }
 
 /** The smallest estimate of an error, over the mean square of y. */

@@ -1,0 +1,212 @@
+"""Deep ensembles in the files of ``negcorr.save``: the same bits, and nothing that runs."""
+
+import io
+import json
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("skops")
+
+from sklearn.compose import TransformedTargetRegressor  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.preprocessing import StandardScaler  # noqa: E402
+
+from negcorr import NCLRegressor, load, make_tabular, save  # noqa: E402
+from negcorr.deep import DeepNCLRegressor  # noqa: E402
+from negcorr.exceptions import ModelFileError  # noqa: E402
+from negcorr.persistence import describe  # noqa: E402
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 2))
+Y = np.sin(X[:, 0]) + 0.3 * RNG.normal(size=40)
+BOTH = np.column_stack([Y, 3.0 * Y - X[:, 1]])
+
+
+def deep(**parameters):
+    small = {"n_estimators": 3, "hidden_layer_sizes": (3,), "lam": [0.0, 0.6], "max_epochs": 4}
+    return DeepNCLRegressor(**small | {"learning_rate": 0.02, "random_state": 0} | parameters)
+
+
+def refitted_heads():
+    return deep().fit(X, Y).refit_heads(X, Y)
+
+
+#: What makes a model, and whether it is fitted.
+MODELS = {
+    "alone": lambda: deep().fit(X, Y),
+    "outputs": lambda: deep().fit(X, BOTH),
+    "double, one probe": lambda: deep(dtype="float64", n_probes=1).fit(X, Y),
+    "no probes, one lam": lambda: deep(n_probes=0, lam=0.5, batch_norm=False).fit(X, Y),
+    "continued": lambda: deep(lam=0.5).fit(X, Y).partial_fit(X, Y),
+    "heads": refitted_heads,
+    "pipeline": lambda: make_pipeline(StandardScaler(), deep()).fit(X, Y),
+    "scaled target": lambda: TransformedTargetRegressor(deep(), transformer=StandardScaler()).fit(
+        X, Y
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::negcorr.exceptions.NegcorrWarning")
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_ensemble_answers_with_the_same_bits(name, tmp_path):
+    model = MODELS[name]()
+    copy = load(save(model, tmp_path / "model.skops"))
+    assert type(copy) is type(model)
+    assert np.array_equal(copy.predict(X), model.predict(X))
+    core, other = (getattr(m, "regressor_", m) for m in (model, copy))
+    if name == "pipeline":
+        core, other = core[-1], other[-1]
+    assert np.array_equal(other.predict_members(X), core.predict_members(X))
+    for field in ("lam_", "dof_", "dof_std_error_", "noise_variance_", "learning_rate_"):
+        np.testing.assert_array_equal(getattr(other, field), getattr(core, field))
+    wanted = core.get_params() | {"device": "cpu"}
+    assert repr(other.get_params()) == repr(wanted)
+    assert hasattr(other, "path_") == hasattr(core, "path_")
+    if name == "heads":
+        np.testing.assert_array_equal(other.path_.dof(gap=[0.5]), core.path_.dof(gap=[0.5]))
+
+
+def test_one_that_is_not_fitted_keeps_its_parameters(tmp_path):
+    copy = load(save(deep(activation="relu"), tmp_path / "m.skops"))
+    assert not hasattr(copy, "_fit")
+    assert copy.hidden_layer_sizes == (3,)
+    assert np.array_equal(copy.fit(X, Y).predict(X), deep(activation="relu").fit(X, Y).predict(X))
+
+
+def test_a_table_and_its_pipeline(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": X[:, 0], "kind": np.where(X[:, 1] > 0, "u", "v"), "y": Y})
+    model = make_tabular(frame, "y", estimator=deep(lam=0.0)).fit(frame, frame["y"])
+    file = save(model, tmp_path / "m.skops", keep="path", notes={"target": "y"})
+    assert describe(file).kind == "sklearn.pipeline.Pipeline"
+    assert np.array_equal(load(file).predict(frame), model.predict(frame))
+
+
+def test_only_deep_files_load_what_is_deep(tmp_path):
+    plain = save(NCLRegressor(3, 2, lam=0.5).fit(X, Y), tmp_path / "plain.skops")
+    code = (
+        f"import sys, negcorr; negcorr.load({str(plain)!r}); "
+        "print(sorted({'torch', 'dask', 'negcorr.deep'} & set(sys.modules))); import torch"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_without_torch_the_error_says_what_to_install(tmp_path, monkeypatch):
+    file = save(deep(), tmp_path / "m.skops")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ImportError, match=r"deep ensemble.*pip install 'negcorr\[deep\]'"):
+        load(file)
+    assert describe(file).kind == "negcorr.deep.regressor.DeepNCLRegressor"
+
+
+def test_classes_of_a_user_are_refused(tmp_path):
+    class Own(DeepNCLRegressor):
+        pass
+
+    with pytest.raises(ModelFileError, match="a kind of DeepNCLRegressor of your own"):
+        save(Own(), tmp_path / "m.skops")
+
+
+# ----------------------------------------------------------------------------------------
+# Contents that do not fit together
+
+
+def forged(file, about=lambda a: a, arrays=lambda name, array: array):
+    """The file with the settings or the arrays of its ensemble changed."""
+    with zipfile.ZipFile(file) as old:
+        members = {name: old.read(name) for name in old.namelist()}
+    schema = json.loads(members["schema.json"])
+    fields = schema["content"]["content"]
+    fields["about"]["content"] = json.dumps(
+        json.dumps(about(json.loads(json.loads(fields["about"]["content"]))))
+    )
+    for name, node in fields["arrays"]["content"].items():
+        held = np.load(io.BytesIO(members[node["file"]]))
+        out = io.BytesIO()
+        np.save(out, arrays(name, held))
+        members[node["file"]] = out.getvalue()
+    members["schema.json"] = json.dumps(schema).encode()
+    with zipfile.ZipFile(file, "w") as new:
+        for name, data in members.items():
+            new.writestr(name, data)
+    return file
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return save(deep().fit(X, BOTH), tmp_path_factory.mktemp("deep") / "m.skops").read_bytes()
+
+
+@pytest.fixture
+def file(whole, tmp_path):
+    path = tmp_path / "m.skops"
+    path.write_bytes(whole)
+    return path
+
+
+def test_a_forger_who_changes_nothing_is_not_noticed(file):
+    assert load(forged(file)).predict(X).shape == (40, 2)
+
+
+def shape(**changes):
+    return lambda about: about | {"architecture": about["architecture"] | changes}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (shape(hidden_layer_sizes=[10**12]), "theta has shape|cannot be built"),
+        (shape(hidden_layer_sizes=[4]), "network.theta has shape"),
+        (shape(hidden_layer_sizes=["3"]), "is not one of networks"),
+        (shape(n_members=10**15), "theta has shape|cannot be built"),
+        (shape(n_members=0), "cannot be built"),
+        (shape(activation="os.system"), "activation='os.system' is unknown"),
+        (shape(more=1), "is not one of networks"),
+        (lambda a: a | {"n_features_in": 7}, "theta has shape"),
+        (lambda a: a | {"n_outputs": 1}, "theta has shape"),
+        (lambda a: a | {"n_outputs": True}, "n_outputs=True"),
+        (lambda a: a | {"chosen": 99}, "chosen=99 is no row"),
+        (lambda a: a | {"eps": "small"}, "eps='small'"),
+        (lambda a: a | {"feature_names_in": ["a"]}, "1 names for 2 columns"),
+        (lambda a: a | {"kind": "training"}, "does not say so"),
+        (lambda a: a | {"params": a["params"] | {"checkpoint": "/tmp/x"}}, "checkpoint"),
+        (lambda a: a | {"params": a["params"] | {"hidden": 3}}, "hidden"),
+        (lambda a: {"kind": a["kind"], "params": a["params"]}, "architecture='missing'"),
+        (lambda a: [], "does not say so"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(change, words, file):
+    with pytest.raises(ModelFileError, match=words):
+        load(forged(file, about=change))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("network.theta", lambda a: a[:1]),
+        ("network.theta", lambda a: a.astype(int)),
+        ("network.statistics", lambda a: a[:, :1]),
+        ("network.statistics", lambda a: a.astype(np.float64)),
+        ("twins.theta", lambda a: a[:4]),
+        ("twin_scale", lambda a: a[:1]),
+        ("inputs.scale", lambda a: a[:1]),
+        ("target.centre", lambda a: a[0]),
+        ("lam", lambda a: np.ones(3)),
+        ("dof", lambda a: a[:1]),
+        ("table.sure", lambda a: a[:1]),
+        ("history.losses", lambda a: a[:, :1]),
+        ("dof", lambda a: np.array(["1", "2"])),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(name, change, file):
+    def changed(key, array):
+        return change(array) if key == name else array
+
+    with pytest.raises(ModelFileError, match="cannot be built"):
+        load(forged(file, arrays=changed))
