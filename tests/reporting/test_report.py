@@ -132,3 +132,24 @@ def test_what_cannot_be_told_of_is_refused(tmp_path):
     with pytest.raises(ValueError, match="outputs='y' must name each"):
         report(model, outputs="y", path=path)
     assert not path.exists()
+
+
+def test_a_sample_of_many_rows_is_called_one(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2500, 2))
+    model = NCLRegressor(4, 3, lam=0.5, random_state=0).fit(X, X[:, 0])
+    page = report(model, X, X[:, 0], path=tmp_path / "many.html").read_text(encoding="utf-8")
+    assert "2000 of 2500 rows, at the chosen λ" in page
+    page = report(model, X[:50], X[:50, 0], path=tmp_path / "few.html").read_text(encoding="utf-8")
+    assert "50 rows, at the chosen λ" in page
+
+
+def test_details_stand_before_the_settings_and_numbers_to_the_right(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    model = NCLRegressor(4, 3, random_state=0).fit(X, X[:, 0])
+    details = [("Columns", ("Name", "Count", "Words"), (("a", "3", "x"), ("b", "−4", "")))]
+    file = report(model, path=tmp_path / "details.html", details=details)
+    page = file.read_text(encoding="utf-8")
+    assert page.index("The knob λ") < page.index("<h2>Columns</h2>") < page.index("Settings</h2>")
+    assert "<tr><td>a</td><td class=number>3</td><td>x</td></tr>" in page

@@ -67,6 +67,8 @@ class Contents:
     versions : tuple of (str, str)
     snippet : str
         Code that rebuilds the model.
+    n_rows : int
+        Rows held out, of which some are drawn.
     by_another : bool
         Whether rows held out are predicted by another model than that of the curves.
     """
@@ -86,6 +88,7 @@ class Contents:
     fingerprint: str
     versions: tuple[tuple[str, str], ...]
     snippet: str
+    n_rows: int = 0
     by_another: bool = False
 
 
@@ -167,6 +170,7 @@ def gather(
         fingerprint="" if X is None else fingerprint(X, y),
         versions=_versions(deep),
         snippet=_snippet(ensemble) if snippet is None else snippet,
+        n_rows=0 if X is None else len(target),
         by_another=evaluated is not None,
     )
 

@@ -246,7 +246,8 @@ def _charts() -> str:
 def _held_out(contents: Contents) -> str:
     if not contents.held_out:
         return "<h2>Rows held out</h2>\n<p>No rows were held out for this report.</p>"
-    count = len(contents.held_out[0].observed)
+    drawn = len(contents.held_out[0].observed)
+    count = str(drawn) if drawn == contents.n_rows else f"{drawn} of {contents.n_rows}"
     dashed = "" if contents.held_out[0].lower is None else "; dashed: the 95 % interval"
     other = (
         "<p class='soft'>The figures on these rows are those of the same pipeline fitted without "
