@@ -15,7 +15,7 @@ from negcorr.cli import main
 STATIC = Path(__file__).parent / "_static"
 
 #: Name, width and height of the window, and pixels for each of its points.
-WINDOWS = (("desktop", 1180, 1500, 1.0), ("phone", 390, 844, 1.5))
+WINDOWS = (("desktop", 1180, 1500, 1.0), ("phone", 390, 1500, 1.0))
 
 
 def take_pictures() -> None:
