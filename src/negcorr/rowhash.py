@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from negcorr._arrays import is_abroad, place_of, to_host
 from negcorr._typing import AnyArray, Table
 
-__all__ = ["HashArray", "content_hash", "hash_on_device", "on_device_modulo"]
+__all__ = ["HashArray", "content_hash", "hash_on_device", "mix", "on_device_modulo"]
 
 HashArray = npt.NDArray[np.uint64]
 
@@ -52,7 +52,7 @@ def content_hash(X: Table, y: AnyArray | None = None, seed: int = 0) -> HashArra
         columns = targets.reshape(len(targets), -1).T
         first = X.shape[1] if hasattr(X, "shape") else np.shape(X)[1]
         total = total + _hash_columns(list(columns), seed, first)
-    return _mix(total)
+    return mix(total)
 
 
 def _columns(X: Table) -> list[AnyArray]:
@@ -71,7 +71,7 @@ def hash_on_device(X: Any, y: Any = None, seed: int = 0) -> Any:
     """
     place = place_of(X)
     total = place.xp.zeros(X.shape[0], dtype=place.xp.int64, device=place.device)
-    salts = _mix(np.asarray([seed], dtype=np.uint64))
+    salts = mix(np.asarray([seed], dtype=np.uint64))
     column = 0
     for table in (X, y):
         if table is None:
@@ -80,7 +80,7 @@ def hash_on_device(X: Any, y: Any = None, seed: int = 0) -> Any:
         values = values if values.ndim == 2 else values[:, None]
         for j in range(values.shape[1]):
             bits = _bits_on_device(values[:, j])
-            salt = int(_mix(np.asarray(column, dtype=np.uint64) + salts).view(np.int64)[0])
+            salt = int(mix(np.asarray(column, dtype=np.uint64) + salts).view(np.int64)[0])
             mixed = _mix_on_device(bits ^ salt)
             total += place.xp.where(bits == 0, 0, mixed)
             column += 1
@@ -111,7 +111,7 @@ def _bits_on_device(values: Any) -> Any:
 
 
 def _mix_on_device(x: Any) -> Any:
-    """:func:`_mix` in signed numbers, whose shifts to the right bring in no ones."""
+    """:func:`mix` in signed numbers, whose shifts to the right bring in no ones."""
     x = x + _signed(0x9E3779B97F4A7C15)
     x = (x ^ ((x >> 30) & (2**34 - 1))) * _signed(0xBF58476D1CE4E5B9)
     x = (x ^ ((x >> 27) & (2**37 - 1))) * _signed(0x94D049BB133111EB)
@@ -142,8 +142,8 @@ def _hash_sparse(X: Table, seed: int) -> HashArray:
 
 def _hash_values(bits: HashArray, column: Any, seed: int) -> HashArray:
     """Mixed with the column's number; zeros count for nothing, so sparsity does not show."""
-    salt = _mix(np.asarray(column, dtype=np.uint64) + _mix(np.asarray([seed], dtype=np.uint64)))
-    return np.where(bits == 0, np.uint64(0), _mix(bits ^ salt))
+    salt = mix(np.asarray(column, dtype=np.uint64) + mix(np.asarray([seed], dtype=np.uint64)))
+    return np.where(bits == 0, np.uint64(0), mix(bits ^ salt))
 
 
 def _bits(values: AnyArray) -> HashArray:
@@ -156,7 +156,7 @@ def _bits(values: AnyArray) -> HashArray:
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)[inverse]
 
 
-def _mix(x: HashArray) -> HashArray:
+def mix(x: HashArray) -> HashArray:
     """The finaliser of the splitmix64 generator: a bijection that scrambles every bit."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

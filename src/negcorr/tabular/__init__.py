@@ -4,6 +4,9 @@ from negcorr.exceptions import TableError
 from negcorr.tabular.columns import infer_columns
 from negcorr.tabular.date_parts import DateParts
 from negcorr.tabular.figures import Figures, held_out_figures
+from negcorr.tabular.large_files import TableChunks, is_large
+from negcorr.tabular.large_samples import TableSample, sample_of
+from negcorr.tabular.large_trial import predict_frames, try_out_large
 from negcorr.tabular.pipeline import make_tabular
 from negcorr.tabular.reading import Table, read_table
 from negcorr.tabular.samples import Samples, samples
@@ -23,7 +26,9 @@ __all__ = [
     "Samples",
     "Schema",
     "Table",
+    "TableChunks",
     "TableError",
+    "TableSample",
     "TamedScaler",
     "Trial",
     "TypedColumns",
@@ -32,8 +37,12 @@ __all__ = [
     "held_out_figures",
     "hold_out",
     "infer_columns",
+    "is_large",
     "make_tabular",
+    "predict_frames",
     "read_table",
+    "sample_of",
     "samples",
     "try_out",
+    "try_out_large",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from negcorr._typing import AnyArray, FloatArray
 
-__all__ = ["BASELINES", "dense", "fit_baseline"]
+__all__ = ["BASELINES", "check_baselines", "dense", "fit_baseline"]
 
 
 #: Features times rows up to which one thread is as fast as several.
@@ -88,6 +88,14 @@ def fit_baseline(
     with threadpool_limits(limits=n_jobs if features.size > FEW_CELLS else 1):
         model.fit(features, y, **given)
     return model, time.perf_counter() - start
+
+
+def check_baselines(names: Sequence[str]) -> None:
+    """Raise where a name is none of a rival."""
+    unknown = [name for name in names if name not in BASELINES]
+    if unknown:
+        allowed = ", ".join(map(repr, BASELINES))
+        raise ValueError(f"baselines={unknown[0]!r} is unknown; allowed are {allowed}.")
 
 
 def dense(features: Any) -> AnyArray:

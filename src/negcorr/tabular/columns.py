@@ -199,7 +199,8 @@ def _column(series: Any, asked: _Asked) -> Column:
     if n_distinct == 1 and plain.n_missing == 0:
         return replace(plain, role="constant", remark=f"{shortened(present.iloc[0])} in every row")
     if name in asked.categorical:
-        return replace(plain, role="category", remark="as asked")
+        numeric = getattr(series.dtype, "kind", "O") in "iuf"
+        return replace(plain, role="category", form="plain" if numeric else "", remark="as asked")
     return _left_out_if_useless(present, _guess(present, plain))
 
 

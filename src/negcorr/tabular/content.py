@@ -14,7 +14,21 @@ from typing import Any
 
 from negcorr.exceptions import TableError
 
-__all__ = ["ENDINGS", "Content", "open_content"]
+__all__ = [
+    "COMPRESSED",
+    "DAMAGED",
+    "ENDINGS",
+    "MOST_LAYERS",
+    "NAMES",
+    "OPENERS",
+    "Content",
+    "check_is_file",
+    "close_files",
+    "format_of",
+    "only_entry",
+    "open_content",
+    "surprise",
+]
 
 #: Formats by the ending of a file.
 ENDINGS = {
@@ -46,7 +60,7 @@ NAMES = {
     "zip": "a zip archive",
 }
 
-_COMPRESSED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zip": "zip"}
+COMPRESSED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zip": "zip"}
 
 _MAGIC = (
     (b"PAR1", "parquet"),
@@ -78,7 +92,9 @@ MOST_BYTES = 8 * 2**30
 #: Archives within archives that are taken apart.
 MOST_LAYERS = 3
 
-_DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
+OPENERS: dict[str, Any] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
+
+DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
 
 
 @dataclass(frozen=True)
@@ -116,9 +132,9 @@ def open_content(path: Path) -> Content:
     data, name = _bytes(path), path.name
     notes: list[str] = []
     for _ in range(MOST_LAYERS + 1):
-        found = _found(data, path)
-        notes += _surprise(name, found)
-        if found not in _COMPRESSED.values():
+        found = format_of(data, path)
+        notes += surprise(name, found)
+        if found not in COMPRESSED.values():
             return Content(data, found, Path(name).suffix.lower(), tuple(notes))
         data, name = _unpacked(data, name, found, path)
         if not data:
@@ -126,15 +142,20 @@ def open_content(path: Path) -> Content:
     raise TableError(f"{path} is an archive in an archive in an archive; take it apart first.")
 
 
-def _bytes(path: Path) -> bytes:
+def check_is_file(path: Path) -> None:
+    """Raise where a path is that of a folder."""
     if path.is_dir():
         inside = sorted(file.name for file in path.iterdir() if _looks_like_a_table(file))
         tables = f"; it holds {', '.join(inside[:5])}" if inside else ""
         raise TableError(f"{path} is a folder; give the path of one file{tables}.")
+
+
+def _bytes(path: Path) -> bytes:
+    check_is_file(path)
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise TableError(f"{path} does not exist{_close_files(path)}.") from None
+        raise TableError(f"{path} does not exist{close_files(path)}.") from None
     except (OSError, ValueError) as error:
         raise TableError(f"{path} cannot be read: {error}.") from error
     if not data:
@@ -143,10 +164,11 @@ def _bytes(path: Path) -> bytes:
 
 
 def _looks_like_a_table(file: Path) -> bool:
-    return file.is_file() and bool({*file.suffixes} & {*ENDINGS, *_COMPRESSED})
+    return file.is_file() and bool({*file.suffixes} & {*ENDINGS, *COMPRESSED})
 
 
-def _close_files(path: Path) -> str:
+def close_files(path: Path) -> str:
+    """Files of similar names, as the end of an error."""
     import difflib
 
     try:
@@ -157,11 +179,12 @@ def _close_files(path: Path) -> str:
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
-def _found(data: bytes, path: Path) -> str:
-    """The format by content; text is what remains."""
+def format_of(data: bytes, path: Path, whole: Path | None = None) -> str:
+    """The format by content, or by its first bytes where the whole is elsewhere."""
     for start, format in _MAGIC:
         if data.startswith(start):
-            return "excel" if format == "zip" and _is_workbook(data) else format
+            workbook = format == "zip" and _is_workbook(whole or io.BytesIO(data))
+            return "excel" if workbook else format
     head = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     for start, what in _FOREIGN:
         if data.startswith(start) or head.startswith(start):
@@ -175,17 +198,18 @@ def _begins_as_arff(head: bytes) -> bool:
     return first.split(None, 1)[:1] == [b"@relation"]
 
 
-def _is_workbook(data: bytes) -> bool:
+def _is_workbook(whole: Any) -> bool:
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        with zipfile.ZipFile(whole) as archive:
             return "xl/workbook.xml" in archive.namelist()
-    except _DAMAGED:
+    except DAMAGED:
         return False
 
 
-def _surprise(name: str, found: str) -> list[str]:
+def surprise(name: str, found: str) -> list[str]:
+    """A note where the ending of a name promises something else."""
     ending = Path(name).suffix.lower()
-    expected = _COMPRESSED.get(ending, ENDINGS.get(ending))
+    expected = COMPRESSED.get(ending, ENDINGS.get(ending))
     # Text that should be ARFF is for the reader of ARFF to judge.
     if expected is None or expected == found or (expected, found) == ("arff", "text"):
         return []
@@ -196,31 +220,36 @@ def _unpacked(data: bytes, name: str, found: str, path: Path) -> tuple[bytes, st
     try:
         if found == "zip":
             return _only_member(data, path)
-        openers: dict[str, Any] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
-        with openers[found](io.BytesIO(data)) as stream:
+        with OPENERS[found](io.BytesIO(data)) as stream:
             inside = stream.read(MOST_BYTES + 1)
-    except _DAMAGED as error:
+    except DAMAGED as error:
         raise TableError(f"{path} is {NAMES[found]} but damaged: {error}.") from error
     bare = Path(name)
-    ours = _COMPRESSED.get(bare.suffix.lower()) == found
+    ours = COMPRESSED.get(bare.suffix.lower()) == found
     return _bounded(inside, path), bare.stem if ours else name
 
 
 def _only_member(data: bytes, path: Path) -> tuple[bytes, str]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = [
-            entry
-            for entry in archive.infolist()
-            # Folders, and what some systems add of their own.
-            if not entry.is_dir() and not entry.filename.startswith("__MACOSX/")
-        ]
-        if len(members) != 1:
-            names = ", ".join(entry.filename for entry in members[:5]) or "nothing"
-            raise TableError(f"{path} must hold one file; it is a zip archive of {names}.")
-        if members[0].flag_bits & 1:
-            raise TableError(f"{path} is a zip archive with a password; take it apart first.")
-        with archive.open(members[0]) as stream:
-            return _bounded(stream.read(MOST_BYTES + 1), path), Path(members[0].filename).name
+        entry = only_entry(archive, path)
+        with archive.open(entry) as stream:
+            return _bounded(stream.read(MOST_BYTES + 1), path), Path(entry.filename).name
+
+
+def only_entry(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
+    """The one file in a zip archive."""
+    members = [
+        entry
+        for entry in archive.infolist()
+        # Folders, and what some systems add of their own.
+        if not entry.is_dir() and not entry.filename.startswith("__MACOSX/")
+    ]
+    if len(members) != 1:
+        names = ", ".join(entry.filename for entry in members[:5]) or "nothing"
+        raise TableError(f"{path} must hold one file; it is a zip archive of {names}.")
+    if members[0].flag_bits & 1:
+        raise TableError(f"{path} is a zip archive with a password; take it apart first.")
+    return members[0]
 
 
 def _bounded(data: bytes, path: Path) -> bytes:

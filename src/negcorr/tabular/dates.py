@@ -98,6 +98,12 @@ def dates(series: Any, form: str, column: str) -> Any:
     """
     import pandas
 
+    if hasattr(series, "cat"):
+        # Each of them once.
+        known = series.cat.remove_unused_categories().cat
+        moments = dates(pandas.Series(known.categories, dtype=object), form, column).to_numpy()
+        padded = np.append(moments, np.datetime64("NaT", "us"))
+        return pandas.Series(padded[known.codes.to_numpy()], index=series.index)
     if type(series.dtype).__name__ == "PeriodDtype":
         series = series.dt.to_timestamp()
     if getattr(series.dtype, "kind", "O") != "M":

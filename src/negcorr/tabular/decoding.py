@@ -7,10 +7,10 @@ from pathlib import Path
 
 from negcorr.exceptions import TableError
 
-__all__ = ["decode"]
+__all__ = ["MARKS", "decode", "not_utf8", "nul_byte", "wrong_mark"]
 
 #: Marks at the beginning of a file; that of UTF-32 begins with that of UTF-16.
-_MARKS = (
+MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig", "UTF-8"),
     (codecs.BOM_UTF32_LE, "utf-32", "UTF-32"),
     (codecs.BOM_UTF32_BE, "utf-32", "UTF-32"),
@@ -43,23 +43,37 @@ def decode(data: bytes, path: Path) -> tuple[str, tuple[str, ...]]:
     text, notes = _by_mark(data, path) or _without_mark(data, path)
     at = text.find("\0")
     if at >= 0:
-        raise TableError(
-            f"{path}, line {text.count(chr(10), 0, at) + 1}: a NUL byte; the file is binary, "
-            "damaged, or UTF-16 without a byte order mark."
-        )
+        raise nul_byte(path, text.count(chr(10), 0, at) + 1)
     return text, notes
 
 
+def nul_byte(path: Path, line: int) -> TableError:
+    """The error for a byte that no text has."""
+    return TableError(
+        f"{path}, line {line}: a NUL byte; the file is binary, damaged, or UTF-16 without a byte "
+        "order mark."
+    )
+
+
+def wrong_mark(path: Path, name: str, byte: int, reason: str) -> TableError:
+    """The error for bytes that are not in the encoding that their mark promises."""
+    return TableError(f"{path} begins with the mark of {name} but is not: byte {byte} ({reason}).")
+
+
+def not_utf8(line: int, name: str) -> str:
+    """The note on a file whose encoding was guessed."""
+    return f"line {line} is not UTF-8; the file was read as {name}, so check its accents."
+
+
 def _by_mark(data: bytes, path: Path) -> tuple[str, tuple[str, ...]] | None:
-    for mark, encoding, name in _MARKS:
+    for mark, encoding, name in MARKS:
         if data.startswith(mark):
             try:
                 text = data.decode(encoding)
             except UnicodeDecodeError as error:
-                raise TableError(
-                    f"{path} begins with the mark of {name} but is not: byte {error.start} "
-                    f"({error.reason})."
-                ) from error
+                # The mark itself may be gone from what was decoded.
+                byte = error.start + len(data) - len(error.object)
+                raise wrong_mark(path, name, byte, error.reason) from error
             return text, () if name == "UTF-8" else (f"read as {name}, by its byte order mark.",)
     return None
 
@@ -73,4 +87,4 @@ def _without_mark(data: bytes, path: Path) -> tuple[str, tuple[str, ...]]:
         text, name = data.decode("cp1252"), "Windows-1252"
     except UnicodeDecodeError:
         text, name = data.decode("latin-1"), "Latin-1"
-    return text, (f"line {line} is not UTF-8; the file was read as {name}, so check its accents.",)
+    return text, (not_utf8(line, name),)

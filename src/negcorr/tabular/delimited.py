@@ -7,7 +7,7 @@ import io
 import itertools
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,17 @@ from pathlib import Path
 from negcorr.exceptions import TableError
 from negcorr.tabular.cells import is_missing_mark, plain_number, shortened
 
-__all__ = ["Records", "check_names", "named_columns", "read_records", "sniffed_delimiter"]
+__all__ = [
+    "Records",
+    "check_names",
+    "check_widths",
+    "header_of",
+    "is_blank",
+    "named_columns",
+    "numbered",
+    "read_records",
+    "sniffed_delimiter",
+]
 
 #: Where several delimiters cut all lines alike, the first: commas also stand within numbers and
 #: sentences, the others hardly ever in each line and in the header.
@@ -79,8 +89,8 @@ def read_records(text: str, path: Path, delimiter: str | None = None) -> Records
     lines: list[int] = []
     rows: list[list[str]] = []
     n_blank = gap = 0
-    for line, cells in _numbered(text, delimiter, path):
-        if not cells or (len(cells) == 1 and not cells[0].strip()):
+    for line, cells in numbered(_stream(text), delimiter, path):
+        if is_blank(cells):
             gap += 1
             continue
         n_blank, gap = n_blank + (gap if rows else 0), 0
@@ -89,9 +99,9 @@ def read_records(text: str, path: Path, delimiter: str | None = None) -> Records
     if not rows:
         raise TableError(f"{path} is empty: there is nothing in it but blanks.")
     notes = [f"{n_blank} blank lines between others were skipped."] if n_blank else []
-    names, rows, lines, of_header = _header(rows, lines, delimiter)
+    names, rows, lines, of_header = header_of(rows, lines, delimiter)
     notes += of_header
-    _check_widths(names, rows, lines, path)
+    check_widths(names, rows, lines, path)
     columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in names]
     named, columns, of_names = named_columns(names, columns)
     check_names(named, path)
@@ -155,9 +165,14 @@ def check_names(names: tuple[str, ...], path: Path) -> None:
         raise TableError(f"{path} has columns of the same name: {where}. Rename them.")
 
 
-def _numbered(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """First line and cells of each record."""
-    reader = csv.reader(_stream(text), delimiter=delimiter, skipinitialspace=True, strict=True)
+def is_blank(cells: list[str]) -> bool:
+    """Whether a line has nothing in it, and is skipped."""
+    return not cells or (len(cells) == 1 and not cells[0].strip())
+
+
+def numbered(text: Iterable[str], delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+    """First line and cells of each record of a text that is given line by line."""
+    reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True, strict=True)
     while True:
         first = reader.line_num + 1
         try:
@@ -192,7 +207,7 @@ def _long_cells() -> Iterator[None]:
             csv.field_size_limit(before)
 
 
-def _header(
+def header_of(
     rows: list[list[str]], lines: list[int], delimiter: str
 ) -> tuple[list[str], list[list[str]], list[int], list[str]]:
     """Names of the columns, and the rows below them."""
@@ -230,7 +245,8 @@ def _is_all_numbers(cells: list[str]) -> bool:
     )
 
 
-def _check_widths(names: list[str], rows: list[list[str]], lines: list[int], path: Path) -> None:
+def check_widths(names: list[str], rows: list[list[str]], lines: list[int], path: Path) -> None:
+    """Raise where a record has more or fewer cells than there are names."""
     for line, cells in zip(lines, rows, strict=True):
         if len(cells) != len(names):
             cell = "cell" if len(cells) == 1 else "cells"

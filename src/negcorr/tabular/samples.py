@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from negcorr.tabular.dates import dates
 from negcorr.tabular.schema import Schema
 from negcorr.tabular.typed_columns import levels
 
-__all__ = ["Samples", "digests", "hashes", "labels", "moments", "samples"]
+__all__ = ["Samples", "digests", "hashes", "labels", "moments", "samples", "typed_hashes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,27 +126,43 @@ def moments(frame: Any, schema: Schema) -> FloatArray:
 
 def hashes(rows: Samples, schema: Schema, seed: int = 0) -> HashArray:
     """A hash of each row's inputs and targets, by what cells mean and not how they are written."""
-    columns: list[AnyArray] = []
+    typed: dict[str, AnyArray] = {}
     for name in schema.inputs:
         column = schema[name]
         if column.role == "number":
-            columns.append(as_numbers(rows.inputs[name], column.form, name))
+            typed[name] = as_numbers(rows.inputs[name], column.form, name)
         elif column.role == "date":
-            moments = dates(rows.inputs[name], column.form, name).to_numpy()
-            columns.append(moments.astype("datetime64[us]").astype(np.int64).astype(np.float64))
+            typed[name] = dates(rows.inputs[name], column.form, name).to_numpy()
         else:
-            columns += digests(levels(rows.inputs[name]))
-    return content_hash(np.stack(columns, axis=1), rows.y, seed)
+            typed[name] = levels(rows.inputs[name])
+    return typed_hashes(typed, rows.y, schema, seed)
+
+
+def typed_hashes(
+    typed: Mapping[str, Any], y: FloatArray, schema: Schema, seed: int = 0
+) -> HashArray:
+    """The same of inputs in their types, as the first step of the pipeline gives them."""
+    columns: list[AnyArray] = []
+    for name in schema.inputs:
+        values = np.asarray(typed[name])
+        if schema[name].role == "number":
+            columns.append(values)
+        elif schema[name].role == "date":
+            columns.append(values.astype("datetime64[us]").astype(np.int64).astype(np.float64))
+        else:
+            columns += digests(values)
+    return content_hash(np.stack(columns, axis=1), y, seed)
 
 
 def digests(names: AnyArray) -> list[FloatArray]:
     """Two numbers for each name: of any length, since names can be very long."""
     known = {
-        name: hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=8) for name in set(names)
+        name: int.from_bytes(
+            hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=8).digest(), "big"
+        )
+        for name in set(names)
     }
-    bits = np.array(
-        [int.from_bytes(known[name].digest(), "big") for name in names], dtype=np.uint64
-    )
+    bits = np.array([known[name] for name in names], dtype=np.uint64)
     halves = bits >> np.uint64(32), bits & np.uint64(2**32 - 1)
     return [half.astype(np.float64) for half in halves]
 

@@ -16,7 +16,7 @@ from negcorr.rowhash import content_hash
 from negcorr.tabular.samples import Samples, digests, hashes, labels, moments, samples
 from negcorr.tabular.schema import Schema
 
-__all__ = ["folds_for", "hold_out"]
+__all__ = ["LEAST_ROWS", "check_split", "folds_for", "hold_out", "last_by"]
 
 #: A fit and a standard error take two rows each.
 LEAST_ROWS = 2
@@ -63,7 +63,7 @@ def hold_out(
     >>> len(train), test.tolist()
     (8, [2, 3])
     """
-    _check(test_size, seed)
+    check_split(test_size, seed)
     rows = samples(frame, schema)
     n = len(rows.positions)
     if n < 2 * LEAST_ROWS:
@@ -71,7 +71,7 @@ def hold_out(
             f"{n} rows have their targets; {2 * LEAST_ROWS} at least are needed to hold some out."
         )
     keys, what = _keys(frame, schema, rows, seed)
-    held = _last(keys, test_size, what)
+    held = last_by(keys, test_size, what)
     return rows.positions[~held], rows.positions[held]
 
 
@@ -115,7 +115,8 @@ def folds_for(schema: Schema, frame: Any) -> Any:
     return ContentKFold(N_FOLDS)
 
 
-def _check(test_size: Any, seed: Any) -> None:
+def check_split(test_size: Any, seed: Any) -> None:
+    """Raise where a share or a seed is none."""
     if not isinstance(test_size, numbers.Real) or not 0.0 < float(test_size) < 1.0:
         raise ValueError(f"test_size={test_size!r} must be a number between 0 and 1.")
     whole = isinstance(seed, numbers.Integral) and not isinstance(seed, bool)
@@ -134,7 +135,7 @@ def _keys(frame: Any, schema: Schema, rows: Samples, seed: int) -> tuple[AnyArra
     return hashes(rows, schema, seed), "content"
 
 
-def _last(keys: AnyArray, test_size: float, what: str) -> AnyArray:
+def last_by(keys: AnyArray, test_size: float, what: str) -> AnyArray:
     """Rows with the largest keys, as near to a share as equal keys allow."""
     n = len(keys)
     distinct, counts = np.unique(keys, return_counts=True)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from negcorr._typing import FloatArray
 from negcorr.exceptions import TableError
-from negcorr.tabular.baselines import BASELINES, dense, fit_baseline
+from negcorr.tabular.baselines import BASELINES, check_baselines, dense, fit_baseline
 from negcorr.tabular.pipeline import make_tabular
 from negcorr.tabular.samples import Samples, samples
 from negcorr.tabular.schema import Schema
@@ -46,6 +46,8 @@ class Trial:
         Beside its rivals, on the held-out rows.
     n_rows : int
         Rows that ``model`` was fitted to.
+    notes : tuple of str
+        What was done with a part of the rows only, where the table was too large.
     """
 
     schema: Schema
@@ -55,6 +57,7 @@ class Trial:
     predicted: FloatArray
     comparison: Comparison
     n_rows: int
+    notes: tuple[str, ...] = ()
 
     @property
     def refitted(self) -> bool:
@@ -119,10 +122,7 @@ def try_out(
     >>> found.n_rows, found.comparison.n_train, found.comparison.n_test
     (400, 320, 80)
     """
-    unknown = [name for name in baselines if name not in BASELINES]
-    if unknown:
-        allowed = ", ".join(map(repr, BASELINES))
-        raise ValueError(f"baselines={unknown[0]!r} is unknown; allowed are {allowed}.")
+    check_baselines(baselines)
     say = tell if tell is not None else _nothing
     known, held = _parts(frame, schema, test, test_size, seed)
     made = _Made(frame, schema, seed, pipeline, parameters or {})

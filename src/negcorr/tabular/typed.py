@@ -19,7 +19,13 @@ from negcorr.tabular.cells import (
     shortened,
 )
 
-__all__ = ["TypedColumn", "typed_column", "typed_objects", "uses_decimal_commas"]
+__all__ = [
+    "TypedColumn",
+    "decimal_mark",
+    "typed_column",
+    "typed_objects",
+    "uses_decimal_commas",
+]
 
 #: Whole numbers beyond have gaps between them as floats.
 _EXACT = 2**53
@@ -44,6 +50,17 @@ class TypedColumn:
 def uses_decimal_commas(columns: list[list[str]], delimiter: str) -> bool:
     """Whether numbers in a text with semicolons have commas where others have points."""
     return delimiter == ";" and any(_has_commas(column) for column in columns)
+
+
+def decimal_mark(cells: Iterable[str], decimal_commas: bool) -> str:
+    """Which sign ends the whole part of a column of numbers, for cells that are yet to come.
+
+    In a file with decimal commas, whole numbers may be followed by others with a comma.
+    """
+    others = {cell for cell in cells if not is_missing_mark(cell)}
+    pointed = any("." in cell for cell in others)
+    by_comma = not pointed or _has_commas(others) or _only_thousands(others)
+    return "," if decimal_commas and by_comma else "."
 
 
 def typed_column(name: str, cells: list[str], decimal_commas: bool = False) -> TypedColumn:

@@ -141,10 +141,15 @@ def levels(series: Any) -> AnyArray:
     >>> levels(pd.Series([3.0, None])).tolist(), levels(pd.Series(["a ", ""])).tolist()
     (['3', '(missing)'], ['a', '(missing)'])
     """
+    if hasattr(series, "cat"):
+        # Each category once: there are few of them, and rows may be millions.
+        known = series.cat.categories.to_series().astype(object)
+        named = np.append(levels(known), MISSING_LEVEL).astype(object)
+        return np.asarray(named[series.cat.codes.to_numpy()])
     values = series.astype(object).to_numpy()
     missing = missing_cells(values) | series.isna().to_numpy()
-    named = [MISSING_LEVEL if gone else _level(v) for v, gone in zip(values, missing, strict=True)]
-    return np.array(named, dtype=object)
+    names = [MISSING_LEVEL if gone else _level(v) for v, gone in zip(values, missing, strict=True)]
+    return np.array(names, dtype=object)
 
 
 def _taken(X: Table, names: list[str]) -> Any:
