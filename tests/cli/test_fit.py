@@ -304,3 +304,60 @@ def test_warnings_become_notes(negcorr, tmp_path):
             "dof"
         ]
     )
+
+
+class TestStreams:
+    """Files that are read in pieces; one of the tests makes a small file count as large."""
+
+    def test_the_same_model_as_in_memory_but_for_its_folds(self, negcorr, data, tmp_path):
+        for name, flag in (("whole", "--no-stream"), ("pieces", "--stream")):
+            result = negcorr("fit", data, "-t", "price", *QUICK, flag, "-o", name, "--json")
+            assert result.code == 0
+        one, two = (tmp_path / "here" / name for name in ("whole", "pieces"))
+        assert names_in(two) == FILES
+        old, new = (
+            strict_json((f / "metrics.json").read_text(encoding="utf-8")) for f in (one, two)
+        )
+        assert new["held_out"] == old["held_out"]
+        assert new["fingerprint"] == old["fingerprint"]
+        # Scales differ in their last bits, and with them the folds, but for which all is the same.
+        frame = homes()
+        models = [package.load(folder / "model.skops") for folder in (one, two)]
+        predicted = [
+            model[-1].with_lam(0.9).predict(model[:-1].transform(frame)) for model in models
+        ]
+        np.testing.assert_allclose(predicted[0], predicted[1], rtol=1e-9)
+
+    def test_large_files_are_streamed_and_that_is_said(self, negcorr, data, tmp_path, monkeypatch):
+        monkeypatch.setattr("negcorr.cli.fitting.is_large", lambda path: True)
+        result = negcorr("fit", data, "-t", "price", *QUICK)
+        assert result.code == 0
+        assert "note: homes.csv is large: it is read in pieces" in result.err
+        assert "categories     kind" in result.out
+        grouped = negcorr("fit", data, "-t", "price", *QUICK, "--time", "built")
+        assert grouped.code == 0
+        assert "note: homes.csv is large, and --time needs all of it in memory." in grouped.err
+
+    @pytest.mark.parametrize(
+        "asked", [["--time", "built"], ["--group", "kind"], ["--criterion", "loo"], ["--deep"]]
+    )
+    def test_what_cannot_be_streamed(self, negcorr, data, asked):
+        result = negcorr("fit", data, "-t", "price", "--stream", *asked)
+        assert result.code == 2
+        assert "needs the whole table in memory" in result.complaint()
+
+    def test_the_code_rebuilds_the_model(self, negcorr, data, tmp_path, monkeypatch):
+        from negcorr.cli.fit_options import FitOptions
+        from negcorr.cli.fitting import rebuilding_code
+
+        negcorr("fit", data, "-t", "price", *QUICK, "--stream", "--drop", "rent", "-o", "out", "-q")
+        stored = tmp_path / "here/out/model.skops"
+        schema = Schema.from_json(describe(stored).notes["schema"])
+        space = {}
+        monkeypatch.chdir(tmp_path)
+        options = FitOptions(data, ["price"], members=8, components=5)
+        exec(rebuilding_code(options, schema, streamed=True), space)
+        frame = homes()
+        np.testing.assert_array_equal(
+            space["model"].predict(frame), package.load(stored).predict(frame)
+        )

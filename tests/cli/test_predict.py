@@ -241,3 +241,60 @@ def test_a_reader_that_has_enough_hears_no_complaint(stored, tmp_path):
         run.stdout.close()
         assert run.stderr.read() == b""
     assert run.returncode == 1
+
+
+@pytest.fixture
+def in_pieces(monkeypatch):
+    """Every file counts as large, and is read a few rows at a time."""
+    for module in ("stored", "evaluating"):
+        monkeypatch.setattr(f"negcorr.cli.{module}.is_large", lambda path: True)
+    monkeypatch.setattr("negcorr.tabular.large_files.BLOCK_ROWS", 7)
+    monkeypatch.setattr("negcorr.tabular.large_files.BLOCK_CELLS", 0)
+
+
+@pytest.fixture
+def long_table(tmp_path):
+    return write_homes(tmp_path / "long.csv", n=2500, seed=11)
+
+
+def test_pieces_give_what_the_whole_gives(negcorr, stored, long_table, request):
+    asked = ("predict", stored, long_table, "--interval", 0.9, "--keep", "all")
+    whole = negcorr(*asked)
+    figures = json.loads(negcorr("evaluate", stored, long_table, "--json").out)
+    request.getfixturevalue("in_pieces")
+    pieces = negcorr(*asked)
+    assert pieces.code == 0
+    one, two = columns_of(whole.out), columns_of(pieces.out)
+    assert list(one) == list(two)
+    assert one["kind"] == two["kind"]
+    for name in ("size", "price_predicted", "rent_lower"):
+        values = [np.array([float(v or "nan") for v in each[name]]) for each in (one, two)]
+        np.testing.assert_allclose(values[0], values[1], rtol=1e-12)
+    again = json.loads(negcorr("evaluate", stored, long_table, "--json").out)
+    assert again["n_rows"] == figures["n_rows"] == 2500
+    for key in ("rmse", "rmse_se", "mae", "r2", "coverage"):
+        assert again["figures"][0][key] == pytest.approx(figures["figures"][0][key], rel=1e-9)
+
+
+def test_pieces_of_rows_of_the_fit_are_found_out(negcorr, stored, in_pieces):
+    result = negcorr("evaluate", stored, stored.parent / "homes.csv")
+    assert "All of these rows are among those" in result.err
+    shown = negcorr("report", stored, stored.parent / "homes.csv")
+    assert "a sample of 120 of its rows is shown" in shown.err
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_cell_far_down_is_named_with_its_row(
+    negcorr, stored, long_table, tmp_path, large, request
+):
+    if large:
+        request.getfixturevalue("in_pieces")
+    frame = pd.read_csv(long_table)
+    frame["size"] = frame["size"].astype(object)
+    frame.loc[2345, "size"] = "big"
+    frame.to_csv(long_table, index=False)
+    result = negcorr("predict", stored, long_table, "--out", "out.csv", "-q")
+    assert result.code == 1
+    assert "row 2346" in result.complaint()
+    assert "'big'" in result.complaint()
+    assert list((tmp_path / "here").iterdir()) == []

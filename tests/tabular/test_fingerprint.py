@@ -6,6 +6,7 @@ import pytest
 
 from negcorr.tabular import infer_columns, samples
 from negcorr.tabular.fingerprint import SKETCH, Fingerprint
+from negcorr.tabular.samples import hashes
 
 
 def rows(n=2000, seed=0):
@@ -45,3 +46,14 @@ def test_json():
     one = fingerprint(rows(700))
     assert len(one.smallest) == SKETCH
     assert Fingerprint.from_dict(json.loads(json.dumps(one.to_dict()))) == one
+
+
+def test_parts_add_up():
+    frame = rows(900)
+    keys = hashes(samples(frame, SCHEMA), SCHEMA, 7)
+    parts = (
+        Fingerprint(seed=7).with_hashes(keys[600:]).with_hashes(keys[:0]).with_hashes(keys[:600])
+    )
+    assert parts == Fingerprint.of(samples(frame, SCHEMA), SCHEMA, 7)
+    assert parts.share_of(samples(frame, SCHEMA), SCHEMA) == 1.0
+    assert parts.digest != fingerprint(frame).digest

@@ -122,6 +122,12 @@ def fit(
             help=f"What to compare with: {', '.join(RIVALS)}, or none.",
         ),
     ] = None,
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--no-stream", help="Read the file in pieces; by default where it is large."
+        ),
+    ] = None,
     seed: SeedOption = 0,
     jobs: JobsOption = None,
     as_json: JsonOption = False,
@@ -154,6 +160,7 @@ def fit(
         deep=deep,
         rivals_given=rivals,
         jobs=jobs,
+        stream=stream,
         out=out,
     )
     run_fit(options, _screen(as_json, quiet, verbose))

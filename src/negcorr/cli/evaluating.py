@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,18 @@ import numpy as np
 
 from negcorr.cli.codes import UsageError
 from negcorr.cli.screen import Screen
-from negcorr.cli.stored import StoredModel, open_model
+from negcorr.cli.stored import StoredModel, open_model, pieces_of
+from negcorr.exceptions import TableError
 from negcorr.reporting import report
-from negcorr.tabular import Figures, Samples, held_out_figures, read_table
+from negcorr.tabular import (
+    Figures,
+    Samples,
+    TableChunks,
+    held_out_figures,
+    is_large,
+    read_table,
+    sample_of,
+)
 from negcorr.tabular.trial import predicted_by
 from negcorr.tabular.wording import amount_with_error
 
@@ -30,30 +38,54 @@ def run_evaluate(model: Path, data: Path, screen: Screen) -> None:
     """
     with screen.busy(f"reading {model.name}") as tell:
         stored = open_model(model)
-        rows = _rows(stored, data, screen, tell)
-        features = stored.features(rows.inputs)
-        predicted, interval = predicted_by(stored.last, features)
-        figures = held_out_figures(
-            rows.y,
-            predicted,
-            stored.targets,
-            interval=interval,
-            weight=rows.weight,
-            groups=rows.groups,
-        )
-    warning = stored.warning_about(rows)
+        tell(f"predicting {data.name}")
+        figures, share = _measured(stored, data, screen)
+    warning = stored.warning_about(share)
+    n_rows = figures[0].n_rows
     screen.give_json(
         {
             "model": str(model),
             "data": str(data),
-            "n_rows": len(rows.positions),
+            "n_rows": n_rows,
             "figures": [asdict(one) for one in figures],
             "warning": warning or None,
         }
     )
-    _say_figures(screen, figures, f"{data.name}: {len(rows.positions)} rows")
+    _say_figures(screen, figures, f"{data.name}: {n_rows} rows")
     if warning:
         screen.note(warning)
+
+
+def _measured(stored: StoredModel, data: Path, screen: Screen) -> tuple[tuple[Figures, ...], float]:
+    """Figures, and the share of rows that the model was fitted to; piece by piece."""
+    parts: dict[str, list[Any]] = {n: [] for n in ("y", "mean", "interval", "weight", "groups")}
+    judged: list[tuple[int, float]] = []
+    for piece in pieces_of(stored, data, screen.note):
+        rows = stored.rows(piece.frame)
+        if not len(rows.positions):
+            continue
+        judged.append(stored.shares_of(rows))
+        with stored.placing(data, piece):
+            found = predicted_by(stored.last, stored.features(rows.inputs))
+        given = (rows.y, *found, rows.weight, rows.groups)
+        for column, values in zip(parts.values(), given, strict=True):
+            column += [] if values is None else [values]
+    _check_enough(sum(map(len, parts["y"])), data)
+    y, mean, interval, weight, groups = (
+        np.concatenate(column) if column else None for column in parts.values()
+    )
+    assert y is not None  # there are enough rows
+    assert mean is not None
+    figures = held_out_figures(
+        y, mean, stored.targets, interval=interval, weight=weight, groups=groups
+    )
+    n_judged = sum(n for n, _ in judged)
+    return figures, sum(n * share for n, share in judged) / n_judged if n_judged else 0.0
+
+
+def _check_enough(n_rows: int, data: Path) -> None:
+    if n_rows < 2:
+        raise TableError(f"{n_rows} rows of {data.name} have their targets; 2 at least are needed.")
 
 
 def run_report(model: Path, data: Path | None, out: Path, screen: Screen) -> None:
@@ -72,10 +104,11 @@ def run_report(model: Path, data: Path | None, out: Path, screen: Screen) -> Non
         raise UsageError(f"--out {out}: a page must end with .html.")
     with screen.busy(f"reading {model.name}") as tell:
         stored = open_model(model)
-        rows, notes = None, []
+        rows: Samples | None = None
+        notes: list[str] = []
         if data is not None:
-            rows = _rows(stored, data, screen, tell)
-            notes = [note for note in [stored.warning_about(rows)] if note]
+            tell(f"reading {data.name}")
+            rows, notes = _some_rows(stored, data, screen)
         tell("writing the report")
         source = stored.notes.get("data")
         try:
@@ -97,12 +130,23 @@ def run_report(model: Path, data: Path | None, out: Path, screen: Screen) -> Non
     screen.say(f"Wrote {out}.")
 
 
-def _rows(stored: StoredModel, data: Path, screen: Screen, tell: Callable[[str], None]) -> Samples:
-    tell(f"reading {data.name}")
-    table = read_table(data)
-    for note in table.notes:
-        screen.note(note)
-    return stored.rows(table.frame, data.name)
+def _some_rows(stored: StoredModel, data: Path, screen: Screen) -> tuple[Samples, list[str]]:
+    """Rows to show, a sample of a large table, and what is to be said of them."""
+    stored.known_schema  # noqa: B018 - an error before a long reading
+    notes: list[str] = []
+    if is_large(data):
+        sample = sample_of(TableChunks.open(data))
+        frame = sample.frame
+        notes.append(f"{data.name} is large: a sample of {len(frame)} of its rows is shown.")
+    else:
+        table = read_table(data)
+        frame = table.frame
+        for note in table.notes:
+            screen.note(note)
+    rows = stored.rows(frame)
+    _check_enough(len(rows.positions), data)
+    warning = stored.warning_about(stored.shares_of(rows)[1])
+    return rows, [*notes, *([warning] if warning else [])]
 
 
 def _say_figures(screen: Screen, figures: tuple[Figures, ...], title: str) -> None:

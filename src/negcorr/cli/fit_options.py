@@ -44,6 +44,8 @@ class FitOptions:
     deep : bool
     rivals_given : str or None
     jobs : int or None
+    stream : bool or None
+        Whether the file is read in pieces; None leaves it to its size.
     out : Path or None
     """
 
@@ -64,6 +66,7 @@ class FitOptions:
     deep: bool = False
     rivals_given: str | None = None
     jobs: int | None = None
+    stream: bool | None = None
     out: Path | None = None
 
     def check(self) -> None:
@@ -94,6 +97,20 @@ class FitOptions:
             check_choice("--criterion", self.criterion, DEEP_CRITERIA if self.deep else CRITERIA)
         if self.deep:
             self._check_deep()
+        if self.stream and self.needs_memory:
+            raise UsageError(f"--stream: {self.needs_memory} needs the whole table in memory.")
+
+    @property
+    def needs_memory(self) -> str:
+        """An option that cannot be followed in pieces, or nothing."""
+        asked = {
+            "--group": self.group is not None,
+            "--time": self.time is not None,
+            "--test": self.test is not None,
+            "--deep": self.deep,
+            "--criterion loo": self.criterion == "loo",
+        }
+        return next((option for option, given in asked.items() if given), "")
 
     def _check_deep(self) -> None:
         for option, value in (("--basis", self.basis), ("--components", self.components)):
@@ -167,4 +184,7 @@ class FitOptions:
         }
         for option, value in single.items():
             words += [] if value is None else [option, str(value)]
-        return shlex.join([*words, "--deep"] if self.deep else words)
+        words += ["--deep"] if self.deep else []
+        if self.stream is not None:
+            words.append("--stream" if self.stream else "--no-stream")
+        return shlex.join(words)

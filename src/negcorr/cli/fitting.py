@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from joblib import cpu_count
@@ -16,19 +15,19 @@ from negcorr.cli.fit_words import say_columns, say_outcome
 from negcorr.cli.metrics import metrics_of, model_notes, source_of
 from negcorr.cli.names import columns_named
 from negcorr.cli.screen import Screen
-from negcorr.tabular import Schema, Trial, infer_columns, make_tabular, read_table, samples, try_out
-from negcorr.tabular.fingerprint import Fingerprint
+from negcorr.tabular import (
+    Schema,
+    TableChunks,
+    Trial,
+    infer_columns,
+    is_large,
+    make_tabular,
+    read_table,
+    try_out,
+    try_out_large,
+)
 
 __all__ = ["rebuilding_code", "run_fit"]
-
-
-@dataclass(frozen=True, eq=False)
-class _Done:
-    """A trial with all that is said and written about it."""
-
-    trial: Trial
-    fingerprint: Fingerprint
-    notes: tuple[str, ...]
 
 
 def run_fit(options: FitOptions, screen: Screen) -> None:
@@ -41,25 +40,45 @@ def run_fit(options: FitOptions, screen: Screen) -> None:
     """
     options.check()
     check_writable(options.folder)
-    with screen.busy(f"reading {options.data.name}") as tell:
-        done = _in_memory(options, screen, tell)
-        trial = done.trial
+    streamed = _is_streamed(options, screen)
+    with screen.busy(f"reading {options.data.name}", spinner=not streamed) as tell:
+        read = _in_pieces if streamed else _in_memory
+        trial, remarks = read(options, screen, tell)
         source = source_of(options.data, options.command)
-        metrics = metrics_of(trial, source, done.notes)
-        notes = model_notes(trial, done.fingerprint, source, metrics["verdict"])
+        metrics = metrics_of(trial, source, remarks)
+        notes = model_notes(trial, source, metrics["verdict"])
         tell("writing the report")
         title = f"{options.data.name}: {', '.join(trial.schema.targets)}"
-        snippet = rebuilding_code(options, trial.schema)
+        snippet = rebuilding_code(options, trial.schema, streamed)
         write_all(options.folder, trial, metrics, notes, title=title, snippet=snippet)
     screen.give_json(metrics | {"files": [str(options.folder / name) for name in FILES]})
     say_outcome(screen, trial, options.folder)
 
 
-def _in_memory(options: FitOptions, screen: Screen, tell: Callable[[str], None]) -> _Done:
+def _is_streamed(options: FitOptions, screen: Screen) -> bool:
+    if options.stream is not None:
+        return options.stream
+    if not is_large(options.data):
+        return False
+    if options.needs_memory:
+        screen.note(
+            f"{options.data.name} is large, and {options.needs_memory} needs all of it in memory."
+        )
+        return False
+    screen.note(f"{options.data.name} is large: it is read in pieces (--no-stream reads it whole).")
+    return True
+
+
+def _in_memory(
+    options: FitOptions, screen: Screen, tell: Callable[[str], None]
+) -> tuple[Trial, tuple[str, ...]]:
     table = read_table(options.data)
-    schema = _schema(options, table.frame)
     for note in table.notes:
         screen.note(note)
+    asked = _columns(options, table.frame.columns)
+    schema = infer_columns(
+        table.frame, **asked, weights=options.weights, group=options.group, time=options.time
+    )
     say_columns(screen, options.data.name, schema)
     other = None
     if options.test is not None:
@@ -75,25 +94,48 @@ def _in_memory(options: FitOptions, screen: Screen, tell: Callable[[str], None])
         test_size=options.test_share,
         seed=options.seed,
         baselines=options.rivals,
-        n_jobs=cpu_count() if options.jobs is None else options.jobs,
+        n_jobs=_jobs(options),
         pipeline=_deep_pipeline(options, table.frame, schema),
         parameters=options.parameters,
         tell=tell,
     )
-    return _Done(trial, Fingerprint.of(samples(table.frame, schema), schema), table.notes)
+    return trial, table.notes
 
 
-def _schema(options: FitOptions, frame: Any) -> Schema:
-    known = [str(name) for name in frame.columns]
-    return infer_columns(
-        frame,
-        columns_named(options.target, known),
-        drop=columns_named(options.drop, known),
-        categorical=columns_named(options.categorical, known),
+def _in_pieces(
+    options: FitOptions, screen: Screen, tell: Callable[[str], None]
+) -> tuple[Trial, tuple[str, ...]]:
+    chunks = TableChunks.open(options.data)
+    trial = try_out_large(
+        chunks,
+        **_columns(options, chunks.names),
         weights=options.weights,
-        group=options.group,
-        time=options.time,
+        test_size=options.test_share,
+        seed=options.seed,
+        baselines=options.rivals,
+        n_jobs=_jobs(options),
+        parameters=options.parameters,
+        tell=tell,
+        progress=screen.shows_progress,
     )
+    say_columns(screen, options.data.name, trial.schema)
+    for note in trial.notes:
+        screen.note(note)
+    return trial, trial.notes
+
+
+def _columns(options: FitOptions, names: Iterable[Any]) -> dict[str, Any]:
+    """Columns that were asked for, by what they were asked for."""
+    known = [str(name) for name in names]
+    return {
+        "target": columns_named(options.target, known),
+        "drop": columns_named(options.drop, known),
+        "categorical": columns_named(options.categorical, known),
+    }
+
+
+def _jobs(options: FitOptions) -> int:
+    return cpu_count() if options.jobs is None else options.jobs
 
 
 def _deep_pipeline(options: FitOptions, frame: Any, schema: Schema) -> Any:
@@ -110,7 +152,7 @@ def _deep_pipeline(options: FitOptions, frame: Any, schema: Schema) -> Any:
     return make_tabular(frame, schema.targets, schema=schema, estimator=networks)
 
 
-def rebuilding_code(options: FitOptions, schema: Schema) -> str:
+def rebuilding_code(options: FitOptions, schema: Schema, streamed: bool = False) -> str:
     """Python that fits the same model to the same file.
 
     Parameters
@@ -118,6 +160,8 @@ def rebuilding_code(options: FitOptions, schema: Schema) -> str:
     options : FitOptions
     schema : Schema
         What the columns were taken for.
+    streamed : bool, default=False
+        Whether the file was read in pieces.
     """
     given: dict[str, Any] = {
         "drop": [c.name for c in schema.columns if (c.role, c.remark) == ("dropped", "as asked")],
@@ -130,6 +174,8 @@ def rebuilding_code(options: FitOptions, schema: Schema) -> str:
     }
     asked = "".join(f", {name}={value!r}" for name, value in given.items() if value)
     targets = list(schema.targets)
+    if streamed:
+        return _streaming_code(options, f"{targets!r}{asked}")
     lines = [
         "from negcorr import make_tabular",
         "from negcorr.tabular import folds_for, infer_columns, read_table, samples",
@@ -141,6 +187,16 @@ def rebuilding_code(options: FitOptions, schema: Schema) -> str:
         "model.fit(rows.inputs, rows.y, **rows.fit_parameters)",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _streaming_code(options: FitOptions, asked: str) -> str:
+    settings = f"seed={options.seed}, test_size={options.test_share}"
+    settings += f", parameters={options.parameters!r}" if options.parameters else ""
+    return (
+        "from negcorr.tabular import try_out_large\n\n"
+        f"trial = try_out_large({options.data.name!r}, {asked}, {settings}, baselines=[])\n"
+        "model = trial.model\n"
+    )
 
 
 def _pipeline_code(options: FitOptions) -> Sequence[str]:

@@ -11,7 +11,6 @@ import numpy as np
 
 import negcorr
 from negcorr.tabular import Schema, Trial
-from negcorr.tabular.fingerprint import Fingerprint
 
 __all__ = ["facts_of", "metrics_of", "model_notes", "schema_in", "source_of"]
 
@@ -70,6 +69,7 @@ def metrics_of(trial: Trial, source: dict[str, Any], notes: Sequence[str]) -> di
         "negcorr": negcorr.__version__,
         **source,
         "n_rows": schema.n_rows,
+        "fingerprint": trial.seen.digest,
         "targets": list(schema.targets),
         "inputs": list(schema.inputs),
         "columns": [asdict(column) for column in schema.columns],
@@ -82,16 +82,12 @@ def metrics_of(trial: Trial, source: dict[str, Any], notes: Sequence[str]) -> di
     }
 
 
-def model_notes(
-    trial: Trial, fingerprint: Fingerprint, source: dict[str, Any], verdict: str
-) -> dict[str, Any]:
+def model_notes(trial: Trial, source: dict[str, Any], verdict: str) -> dict[str, Any]:
     """What the file of a model carries, for the commands that read it.
 
     Parameters
     ----------
     trial : Trial
-    fingerprint : Fingerprint
-        Of the rows that the model was fitted to.
     source : dict
         Where the rows came from.
     verdict : str
@@ -100,7 +96,7 @@ def model_notes(
         "layout": LAYOUT,
         **source,
         "schema": trial.schema.to_json(),
-        "fingerprint": fingerprint.to_dict(),
+        "fingerprint": trial.seen.to_dict(),
         "verdict": verdict,
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,9 @@ import numpy as np
 from negcorr.cli.codes import UsageError
 from negcorr.cli.names import columns_named
 from negcorr.cli.screen import Screen, finite
-from negcorr.cli.stored import StoredModel, open_model
+from negcorr.cli.stored import StoredModel, open_model, pieces_of
 from negcorr.cli.table_writing import ENDINGS, table_writer
 from negcorr.exceptions import TableError
-from negcorr.tabular import read_table
 from negcorr.tabular.columns import no_column
 
 __all__ = ["PredictOptions", "predictions", "run_predict"]
@@ -125,30 +124,28 @@ def predictions(
 
 
 def _parts(options: PredictOptions, stored: StoredModel, screen: Screen) -> Iterator[Any]:
-    """Tables of predictions, one for each chunk of rows."""
+    """Tables of predictions, one for each piece of the table."""
     import pandas
 
-    for frame in _frames(options.data, screen):
-        kept = _kept(options.keep, frame)
-        made = predictions(stored, frame, options.interval, options.members)
+    n_rows = 0
+    for piece in pieces_of(stored, options.data, screen.note):
+        if not len(piece.frame):
+            continue
+        n_rows += len(piece.frame)
+        kept = _kept(options.keep, piece.raw.columns)
+        with stored.placing(options.data, piece):
+            made = predictions(stored, piece.frame, options.interval, options.members)
         clash = set(kept) & set(made)
         if clash:
             raise TableError(f"--keep {min(clash)}: predictions have a column of that name.")
-        columns = {name: frame[name].to_numpy() for name in kept} | made
+        columns = {name: piece.raw[name].to_numpy() for name in kept} | made
         yield pandas.DataFrame(columns)
+    if not n_rows:
+        raise TableError(f"{options.data} has no row to predict.")
 
 
-def _frames(path: Path, screen: Screen) -> Iterator[Any]:
-    table = read_table(path)
-    for note in table.notes:
-        screen.note(note)
-    if len(table.frame) == 0:
-        raise TableError(f"{path} has no row to predict.")
-    yield table.frame
-
-
-def _kept(keep: Sequence[str], frame: Any) -> list[str]:
-    known = [str(name) for name in frame.columns]
+def _kept(keep: Sequence[str], columns: Iterable[Any]) -> list[str]:
+    known = [str(name) for name in columns]
     if list(keep) == ["all"] and "all" not in known:
         return known
     names = columns_named(keep, known)

@@ -44,6 +44,11 @@ class Screen:
     verbose: bool = False
     as_json: bool = False
 
+    @property
+    def shows_progress(self) -> bool:
+        """Whether somebody looks at a terminal."""
+        return not self.quiet and sys.stderr.isatty()
+
     def say(self, words: str = "", style: str = "") -> None:
         """Words for people, on standard output."""
         if not self.quiet and not self.as_json:
@@ -80,15 +85,22 @@ class Screen:
             print(json.dumps(finite(value), indent=2, ensure_ascii=False))
 
     @contextmanager
-    def busy(self, words: str) -> Iterator[Callable[[str], None]]:
+    def busy(self, words: str, spinner: bool = True) -> Iterator[Callable[[str], None]]:
         """Show what is being done for as long as the block lasts; warnings become notes.
+
+        Parameters
+        ----------
+        words : str
+            What is done first.
+        spinner : bool, default=True
+            Whether it is shown; not beside bars, which need the same line.
 
         Yields
         ------
         tell : callable
             Takes what is being done now.
         """
-        shown = not self.quiet and sys.stderr.isatty()
+        shown = spinner and self.shows_progress
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
             with _console(stderr=True).status(words) if shown else _nobody() as status:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,33 @@ from negcorr.cli.codes import UsageError
 from negcorr.cli.metrics import schema_in
 from negcorr.exceptions import ModelFileError, TableError
 from negcorr.persistence import describe, load
-from negcorr.tabular import Samples, Schema, samples
+from negcorr.tabular import Samples, Schema, TableChunks, is_large, read_table, samples
 from negcorr.tabular.fingerprint import Fingerprint
+from negcorr.tabular.large_passes import placing
 
-__all__ = ["StoredModel", "open_model"]
+__all__ = ["Piece", "StoredModel", "open_model", "pieces_of"]
 
 #: A share of known rows above this is worth a word.
 NOTICEABLE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some rows of a table.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        In types that the model can read.
+    raw : mapping of str to array
+        Columns as the file has them.
+    row : int
+        Rows before them.
+    """
+
+    frame: Any
+    raw: Any
+    row: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,33 +90,30 @@ class StoredModel:
             return self.model[:-1].transform(rows)
         return rows
 
-    def rows(self, frame: Any, name: str) -> Samples:
-        """Rows with their targets, for figures.
-
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-        name : str
-            Of the file, for errors.
-        """
+    @property
+    def known_schema(self) -> Schema:
+        """What the columns were for; an error where the file does not say so."""
         if self.schema is None:
             raise UsageError(
                 f"{self.path} does not say which columns are targets: it was not written by "
                 "negcorr fit."
             )
-        found = samples(frame, self.schema)
-        if len(found.positions) < 2:
-            raise TableError(
-                f"{len(found.positions)} rows of {name} have their targets; 2 at least are needed."
-            )
-        return found
+        return self.schema
 
-    def warning_about(self, rows: Samples) -> str:
-        """A sentence where the model was fitted to some of these rows, else nothing."""
+    def rows(self, frame: Any) -> Samples:
+        """Rows that have their targets, for figures."""
+        return samples(frame, self.known_schema)
+
+    def shares_of(self, rows: Samples) -> tuple[int, float]:
+        """Rows that can be judged, and the share of them that the model was fitted to."""
         stored = self.notes.get("fingerprint")
-        if self.schema is None or not isinstance(stored, dict):
-            return ""
-        share = Fingerprint.from_dict(stored).share_of(rows, self.schema)
+        if not isinstance(stored, dict) or not len(rows.positions):
+            return 0, 0.0
+        return len(rows.positions), Fingerprint.from_dict(stored).share_of(rows, self.known_schema)
+
+    @staticmethod
+    def warning_about(share: float) -> str:
+        """A sentence where the model was fitted to such a share of the rows, else nothing."""
         if share < NOTICEABLE:
             return ""
         about = "All" if share > 0.999 else f"About {share:.0%}"
@@ -102,6 +121,13 @@ class StoredModel:
             f"{about} of these rows are among those that the model was fitted to: figures on them "
             "are too good. Figures on rows held out are in metrics.json."
         )
+
+    def placing(self, data: Path, piece: Piece) -> AbstractContextManager[None]:
+        """Let errors about cells of a piece say in which row they are."""
+        if self.schema is None:
+            return nullcontext()
+        advice = "Correct it, or leave it empty."
+        return placing(data, piece.frame, self.model[0], piece.row, advice)
 
     def check_can(self, *, interval: bool = False, members: bool = False) -> None:
         """Refuse what this model cannot give."""
@@ -125,6 +151,43 @@ class StoredModel:
         if lacking:
             raise TableError(f"the table lacks the columns {', '.join(map(repr, lacking))}.")
         return frame[list(names)]
+
+
+def pieces_of(stored: StoredModel, data: Path, note: Callable[[str], None]) -> Iterator[Piece]:
+    """A table as a whole, or in pieces where it is large and the model says how to read it.
+
+    Parameters
+    ----------
+    stored : StoredModel
+    data : Path
+    note : callable
+        Told of oddities.
+    """
+    if stored.schema is None or not is_large(data):
+        table = read_table(data)
+        for words in table.notes:
+            note(words)
+        yield Piece(table.frame, table.frame, 0)
+        return
+    chunks = TableChunks.open(data, stored.schema)
+    for words in chunks.notes:
+        note(words)
+    row = 0
+    for part in chunks.tables():
+        frame = chunks.frame(part, row)
+        yield Piece(frame, _Raw(part), row)
+        row += part.num_rows
+
+
+class _Raw:
+    """Columns of a table of pyarrow, by name."""
+
+    def __init__(self, table: Any) -> None:
+        self.columns = table.column_names
+        self._table = table
+
+    def __getitem__(self, name: str) -> Any:
+        return self._table.column(name).to_pandas()
 
 
 def open_model(path: Path) -> StoredModel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -25,10 +25,12 @@ class Fingerprint:
     Attributes
     ----------
     n_rows : int
-    digest : str
-        The same for the same rows, in any order and however their cells are written.
+    total, mixed : int
+        Sum (modulo 2⁶⁴) and exclusive or of all hashes.
     smallest : tuple of int
         The smallest hashes, ascending: a fair sample of the rows, found again among others.
+    seed : int
+        Of the hash.
 
     Examples
     --------
@@ -42,12 +44,14 @@ class Fingerprint:
     0.5
     """
 
-    n_rows: int
-    digest: str
-    smallest: tuple[int, ...]
+    n_rows: int = 0
+    total: int = 0
+    mixed: int = 0
+    smallest: tuple[int, ...] = ()
+    seed: int = 0
 
     @classmethod
-    def of(cls, rows: Samples, schema: Schema) -> Self:
+    def of(cls, rows: Samples, schema: Schema, seed: int = 0) -> Self:
         """The fingerprint of rows.
 
         Parameters
@@ -55,15 +59,28 @@ class Fingerprint:
         rows : Samples
         schema : Schema
             What the columns are for.
+        seed : int, default=0
+            Of the hash.
         """
-        return cls.of_hashes(hashes(rows, schema))
+        return cls(seed=seed).with_hashes(hashes(rows, schema, seed))
 
-    @classmethod
-    def of_hashes(cls, keys: HashArray) -> Self:
-        """The fingerprint of rows that are hashed already."""
-        ordered = np.sort(keys)
-        digest = hashlib.sha256(ordered.astype("<u8").tobytes()).hexdigest()[:16]
-        return cls(len(keys), digest, tuple(int(key) for key in np.unique(ordered)[:SKETCH]))
+    @property
+    def digest(self) -> str:
+        """The same for the same rows, in any order and however their cells are written."""
+        text = f"{self.n_rows} {self.total} {self.mixed} {self.seed}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def with_hashes(self, keys: HashArray) -> Self:
+        """The fingerprint of these rows and of others, hashed with the same seed."""
+        known = np.array(self.smallest, dtype=np.uint64)
+        smallest = np.unique(np.concatenate([known, keys]))[:SKETCH]
+        return replace(
+            self,
+            n_rows=self.n_rows + len(keys),
+            total=(self.total + int(keys.sum(dtype=np.uint64))) % 2**64,
+            mixed=self.mixed ^ int(np.bitwise_xor.reduce(keys, initial=np.uint64(0))),
+            smallest=tuple(int(key) for key in smallest),
+        )
 
     def share_of(self, rows: Samples, schema: Schema) -> float:
         """Share of some rows that are among these, exact where these are few.
@@ -73,7 +90,7 @@ class Fingerprint:
         rows : Samples
         schema : Schema
         """
-        keys = hashes(rows, schema)
+        keys = hashes(rows, schema, self.seed)
         if len(self.smallest) == SKETCH:
             # Above the largest hash that is kept nothing is known of rows that were seen.
             keys = keys[keys <= np.uint64(self.smallest[-1])]
@@ -82,10 +99,10 @@ class Fingerprint:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
-        return {"n_rows": self.n_rows, "digest": self.digest, "smallest": list(self.smallest)}
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Self:
         """From what :meth:`to_dict` gave."""
-        smallest = tuple(map(int, stored["smallest"]))
-        return cls(int(stored["n_rows"]), str(stored["digest"]), smallest)
+        single = {name: int(stored[name]) for name in ("n_rows", "total", "mixed", "seed")}
+        return cls(**single, smallest=tuple(map(int, stored["smallest"])))

@@ -19,6 +19,7 @@ from negcorr.tabular.baselines import dense
 from negcorr.tabular.cell_kinds import kinds_with_roles
 from negcorr.tabular.cells import as_numbers, shortened
 from negcorr.tabular.chunk_sources import TextSource
+from negcorr.tabular.fingerprint import Fingerprint
 from negcorr.tabular.large_files import TableChunks
 from negcorr.tabular.large_samples import TableSample
 from negcorr.tabular.samples import Samples, samples, typed_hashes
@@ -28,6 +29,9 @@ from negcorr.tabular.splitting import LEAST_ROWS
 from negcorr.tabular.typed_columns import MISSING_LEVEL, TypedColumns
 
 __all__ = ["Passed", "pass_over", "placing", "with_counts"]
+
+#: What helps where a cell is not what its column holds.
+ADVICE = "Correct it, leave it empty, take the column as categorical, or drop it."
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,8 @@ class Passed:
         Some of these rows.
     n_known, n_held : int
         How many there are.
+    seen_known, seen_all : Fingerprint
+        Of those that are not held out, and of both.
     missing : dict of str to int
         Cells without a value, of all columns that were read.
     seconds : float
@@ -54,6 +60,8 @@ class Passed:
     held: Samples
     n_known: int
     n_held: int
+    seen_known: Fingerprint
+    seen_all: Fingerprint
     missing: dict[str, int]
     seconds: float
 
@@ -91,6 +99,7 @@ def pass_over(
     # Copies that share their basis, so that they can be merged.
     sides = _Side(copy.copy(drawn[-1]), most), _Side(copy.copy(drawn[-1]), most)
     missing = dict.fromkeys(chunks.kinds, 0)
+    seen_known = seen_all = Fingerprint(seed=seed)
     row, seconds = 0, 0.0
     for table in chunks.tables():
         piece = _Piece.of(chunks, table, row, schema, drawn[0])
@@ -100,6 +109,7 @@ def pass_over(
         features = dense(drawn[1].transform(piece.typed))
         keys = typed_hashes(piece.typed, piece.y, schema, seed)
         held = keys >= cut
+        seen_known, seen_all = seen_known.with_hashes(keys[~held]), seen_all.with_hashes(keys)
         for side, chosen in zip(sides, (~held, held), strict=True):
             side.add(features, piece, keys, chosen)
         seconds += (time.perf_counter() - start) * float(np.mean(~held)) if len(held) else 0.0
@@ -108,7 +118,16 @@ def pass_over(
     known, held_out = (side.samples(chunks, schema) for side in sides)
     n_known, n_held = (side.kept.n_rows for side in sides)
     return Passed(
-        sides[0].model, sides[1].model, known, held_out, n_known, n_held, missing, seconds
+        tried=sides[0].model,
+        other=sides[1].model,
+        known=known,
+        held=held_out,
+        n_known=n_known,
+        n_held=n_held,
+        seen_known=seen_known,
+        seen_all=seen_all,
+        missing=missing,
+        seconds=seconds,
     )
 
 
@@ -209,7 +228,9 @@ def _weights(path: Path, frame: Any, schema: Schema, row: int) -> FloatArray | N
 
 
 @contextmanager
-def placing(path: Path, frame: Any, reader: TypedColumns, row: int) -> Iterator[None]:
+def placing(
+    path: Path, frame: Any, reader: TypedColumns, row: int, advice: str = ADVICE
+) -> Iterator[None]:
     """Let errors about cells say in which row they are; ``row`` rows are before the frame."""
     try:
         yield
@@ -221,10 +242,7 @@ def placing(path: Path, frame: Any, reader: TypedColumns, row: int) -> Iterator[
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if _fails(reader, frame.iloc[low:middle]) else (middle, high)
-        raise TableError(
-            f"{path}, row {row + low + 1}: {error} Correct it, leave it empty, take the column as "
-            "categorical, or drop it."
-        ) from error
+        raise TableError(f"{path}, row {row + low + 1}: {error} {advice}") from error
 
 
 def _fails(reader: TypedColumns, frame: Any) -> bool:

@@ -234,13 +234,12 @@ def _trial(
         )
         results.append(Result(name, rival.predict(features), None, taken))
     comparison = scored(results, known, held, schema.targets, n_train=passed.n_known)
-    model, n_rows = tried, passed.n_known
+    model, seen = tried, passed.seen_known
     if refit:
-        model = _with_model(drawn, passed.tried.merge(passed.other))
-        n_rows += passed.n_held
+        model, seen = _with_model(drawn, passed.tried.merge(passed.other)), passed.seen_all
     told = with_counts(schema, passed, sample)
     notes = (*sample.notes, *_notes(sample, passed, known, comparison))
-    return Trial(told, tried, model, held, ours, comparison, n_rows, notes)
+    return Trial(told, tried, model, held, ours, comparison, seen, notes)
 
 
 def _with_model(pipeline: Pipeline, model: Any) -> Pipeline:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 from negcorr._typing import FloatArray
 from negcorr.exceptions import TableError
 from negcorr.tabular.baselines import BASELINES, check_baselines, dense, fit_baseline
+from negcorr.tabular.fingerprint import Fingerprint
 from negcorr.tabular.pipeline import make_tabular
 from negcorr.tabular.samples import Samples, samples
 from negcorr.tabular.schema import Schema
@@ -44,8 +45,8 @@ class Trial:
         What ``tried`` makes of them.
     comparison : Comparison
         Beside its rivals, on the held-out rows.
-    n_rows : int
-        Rows that ``model`` was fitted to.
+    seen : Fingerprint
+        Of the rows that ``model`` was fitted to.
     notes : tuple of str
         What was done with a part of the rows only, where the table was too large.
     """
@@ -56,13 +57,18 @@ class Trial:
     test: Samples
     predicted: FloatArray
     comparison: Comparison
-    n_rows: int
+    seen: Fingerprint
     notes: tuple[str, ...] = ()
 
     @property
     def refitted(self) -> bool:
         """Whether the model has seen more rows than the one that was tried."""
         return self.model is not self.tried
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that ``model`` was fitted to."""
+        return self.seen.n_rows
 
 
 def try_out(
@@ -139,12 +145,13 @@ def try_out(
         rival, taken = fit_baseline(name, old, known.y, known.weight, seed=seed, n_jobs=n_jobs)
         results.append(Result(name, rival.predict(new), None, taken))
     comparison = scored(results, known, held, schema.targets)
-    model, n_rows = tried, len(known.positions)
+    model, seen = tried, known
     if refit and test is None:
         say("fitting NCL to all rows")
-        everything = samples(frame, schema)
-        model, n_rows = fitted_to(made.pipeline(everything), everything), len(everything.positions)
-    return Trial(schema, tried, model, held, ours, comparison, n_rows)
+        seen = samples(frame, schema)
+        model = fitted_to(made.pipeline(seen), seen)
+    fingerprint = Fingerprint.of(seen, schema, seed)
+    return Trial(schema, tried, model, held, ours, comparison, fingerprint)
 
 
 def compare(frame: Any, schema: Schema, **options: Any) -> Comparison:
