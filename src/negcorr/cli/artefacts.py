@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from negcorr._files import staged, write_atomically
 from negcorr.cli.screen import finite, printable
+from negcorr.exceptions import PrecisionWarning
 from negcorr.persistence import save
 from negcorr.reporting import report
 from negcorr.tabular import Trial
@@ -119,7 +121,10 @@ def path_table(ensemble: Any, targets: Sequence[str]) -> bytes:
         decades = int(np.ceil(-np.log10(min(smallest, 1.0))))
         gaps = np.power(10.0, -np.arange(0, POINTS * decades + 1) / POINTS)
         marked = np.concatenate([gaps[gaps >= smallest], path.chosen_gap])
-        curves = path.curves(np.unique(marked)[::-1])
+        with warnings.catch_warnings():
+            # Of the chosen λ, and the fit has said so.
+            warnings.simplefilter("ignore", PrecisionWarning)
+            curves = path.curves(np.unique(marked)[::-1])
         named = {_named(name, targets): values for name, values in curves.items()}
     else:
         named = {

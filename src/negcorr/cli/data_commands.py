@@ -9,7 +9,7 @@ import typer
 
 from negcorr.cli.app import JsonOption, QuietOption, VerboseOption, app, examples
 from negcorr.cli.codes import UsageError
-from negcorr.cli.fit_options import BASES, CRITERIA, RIVALS, FitOptions
+from negcorr.cli.fit_options import BASES, CRITERIA, RIVALS, SOLVERS, FitOptions
 
 if TYPE_CHECKING:
     from negcorr.cli.screen import Screen
@@ -111,6 +111,14 @@ def fit(
             autocompletion=lambda: list(BASES),
         ),
     ] = None,
+    solver: Annotated[
+        str | None,
+        typer.Option(
+            "--solver",
+            help="gram is fast, qr accurate near λ = 1; auto moves on where it can.",
+            autocompletion=lambda: list(SOLVERS),
+        ),
+    ] = None,
     deep: Annotated[
         bool, typer.Option("--deep", help="Members are deep networks (needs PyTorch).")
     ] = False,
@@ -154,6 +162,7 @@ def fit(
         test_size=test_size,
         criterion=criterion,
         basis=basis,
+        solver=solver,
         members=members,
         components=components,
         seed=seed,

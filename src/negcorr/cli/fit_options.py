@@ -11,12 +11,13 @@ from typing import Any
 from negcorr.cli.codes import UsageError
 from negcorr.cli.names import check_choice, parts_of
 
-__all__ = ["BASES", "CRITERIA", "DEEP_CRITERIA", "RIVALS", "FitOptions"]
+__all__ = ["BASES", "CRITERIA", "DEEP_CRITERIA", "RIVALS", "SOLVERS", "FitOptions"]
 
 #: Allowed values, written out: what knows them takes a second to load, and help must not wait.
 BASES = ("fourier", "orthogonal", "nystroem", "trees")
 CRITERIA = ("kfold", "sure", "gcv", "loo", "aic", "aicc", "bic", "cp")
 DEEP_CRITERIA = ("sure", "gcv")
+SOLVERS = ("auto", "gram", "qr")
 RIVALS = ("mean", "ridge", "random forest", "gradient boosting")
 
 #: Endings that say nothing about a file's name.
@@ -38,7 +39,7 @@ class FitOptions:
         Second file to test on.
     test_size : float or None
         Share of rows to hold out.
-    criterion, basis : str or None
+    criterion, basis, solver : str or None
     members, components : int or None
     seed : int
     deep : bool
@@ -60,6 +61,7 @@ class FitOptions:
     test_size: float | None = None
     criterion: str | None = None
     basis: str | None = None
+    solver: str | None = None
     members: int | None = None
     components: int | None = None
     seed: int = 0
@@ -93,6 +95,8 @@ class FitOptions:
             check_choice("--rivals", rival, (*RIVALS, "none"))
         if self.basis is not None:
             check_choice("--basis", self.basis, BASES)
+        if self.solver is not None:
+            check_choice("--solver", self.solver, SOLVERS)
         if self.criterion is not None:
             check_choice("--criterion", self.criterion, DEEP_CRITERIA if self.deep else CRITERIA)
         if self.deep:
@@ -113,7 +117,12 @@ class FitOptions:
         return next((option for option, given in asked.items() if given), "")
 
     def _check_deep(self) -> None:
-        for option, value in (("--basis", self.basis), ("--components", self.components)):
+        given = {
+            "--basis": self.basis,
+            "--components": self.components,
+            "--solver": self.solver,
+        }
+        for option, value in given.items():
             if value is not None:
                 raise UsageError(f"{option} {value}: deep networks have none; leave out --deep.")
         if self.weights is not None:
@@ -140,6 +149,7 @@ class FitOptions:
             "n_components": self.components,
             "basis": self.basis,
             "criterion": self.criterion,
+            "solver": self.solver,
         }
         return {} if self.deep else {k: v for k, v in given.items() if v is not None}
 
@@ -177,6 +187,7 @@ class FitOptions:
             "--test-size": self.test_size,
             "--criterion": self.criterion,
             "--basis": self.basis,
+            "--solver": self.solver,
             "--members": self.members,
             "--components": self.components,
             "--seed": self.seed or None,

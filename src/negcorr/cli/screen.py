@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -111,7 +112,9 @@ class Screen:
                         status.update(Text(now))
 
                 yield tell
-        for text in dict.fromkeys(str(warning.message) for warning in caught):
+        # The same words about other numbers are said once.
+        said = {re.sub(r"\d[\d.e+-]*", "#", str(w.message)): str(w.message) for w in caught}
+        for text in said.values():
             self.note(text)
 
 

@@ -19,10 +19,6 @@ from negcorr._typing import AnyArray, FloatArray
 __all__ = ["BASELINES", "check_baselines", "dense", "fit_baseline"]
 
 
-#: Features times rows up to which one thread is as fast as several.
-FEW_CELLS = 100_000
-
-
 def _mean(seed: int, n_jobs: int, single: bool) -> Any:
     return DummyRegressor()
 
@@ -83,9 +79,9 @@ def fit_baseline(
     model = BASELINES[name](seed, n_jobs, y.ndim == 1)
     given = {} if weight is None else {"sample_weight": weight}
     start = time.perf_counter()
-    # Boosting takes every core it finds, and has no parameter for that. On few cells threads only
-    # wait for each other, for very long where others need the cores too.
-    with threadpool_limits(limits=n_jobs if features.size > FEW_CELLS else 1):
+    # Boosting takes every core it finds, and has no parameter for that. Its threads wait for each
+    # other so often that it takes minutes for seconds where others need a core too: half will do.
+    with threadpool_limits(limits=max(n_jobs // 2, 1) if name == "gradient boosting" else n_jobs):
         model.fit(features, y, **given)
     return model, time.perf_counter() - start
 
