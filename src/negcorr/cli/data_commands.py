@@ -148,8 +148,6 @@ def fit(
     for the figures; the saved model is then fitted to all rows. Writes model.skops, report.html,
     metrics.json and path.csv.
     """
-    from negcorr.cli.fitting import run_fit
-
     options = FitOptions(
         data=data,
         target=target,
@@ -172,7 +170,11 @@ def fit(
         stream=stream,
         out=out,
     )
-    run_fit(options, _screen(as_json, quiet, verbose))
+    options.check()
+    screen = _screen(as_json, quiet, verbose)
+    from negcorr.cli.fitting import run_fit  # takes a second or two, and errors should not
+
+    run_fit(options, screen)
 
 
 @app.command(
