@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -319,8 +320,13 @@ class FittedPathMixin:
         home: Self = everything_at_home(self)
         return home
 
-    def summary(self) -> Summary:
+    def summary(self, outputs: Sequence[str] | None = None) -> Summary:
         """What was fitted, in a readable table; print it or let a notebook show it.
+
+        Parameters
+        ----------
+        outputs : sequence of str, optional
+            Names of several outputs, in place of their numbers.
 
         Returns
         -------
@@ -331,7 +337,7 @@ class FittedPathMixin:
         name = next((name for name, named in BASES.items() if named is kind), kind.__name__)
         if isinstance(self.basis_, BlockFeatures):
             name = f"list of {self.basis_.n_members_} transformers"
-        return summarise(self._path("summary"), name)
+        return summarise(self._path("summary"), name, outputs)
 
     def __getattr__(self, name: str) -> Any:
         """Attributes of a stream's path, which is computed when one of them is asked for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -13,7 +14,7 @@ from negcorr._typing import BoolArray
 from negcorr.path import NCLPath
 from negcorr.sketch import path_sketch_or_nothing
 
-__all__ = ["Summary", "summarise"]
+__all__ = ["USELESS_NOTE", "Summary", "summarise"]
 
 _COLUMN_TITLES = {
     "gap = 1 - lam": "gap",
@@ -29,6 +30,12 @@ HELD_OUT = ("kfold", "loo")
 
 #: A held-out error above this multiple of the variance of y is worth a word.
 WORSE_THAN_CONSTANT = 1.2
+
+#: How the note about such members begins.
+USELESS_NOTE = "Members are useless alone"
+
+#: Outputs that a note names.
+MOST_NAMES = 5
 
 #: Members whose average error exceeds the variance of y predict worse than a constant.
 USELESS_ALONE = 1.0
@@ -107,7 +114,7 @@ class Summary:
         )
 
 
-def summarise(path: NCLPath, basis_name: str) -> Summary:
+def summarise(path: NCLPath, basis_name: str, outputs: Sequence[str] | None = None) -> Summary:
     """Describe the ensemble at the path's chosen λ.
 
     Parameters
@@ -116,6 +123,8 @@ def summarise(path: NCLPath, basis_name: str) -> Summary:
         The fitted path.
     basis_name : str
         What the features are, for the first lines.
+    outputs : sequence of str, optional
+        Names of several outputs; by default their numbers.
 
     Returns
     -------
@@ -154,9 +163,18 @@ def summarise(path: NCLPath, basis_name: str) -> Summary:
         (name, tuple(_number(v) for v in np.atleast_1d(to_host(value))))
         for name, value in quantities
     )
-    header = () if path.single_output else tuple(f"output {j}" for j in range(n_outputs))
+    names = _output_names(outputs, n_outputs)
+    header = () if path.single_output else names
     title, sketch = "Negative Correlation Learning ensemble", path_sketch_or_nothing(path)
-    return Summary(title, facts, header, rows, _notes(path), sketch)
+    return Summary(title, facts, header, rows, _notes(path, names), sketch)
+
+
+def _output_names(outputs: Sequence[str] | None, n_outputs: int) -> tuple[str, ...]:
+    if outputs is None:
+        return tuple(f"output {j}" for j in range(n_outputs))
+    if isinstance(outputs, str) or len(outputs) != n_outputs:
+        raise ValueError(f"outputs={outputs!r} must name each of the {n_outputs} outputs.")
+    return tuple(str(name) for name in outputs)
 
 
 def _number(value: float) -> str:
@@ -165,14 +183,14 @@ def _number(value: float) -> str:
     return f"{value:.6g}"
 
 
-def _notes(path: NCLPath) -> tuple[str, ...]:
+def _notes(path: NCLPath, names: tuple[str, ...]) -> tuple[str, ...]:
     notes = []
     total = to_host(path.spectrum.total)
     variance = np.where(total > 0, total, np.inf)
     ratio = np.atleast_1d(to_host(path.member_error())) / variance
     if (ratio > USELESS_ALONE).any():
         notes.append(
-            f"Members are useless alone{_which(path, ratio > USELESS_ALONE)}: their average error "
+            f"{USELESS_NOTE}{_which(names, ratio > USELESS_ALONE)}: their average error "
             f"is up to {ratio.max():.3g} times the variance of y. Near lam = 1 that is normal: "
             "only the average predicts. The spread of members is no uncertainty; for that, use "
             "predict_interval."
@@ -183,9 +201,9 @@ def _notes(path: NCLPath) -> tuple[str, ...]:
         poor = held_out > WORSE_THAN_CONSTANT
         if poor.any():
             notes.append(
-                f"The {path.criterion} error{_which(path, poor)} is {held_out.max():.3g} times the "
-                "variance of y: worse than predicting the mean. Features that few rows determine "
-                "(splines, one-hot) need a small ridge: try alpha=1e-3."
+                f"The {path.criterion} error{_which(names, poor)} is {held_out.max():.3g} times "
+                "the variance of y: worse than predicting the mean. Features that few rows "
+                "determine (splines, one-hot) need a small ridge: try alpha=1e-3."
             )
     if path.at_small_end.any():
         notes.append("The best gap is the smallest of the search: the criterion asks for lam = 1.")
@@ -197,5 +215,12 @@ def _notes(path: NCLPath) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _which(path: NCLPath, outputs: BoolArray) -> str:
-    return "" if path.single_output else f" (outputs {np.flatnonzero(outputs).tolist()})"
+def _which(names: tuple[str, ...], some: BoolArray) -> str:
+    """Which outputs are meant, where there are several and not all are."""
+    if len(names) == 1:
+        return ""
+    if some.all():
+        return " (all outputs)"
+    meant = [name for name, chosen in zip(names, some, strict=True) if chosen]
+    more = f" and {len(meant) - MOST_NAMES} more" if len(meant) > MOST_NAMES else ""
+    return f" ({', '.join(meant[:MOST_NAMES])}{more})"

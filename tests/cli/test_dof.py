@@ -64,7 +64,7 @@ def test_several_targets(negcorr, data):
         (["-e", "no_such_module.Ridge"], 2, "no_such_module"),
         (["-e", "sklearn.linear_model"], 2, "must be a class with fit and predict"),
         (["-e", "os.system"], 2, "must be a class with fit and predict"),
-        (["-e", "sklearn.linear_model.Ridge", "-p", "alpa=3"], 2, "alpa"),
+        (["-e", "sklearn.linear_model.Ridge", "-p", "alpa=3"], 2, "Did you mean alpha?"),
         (["-e", "sklearn.linear_model.Ridge", "-p", "alpha"], 2, "must be name=value"),
         (["-e", "sklearn.linear_model.Ridge", "-p", "alpha=-3"], 1, "alpha"),
         (["--method", "exakt"], 2, "Did you mean exact?"),
@@ -101,3 +101,12 @@ def test_the_demo_goes_the_whole_way(negcorr, tmp_path):
     model, data = out / "model.skops", out / "diabetes.csv"
     assert len(negcorr("predict", model, data).out.splitlines()) == 443
     assert json.loads(negcorr("demo", "--out", "shown", "--json").out)["n_rows"] == 442
+
+
+def test_the_ensemble_is_that_of_fit(negcorr, data):
+    quick = ("--members", 8, "--components", 5, "--rivals", "none")
+    told = json.loads(negcorr("fit", data, "-t", "price", *quick, "--json").out)["model"]
+    asked = ("-p", f"gap={told['gap']!r}", "-p", "n_estimators=8", "-p", "n_components=5")
+    found = json.loads(negcorr("dof", data, "-t", "price", *asked, "--json").out)
+    assert found["method"] == "exact"
+    assert found["dof"] == [pytest.approx(told["dof"], rel=1e-9)]

@@ -48,8 +48,10 @@ def test_four_files_and_a_verdict_as_the_last_line(negcorr, data, tmp_path):
     words = " ".join(result.out.split())
     assert "numbers size categories kind dates built target price" in words
     assert "cells missing 1 in size" in words
-    assert "Figures from 96 rows to fit and 24 held out, in units of price" in words
-    assert "The saved model is fitted to all 120 rows, held-out ones too." in words
+    assert "On 24 rows held out, in units of price:" in words
+    assert "saved model, fitted to all 120 rows: λ =" in words
+    assert "for the figures, 96 rows: λ =" in words
+    assert "left out rent (as asked)" in words
     assert "degrees of freedom" in words
     for method in ("NCL", "mean", "ridge"):
         assert any(line.strip().startswith(method) for line in lines)
@@ -104,7 +106,7 @@ def test_several_targets(negcorr, data, tmp_path):
     assert result.code == 0
     words = " ".join(result.out.split())
     assert "targets price, rent" in words
-    assert "best other" in words
+    assert "Best other" in words
     assert "RMSE in standard deviations" in words
     header = (tmp_path / "here/out/path.csv").read_text(encoding="utf-8").splitlines()[0]
     assert "kfold_price,kfold_rent" in header
@@ -139,8 +141,9 @@ def test_a_second_file_is_tested_on(negcorr, data, tmp_path):
     other = write_homes(tmp_path / "other.csv", n=40, seed=1)
     result = negcorr("fit", data, "-t", "price", *QUICK, "--test", other, "-o", "out")
     assert result.code == 0
-    assert "Figures from 120 rows to fit and 40 held out (the second file)" in result.out
-    assert "The saved model is fitted to all" not in result.out
+    assert "On 40 rows of the second file, in units of price:" in result.out
+    assert "saved model, 120 rows:" in result.out
+    assert result.err == ""
     metrics = strict_json((tmp_path / "here/out/metrics.json").read_text(encoding="utf-8"))
     assert metrics["model"] | {"refitted": None} == metrics["tried"] | {
         "n_rows": 120,
@@ -238,10 +241,57 @@ def test_options_that_make_no_sense(negcorr, data, tmp_path, arguments, words):
     assert names_in(tmp_path / "here") == []
 
 
-@pytest.mark.parametrize("value", ["", " , "])
-def test_a_target_must_be_named(negcorr, data, value):
-    result = negcorr("fit", data, "-t", value)
-    assert (result.code, "--target" in result.complaint()) == (2, True)
+@pytest.mark.parametrize("given", [[], ["-t", ""], ["-t", " , "]])
+@pytest.mark.parametrize("command", ["fit", "dof"])
+def test_a_target_must_be_named_and_columns_are_shown(negcorr, data, command, given):
+    result = negcorr(command, data, *given)
+    assert result.code == 2
+    assert result.complaint() == (
+        "negcorr: --target: name the column to predict. homes.csv has 'size', 'kind', 'built', "
+        "'price', 'rent'."
+    )
+
+
+def test_a_second_file_with_rows_of_the_first(negcorr, data, tmp_path):
+    result = negcorr("fit", data, "-t", "price", *QUICK, "--test", data, "-o", "out")
+    remark = "All of the rows of homes.csv are rows of homes.csv too: figures on them are too good"
+    assert remark in result.err
+    assert (
+        remark in strict_json((tmp_path / "here/out/metrics.json").read_text("utf-8"))["notes"][0]
+    )
+    assert remark in (tmp_path / "here/out/report.html").read_text(encoding="utf-8")
+
+
+def test_few_rows_are_said_to_be_few(negcorr, tmp_path):
+    write_homes(tmp_path / "few.csv", n=30)
+    result = negcorr("fit", tmp_path / "few.csv", "-t", "price", *QUICK)
+    assert "note: 6 rows held out are few: the figures say little." in result.err
+
+
+def test_an_ensemble_too_large_for_the_machine_is_refused_at_once(negcorr, data, tmp_path):
+    result = negcorr("fit", data, "-t", "price", "--members", 10**9)
+    assert result.code == 2
+    assert "--members 1000000000: 10000000000 features of 120 rows would take" in result.complaint()
+    assert names_in(tmp_path / "here") == []
+
+
+def test_how_rows_were_held_out(negcorr, tmp_path):
+    frame = homes().assign(who=np.repeat(list("abcdefghijkl"), 10))
+    frame.to_csv(tmp_path / "homes.csv", index=False)
+    asked = ("fit", tmp_path / "homes.csv", "-t", "price", *QUICK)
+    assert "20 rows held out, 2 groups of who" in negcorr(*asked, "--group", "who").out
+    assert "24 rows held out, the last by built" in negcorr(*asked, "--time", "built").out
+
+
+@pytest.mark.parametrize(("columns", "lost"), [(60, "MAE"), (45, "95 % covers")])
+def test_names_stay_on_narrow_screens(negcorr, data, monkeypatch, columns, lost):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    shown = negcorr("fit", data, "-t", "price", *QUICK).out
+    assert lost not in shown
+    assert "ridge" in shown
+    several = negcorr("fit", data, "-t", "price,rent", *QUICK).out
+    assert "price  " in several
+    assert max(map(len, several.split("Wrote")[0].splitlines()[7:])) <= 120
 
 
 def test_a_target_that_is_not_there(negcorr, data, tmp_path):
@@ -267,7 +317,7 @@ def test_ctrl_c_leaves_no_file(negcorr, data, tmp_path, monkeypatch, where):
     monkeypatch.setattr(f"negcorr.cli.artefacts.{where}", interrupt)
     result = negcorr("fit", data, "-t", "price", *QUICK, "-o", "new/out")
     assert result.code == 130
-    assert "Traceback" not in result.err
+    assert result.err == "note: stopped; no file was changed.\n"
     assert names_in(tmp_path / "here") == []
 
 

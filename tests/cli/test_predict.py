@@ -93,6 +93,7 @@ def test_json(negcorr, stored, new, tmp_path):
     ("arguments", "code", "words"),
     [
         (["--interval", 1.5], 2, "--interval 1.5: must be between 0 and 1."),
+        (["--out", "../new.csv"], 2, "--out ../new.csv is DATA, which it would replace."),
         (["--out", "x.txt"], 2, "--out x.txt: allowed endings are .csv"),
         (["--keep", "sise"], 1, "--keep='sise' is no column; did you mean 'size'?"),
     ],
@@ -104,12 +105,20 @@ def test_requests_that_make_no_sense(negcorr, stored, new, tmp_path, arguments, 
     assert list((tmp_path / "here").iterdir()) == []
 
 
+def test_arguments_that_are_swapped_and_folders(negcorr, stored, new):
+    result = negcorr("predict", new, stored)
+    assert result.code == 2
+    assert f"the model comes first, then the data: negcorr predict {stored}" in result.complaint()
+    by_folder = negcorr("predict", stored.parent, new)
+    assert (by_folder.code, by_folder.out) == (0, negcorr("predict", stored, new).out)
+
+
 def test_columns_that_are_missing_are_named(negcorr, stored, new, tmp_path):
     frame = pd.read_csv(new).drop(columns=["size", "kind"])
     frame.to_csv(tmp_path / "less.csv", index=False)
     result = negcorr("predict", stored, tmp_path / "less.csv", "--out", "out.csv")
     assert result.code == 1
-    assert "lacks the columns 'size', 'kind'" in result.complaint()
+    assert "less.csv lacks the columns 'size', 'kind' that the model" in result.complaint()
     assert list((tmp_path / "here").iterdir()) == []
 
 
@@ -129,6 +138,18 @@ def test_no_rows_and_unknown_levels(negcorr, stored, new, tmp_path):
     result = negcorr("predict", stored, tmp_path / "castle.csv")
     assert result.code == 0
     assert len(result.out.splitlines()) == 26
+    assert "note: some rows have levels that no row of the fit had (25 in kind)" in result.err
+
+
+def test_rows_unlike_those_of_the_fit_are_counted(negcorr, stored, new, tmp_path):
+    frame = pd.read_csv(new)
+    frame.loc[:2, "size"] = 1e6
+    frame.loc[3:4, "built"] = np.nan
+    frame.to_csv(tmp_path / "odd.csv", index=False)
+    result = negcorr("predict", stored, tmp_path / "odd.csv")
+    assert result.code == 0
+    assert "some rows have values outside the range of those of the fit (3 in size)" in result.err
+    assert negcorr("predict", stored, stored.parent / "homes.csv").err == ""
 
 
 def test_ctrl_c_leaves_no_file(negcorr, stored, new, tmp_path, monkeypatch):
@@ -203,7 +224,11 @@ def test_rows_need_targets(negcorr, stored, new, tmp_path):
     assert result.code == 1
     assert "0 rows of none.csv have their targets" in result.complaint()
     pd.read_csv(new).drop(columns="price").to_csv(tmp_path / "gone.csv", index=False)
-    assert "'price' is no column" in negcorr("evaluate", stored, tmp_path / "gone.csv").complaint()
+    complaint = negcorr("evaluate", stored, tmp_path / "gone.csv").complaint()
+    assert "gone.csv lacks the column 'price' to compare; the columns are" in complaint
+    pd.read_csv(new).rename(columns={"size": "Size"}).to_csv(tmp_path / "case.csv", index=False)
+    complaint = negcorr("evaluate", stored, tmp_path / "case.csv").complaint()
+    assert "lacks the column 'size' that the model predicts from; did you mean 'Size'?" in complaint
 
 
 def test_the_page_again_with_and_without_rows(negcorr, stored, new, tmp_path):
@@ -214,7 +239,10 @@ def test_the_page_again_with_and_without_rows(negcorr, stored, new, tmp_path):
     assert told == {"report": "new.html"}
     page = (tmp_path / "here/new.html").read_text(encoding="utf-8")
     assert len(page) > len(alone)
-    assert "homes.csv: price, rent" in alone
+    assert "homes.csv: price, rent</h1>" in alone
+    assert "homes.csv: price, rent, on new.csv</h1>" in page
+    assert "class='verdict'" in alone
+    assert "class='verdict'" not in page
     again = negcorr("report", stored, stored.parent / "homes.csv", "-o", "seen.html")
     assert "figures on them are too good" in again.err
     assert "figures on them are too good" in (tmp_path / "here/seen.html").read_text(

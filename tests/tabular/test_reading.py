@@ -351,3 +351,20 @@ def test_text_survives_being_written_and_read(read, rows):
 def test_any_bytes_are_read_or_refused_with_a_reason(read, data):
     with contextlib.suppress(TableError):
         assert read(data).frame.shape[1] >= 1
+
+
+def test_names_that_look_like_values_are_doubted(tmp_path):
+    (tmp_path / "bare.csv").write_text("165721,flat\n170000,house\n", encoding="utf-8")
+    notes = read_table(tmp_path / "bare.csv").notes
+    assert any("'165721' is a number: if it is a row" in note for note in notes)
+
+
+def test_a_title_above_the_header_of_a_sheet_is_skipped(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["Sales of May"], [None], ["size", "price"], [1, 2.5], [3, 4.5]):
+        book.active.append(row)
+    book.save(tmp_path / "may.xlsx")
+    table = read_table(tmp_path / "may.xlsx")
+    assert table.frame.to_dict("list") == {"size": [1, 3], "price": [2.5, 4.5]}
+    assert any("'Sales of May' stands alone" in note for note in table.notes)

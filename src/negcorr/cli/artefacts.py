@@ -17,13 +17,25 @@ from negcorr.cli.screen import finite, printable
 from negcorr.exceptions import PrecisionWarning
 from negcorr.persistence import save
 from negcorr.reporting import report
-from negcorr.tabular import Trial
-from negcorr.tabular.wording import amount_with_error
+from negcorr.reporting.contents import ExtraTable
+from negcorr.tabular import Comparison, Figures, Trial
+from negcorr.tabular.wording import amount, amount_with_error
 
-__all__ = ["FILES", "comparison_table", "path_table", "write_all"]
+__all__ = [
+    "FILES",
+    "comparison_tables",
+    "figures_in_words",
+    "path_table",
+    "target_rows",
+    "titled",
+    "write_all",
+]
 
 #: What a fit writes.
 FILES = ("model.skops", "report.html", "metrics.json", "path.csv")
+
+#: Targets that a title has room for.
+MOST_TITLED = 3
 
 #: Points of the path in a decade of the gap.
 POINTS = 10
@@ -62,7 +74,7 @@ def write_all(
             path=stage / "report.html",
             title=title,
             outputs=trial.schema.targets,
-            tables=[comparison_table(trial)],
+            tables=comparison_tables(trial),
             details=[columns_table(trial)],
             verdict=trial.comparison.verdict(),
             notes=metrics["notes"],
@@ -74,30 +86,56 @@ def write_all(
         write_atomically(stage / "path.csv", path_table(trial.model[-1], trial.schema.targets))
 
 
-def comparison_table(trial: Trial) -> tuple[str, Sequence[str], Sequence[Sequence[str]]]:
-    """Methods side by side, for the report."""
-    several = len(trial.schema.targets) > 1
-    head = ["Method", *(["Output"] if several else []), "RMSE", "MAE", "R²", "95 % covers", "Fit"]
-    rows = [
-        [
-            method.name,
-            *([f.output] if several else []),
-            amount_with_error(f.rmse, f.rmse_se),
-            amount_with_error(f.mae, f.mae_se),
-            f"{f.r2:.3f}",
-            "" if np.isnan(f.coverage) else f"{f.coverage:.1%}",
-            f"{method.fit_seconds:.2f} s",
-        ]
-        for method in trial.comparison.methods
-        for f in method.figures
-    ]
+def titled(name: str, targets: Sequence[str]) -> str:
+    """The title of a page about a table."""
+    few = len(targets) <= MOST_TITLED
+    return f"{name}: {', '.join(targets) if few else f'{len(targets)} targets'}"
+
+
+def comparison_tables(trial: Trial) -> list[ExtraTable]:
+    """Methods side by side, for the report; several targets have a table of their own."""
     found = trial.comparison
     saved = f"; the saved model has all {trial.n_rows}" if trial.refitted else ""
     title = f"On {found.n_test} rows held out, fitted to {found.n_train}{saved}"
-    return title, head, rows
+    if len(found.targets) > 1:
+        each = target_rows(found)
+        return [(title, ["Target", *each[0]], each[1:]), _overall(found)]
+    head = ["Method", "RMSE", "MAE", "R²", "95 % covers", "Fit"]
+    rows = [
+        [method.name, *figures_in_words(method.figures[0]), f"{method.fit_seconds:.2f} s"]
+        for method in found.methods
+    ]
+    return [(title, head, rows)]
 
 
-def columns_table(trial: Trial) -> tuple[str, Sequence[str], Sequence[Sequence[str]]]:
+def target_rows(found: Comparison) -> list[list[str]]:
+    """NCL on each target, and the best of the others there; names of columns come first."""
+    rows = [["RMSE", "MAE", "R²", "95 % covers", "Best other"]]
+    for k, f in enumerate(found.methods[0].figures):
+        best = min(found.methods[1:], key=lambda method: method.figures[k].rmse, default=None)
+        other = "" if best is None else f"{amount(best.figures[k].rmse)} {best.name}"
+        rows.append([f.output, *figures_in_words(f), other])
+    return rows
+
+
+def _overall(found: Comparison) -> ExtraTable:
+    rows = [
+        [m.name, amount(float(np.sqrt(m.loss)), 3), f"{m.fit_seconds:.2f} s"] for m in found.methods
+    ]
+    return "Over all targets", ["Method", "RMSE in standard deviations", "Fit"], rows
+
+
+def figures_in_words(f: Figures) -> list[str]:
+    """RMSE and MAE with their errors, R², and the share of targets in their interval."""
+    return [
+        amount_with_error(f.rmse, f.rmse_se),
+        amount_with_error(f.mae, f.mae_se),
+        f"{f.r2 + 0.0:.3f}",
+        "" if np.isnan(f.coverage) else f"{f.coverage:.1%}",
+    ]
+
+
+def columns_table(trial: Trial) -> ExtraTable:
     """What was made of every column, for the report."""
     rows = [
         [printable(c.name, 200), c.role, str(c.n_missing), str(c.n_distinct), c.remark]

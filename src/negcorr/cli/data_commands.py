@@ -23,7 +23,7 @@ ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A file that `negcorr fit` wrote: model.skops.")
 ]
 TargetOption = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         "--target",
         "-t",
@@ -43,7 +43,7 @@ CategoricalOption = Annotated[
         help="Columns that are categories although they are numbers.",
     ),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="Of everything random.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all that is random.")]
 JobsOption = Annotated[
     int | None, typer.Option("--jobs", help="Cores that rivals may use; by default all.")
 ]
@@ -59,7 +59,7 @@ JobsOption = Annotated[
 )
 def fit(
     data: DataArgument,
-    target: TargetOption,
+    target: TargetOption = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Folder for the files; DATA-negcorr."),
@@ -98,16 +98,17 @@ def fit(
         ),
     ] = None,
     members: Annotated[
-        int | None, typer.Option("--members", min=1, help="Members of the ensemble.")
+        int | None,
+        typer.Option("--members", min=1, help="Members of the ensemble; 100, or 30 with --deep."),
     ] = None,
     components: Annotated[
-        int | None, typer.Option("--components", min=1, help="Features of each member.")
+        int | None, typer.Option("--components", min=1, help="Features of each member; 10.")
     ] = None,
     basis: Annotated[
         str | None,
         typer.Option(
             "--basis",
-            help=f"Features of members: {', '.join(BASES)}.",
+            help=f"Features of members: {', '.join(BASES)}; fourier.",
             autocompletion=lambda: list(BASES),
         ),
     ] = None,
@@ -150,7 +151,7 @@ def fit(
     """
     options = FitOptions(
         data=data,
-        target=target,
+        target=target or (),
         drop=drop or (),
         categorical=categorical or (),
         weights=weights,
@@ -269,7 +270,7 @@ def report(
 )
 def dof(
     data: DataArgument,
-    target: TargetOption,
+    target: TargetOption = None,
     estimator: Annotated[
         str,
         typer.Option("--estimator", "-e", help="Class of a regressor, with its module."),
@@ -302,7 +303,7 @@ def dof(
 
     options = DofOptions(
         data=data,
-        target=target,
+        target=target or (),
         estimator=estimator,
         parameters=tuple(param or ()),
         method=method,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from negcorr.cli.artefacts import figures_in_words, titled
 from negcorr.cli.codes import UsageError
 from negcorr.cli.screen import Screen
 from negcorr.cli.stored import StoredModel, open_model, pieces_of
@@ -23,7 +24,6 @@ from negcorr.tabular import (
     sample_of,
 )
 from negcorr.tabular.trial import predicted_by
-from negcorr.tabular.wording import amount_with_error
 
 __all__ = ["run_evaluate", "run_report"]
 
@@ -60,7 +60,9 @@ def _measured(stored: StoredModel, data: Path, screen: Screen) -> tuple[tuple[Fi
     """Figures, and the share of rows that the model was fitted to; piece by piece."""
     parts: dict[str, list[Any]] = {n: [] for n in ("y", "mean", "interval", "weight", "groups")}
     judged: list[tuple[int, float]] = []
+    stored.known_schema  # noqa: B018 - an error before a long reading
     for piece in pieces_of(stored, data, screen.note):
+        stored.check_columns(piece.raw.columns, data, targets=True)
         rows = stored.rows(piece.frame)
         if not len(rows.positions):
             continue
@@ -110,16 +112,16 @@ def run_report(model: Path, data: Path | None, out: Path, screen: Screen) -> Non
             tell(f"reading {data.name}")
             rows, notes = _some_rows(stored, data, screen)
         tell("writing the report")
-        source = stored.notes.get("data")
+        title = titled(str(stored.notes.get("data") or model.name), stored.targets)
         try:
             report(
                 stored.model,
                 None if rows is None else rows.inputs,
                 None if rows is None else rows.y,
                 path=out,
-                title=f"{source or model.name}: {', '.join(stored.targets)}",
+                title=title if data is None else f"{title}, on {data.name}",
                 outputs=stored.targets,
-                verdict=str(stored.notes.get("verdict") or ""),
+                verdict=str(stored.notes.get("verdict") or "") if data is None else "",
                 notes=notes,
             )
         except TypeError as error:
@@ -143,6 +145,7 @@ def _some_rows(stored: StoredModel, data: Path, screen: Screen) -> tuple[Samples
         frame = table.frame
         for note in table.notes:
             screen.note(note)
+    stored.check_columns(frame.columns, data, targets=True)
     rows = stored.rows(frame)
     _check_enough(len(rows.positions), data)
     warning = stored.warning_about(stored.shares_of(rows)[1])
@@ -150,14 +153,5 @@ def _some_rows(stored: StoredModel, data: Path, screen: Screen) -> tuple[Samples
 
 
 def _say_figures(screen: Screen, figures: tuple[Figures, ...], title: str) -> None:
-    rows: list[list[Any]] = [
-        [
-            f.output,
-            amount_with_error(f.rmse, f.rmse_se),
-            amount_with_error(f.mae, f.mae_se),
-            f"{f.r2:.3f}",
-            "" if np.isnan(f.coverage) else f"{f.coverage:.1%}",
-        ]
-        for f in figures
-    ]
-    screen.table(["target", "RMSE", "MAE", "R²", "95 % covers"], rows, title=title)
+    rows = [[f.output, *figures_in_words(f)] for f in figures]
+    screen.table(["target", "RMSE", "MAE", "R²", "95 % covers"], rows, title)

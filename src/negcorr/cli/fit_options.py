@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +90,6 @@ class FitOptions:
             raise UsageError(f"--jobs {self.jobs}: give a number of cores, or -1 for all.")
         if self.group is not None and self.time is not None:
             raise UsageError("--group and --time: give one of them.")
-        if not any(parts_of(value) for value in self.target):
-            raise UsageError("--target: name the column to predict.")
         for rival in self.rivals:
             check_choice("--rivals", rival, (*RIVALS, "none"))
         if self.basis is not None:
@@ -125,6 +124,10 @@ class FitOptions:
         for option, value in given.items():
             if value is not None:
                 raise UsageError(f"{option} {value}: deep networks have none; leave out --deep.")
+        if find_spec("torch") is None:
+            raise UsageError(
+                "--deep needs PyTorch, which is not installed: pip install 'negcorr[cli,deep]'"
+            )
         if self.weights is not None:
             raise UsageError(f"--weights {self.weights}: deep networks take no weights.")
 
@@ -171,7 +174,7 @@ class FitOptions:
 
     @property
     def command(self) -> str:
-        """The command that gives the same model; where files go does not matter."""
+        """The command that gives the same files."""
         words = ["negcorr", "fit", str(self.data)]
         for option, values in (
             ("--target", self.target),
@@ -180,6 +183,7 @@ class FitOptions:
         ):
             words += [word for value in values for word in (option, value)]
         single = {
+            "--out": self.out,
             "--weights": self.weights,
             "--group": self.group,
             "--time": self.time,

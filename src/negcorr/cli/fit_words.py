@@ -6,16 +6,19 @@ from pathlib import Path
 
 import numpy as np
 
-from negcorr.cli.artefacts import FILES
+from negcorr.cli.artefacts import FILES, figures_in_words, target_rows
 from negcorr.cli.metrics import facts_of
 from negcorr.cli.screen import Screen, printable
 from negcorr.tabular import Comparison, Schema, Trial
-from negcorr.tabular.wording import amount, amount_with_error, lam_in_words
+from negcorr.tabular.wording import amount, lam_in_words
 
 __all__ = ["say_columns", "say_outcome"]
 
 #: Roles of columns that are left out.
 LEFT_OUT = ("constant", "identifier", "text", "dropped")
+
+#: Fewer rows held out than this say little.
+FEW_ROWS = 20
 
 #: Names of columns that a line has at most.
 MOST_NAMES = 12
@@ -41,7 +44,7 @@ def say_columns(screen: Screen, name: str, schema: Schema) -> None:
         if names:
             screen.say(f"  {role if len(names) == 1 else role + 's':<15}{_listed(names)}")
     for column in schema.columns:
-        if column.role in LEFT_OUT and column.remark != "as asked":
+        if column.role in LEFT_OUT:
             screen.say(f"  left out       {printable(column.name)} ({printable(column.remark)})")
         elif column.n_missing and column.role not in LEFT_OUT:
             what = "rows left out" if column.role == "target" else "cells missing"
@@ -63,20 +66,16 @@ def say_outcome(screen: Screen, trial: Trial, folder: Path) -> None:
     """
     found = trial.comparison
     _say_model(screen, trial)
-    title = (
-        f"Figures from {found.n_train} rows to fit and {found.n_test} held out"
-        + ("" if trial.refitted else " (the second file)")
-        + f", in {_units(trial.schema.targets)}:"
-    )
     screen.say()
+    title = f"On {found.n_test} rows{_which_rows(trial)}, in {_units(trial.schema.targets)}:"
     if len(found.targets) == 1:
         _say_methods(screen, found, title)
     else:
         _say_outputs(screen, found, title)
+    if found.n_test < FEW_ROWS:
+        screen.note(f"{found.n_test} rows held out are few: the figures say little.")
     files = ", ".join(FILES)
     screen.say(f"Wrote {folder}: {files}.")
-    if trial.refitted:
-        screen.say(f"The saved model is fitted to all {trial.n_rows} rows, held-out ones too.")
     screen.say(f"New rows: negcorr predict {folder / FILES[0]} NEW_DATA")
     screen.say(found.verdict(), style="bold")
 
@@ -84,19 +83,20 @@ def say_outcome(screen: Screen, trial: Trial, folder: Path) -> None:
 def _say_model(screen: Screen, trial: Trial) -> None:
     facts = facts_of(trial.model)
     gaps, dofs, sigmas = (np.atleast_1d(facts[name]) for name in ("gap", "dof", "sigma"))
-    chosen = f"chosen by {facts['criterion']}" if facts["criterion"] else "given"
+    chosen = f", λ chosen by {facts['criterion']}" if facts["criterion"] else ""
     screen.say()
     features = f", {facts['n_features']} features" if "n_features" in facts else ""
-    screen.say(
-        f"{facts['kind']}: {facts['n_members']} members{features} of {facts['n_inputs']} encoded "
-        f"inputs, {trial.n_rows} rows, λ {chosen}"
-    )
+    screen.say(f"{facts['kind']}: {facts['n_members']} members{features}{chosen}")
+    rows_of = f"fitted to all {trial.n_rows} rows" if trial.refitted else f"{trial.n_rows} rows"
     if len(dofs) == 1:
-        screen.say(
-            f"  λ = {lam_in_words(float(gaps[0]))}, {dofs[0]:.1f} degrees of freedom, "
-            f"σ = {amount(float(sigmas[0]))}"
-        )
+        sigma = amount(float(sigmas[0])) or "unknown"
+        screen.say(f"  saved model, {rows_of}: {_at(gaps[0], dofs[0])}, σ = {sigma}")
+        if trial.refitted:
+            tried = facts_of(trial.tried)
+            at = _at(tried["gap"], tried["dof"])
+            screen.say(f"  for the figures, {trial.comparison.n_train} rows: {at}")
         return
+    screen.say(f"  saved model, {rows_of}:")
     gaps = np.broadcast_to(gaps, dofs.shape)
     rows = [
         [name, lam_in_words(float(gap)), f"{dof:.1f}", amount(float(sigma))]
@@ -107,44 +107,39 @@ def _say_model(screen: Screen, trial: Trial) -> None:
 
 def _say_methods(screen: Screen, found: Comparison, title: str) -> None:
     rows = [
-        [
-            method.name,
-            amount_with_error(f.rmse, f.rmse_se),
-            amount_with_error(f.mae, f.mae_se),
-            f"{f.r2:.3f}",
-            "" if np.isnan(f.coverage) else f"{f.coverage:.1%}",
-            f"{method.fit_seconds:.2f}",
-        ]
+        [method.name, *figures_in_words(method.figures[0]), f"{method.fit_seconds:.2f}"]
         for method in found.methods
-        for f in method.figures
     ]
-    head = ["method", "RMSE", "MAE", "R²", "95 % covers", "seconds"]
-    screen.table(head, rows, title=title)
+    head = ["method", "RMSE", "MAE", "R²", "95 % covers", "fit, s"]
+    screen.table(head, rows, title, spare=["fit, s", "MAE", "95 % covers"])
 
 
 def _say_outputs(screen: Screen, found: Comparison, title: str) -> None:
     """Several targets: NCL for each of them, then methods over all."""
-    rivals = found.methods[1:]
-    rows = []
-    for k, f in enumerate(found.methods[0].figures):
-        best = min(rivals, key=lambda method: method.figures[k].rmse, default=None)
-        rows.append(
-            [
-                f.output,
-                amount_with_error(f.rmse, f.rmse_se),
-                amount_with_error(f.mae, f.mae_se),
-                f"{f.r2:.3f}",
-                "" if np.isnan(f.coverage) else f"{f.coverage:.1%}",
-                "" if best is None else f"{amount(best.figures[k].rmse)} {best.name}",
-            ]
-        )
-    head = ["target", "RMSE", "MAE", "R²", "95 % covers", "best other"]
-    screen.table(head, rows, title=title)
+    each = target_rows(found)
+    spare = ["MAE", "95 % covers", "Best other"]
+    screen.table(["target", *each[0]], each[1:], title, spare)
     overall = [
         [m.name, amount(float(np.sqrt(m.loss)), 3), f"{m.fit_seconds:.2f}"] for m in found.methods
     ]
-    head = ["method", "RMSE in standard deviations", "seconds"]
-    screen.table(head, overall, title="Over all targets:")
+    head = ["method", "RMSE in standard deviations", "fit, s"]
+    screen.table(head, overall, "Over all targets:")
+
+
+def _at(gap: float, dof: float) -> str:
+    return f"λ = {lam_in_words(float(gap))}, {float(dof):.1f} degrees of freedom"
+
+
+def _which_rows(trial: Trial) -> str:
+    """How the rows of the figures were chosen."""
+    schema, test = trial.schema, trial.test
+    if not trial.refitted:
+        return " of the second file"
+    if test.groups is not None:
+        n_groups = len(set(test.groups))
+        groups = "1 group" if n_groups == 1 else f"{n_groups} groups"
+        return f" held out, {groups} of {printable(str(schema.group))}"
+    return f" held out, the last by {printable(schema.time)}" if schema.time else " held out"
 
 
 def _units(targets: tuple[str, ...]) -> str:

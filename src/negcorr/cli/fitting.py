@@ -8,13 +8,15 @@ from typing import Any
 from joblib import cpu_count
 
 from negcorr._files import check_writable
-from negcorr.cli.artefacts import FILES, write_all
+from negcorr.cli.artefacts import FILES, titled, write_all
 from negcorr.cli.codes import UsageError
 from negcorr.cli.fit_options import FitOptions
 from negcorr.cli.fit_words import say_columns, say_outcome
+from negcorr.cli.memory_use import check_memory
 from negcorr.cli.metrics import metrics_of, model_notes, source_of
-from negcorr.cli.names import columns_named
+from negcorr.cli.names import check_target, columns_named
 from negcorr.cli.screen import Screen
+from negcorr.cli.stored import NOTICEABLE, share_in_words
 from negcorr.tabular import (
     Schema,
     TableChunks,
@@ -39,6 +41,7 @@ def run_fit(options: FitOptions, screen: Screen) -> None:
     screen : Screen
     """
     options.check()
+    check_target(options.target, options.data)
     check_writable(options.folder)
     streamed = _is_streamed(options, screen)
     with screen.busy(f"reading {options.data.name}", spinner=not streamed) as tell:
@@ -48,7 +51,7 @@ def run_fit(options: FitOptions, screen: Screen) -> None:
         metrics = metrics_of(trial, source, remarks)
         notes = model_notes(trial, source, metrics["verdict"])
         tell("writing the report")
-        title = f"{options.data.name}: {', '.join(trial.schema.targets)}"
+        title = titled(options.data.name, trial.schema.targets)
         snippet = rebuilding_code(options, trial.schema, streamed)
         write_all(options.folder, trial, metrics, notes, title=title, snippet=snippet)
     screen.give_json(metrics | {"files": [str(options.folder / name) for name in FILES]})
@@ -75,6 +78,7 @@ def _in_memory(
     table = read_table(options.data)
     for note in table.notes:
         screen.note(note)
+    check_memory(options.parameters, len(table.frame))
     asked = _columns(options, table.frame.columns)
     schema = infer_columns(
         table.frame, **asked, weights=options.weights, group=options.group, time=options.time
@@ -99,7 +103,22 @@ def _in_memory(
         parameters=options.parameters,
         tell=tell,
     )
-    return trial, table.notes
+    return trial, (*table.notes, *_seen_before(options, screen, trial))
+
+
+def _seen_before(options: FitOptions, screen: Screen, trial: Trial) -> list[str]:
+    """A remark where rows of the second file are rows of the first."""
+    if options.test is None:
+        return []
+    share = trial.seen.share_of(trial.test, trial.schema)
+    if share < NOTICEABLE:
+        return []
+    remark = (
+        f"{share_in_words(share)} of the rows of {options.test.name} are rows of "
+        f"{options.data.name} too: figures on them are too good, and favour methods that remember."
+    )
+    screen.note(remark)
+    return [remark]
 
 
 def _in_pieces(

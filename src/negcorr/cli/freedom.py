@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from negcorr.cli.codes import UsageError
-from negcorr.cli.names import check_choice, columns_named
+from negcorr.cli.names import check_choice, check_target, columns_named
 from negcorr.cli.screen import Screen
 from negcorr.degrees import METHODS, degrees_of_freedom
 from negcorr.exceptions import NotLinearError
+from negcorr.regressor import NCLRegressor
 from negcorr.tabular import infer_columns, make_tabular, read_table, samples
 from negcorr.tabular.wording import amount_with_error
 
@@ -64,6 +65,12 @@ def run_dof(options: DofOptions, screen: Screen) -> None:
     if not 0 <= options.seed < 2**32:
         raise UsageError(f"--seed {options.seed}: must be at least 0 and below 2**32.")
     estimator = estimator_named(options.estimator, options.parameters)
+    if isinstance(estimator, NCLRegressor):
+        # As negcorr fit has it: inputs are scaled already.
+        given = {text.partition("=")[0].strip() for text in options.parameters}
+        usual = {"standardize": False, "random_state": options.seed}
+        estimator.set_params(**{k: v for k, v in usual.items() if k not in given})
+    check_target(options.target, options.data)
     with screen.busy(f"reading {options.data.name}") as tell:
         table = read_table(options.data)
         for note in table.notes:
@@ -79,10 +86,10 @@ def run_dof(options: DofOptions, screen: Screen) -> None:
         features = make_tabular(table.frame, schema.targets, schema=schema)[:-1]
         X = features.fit_transform(rows.inputs)
         tell(f"degrees of freedom of {estimator}")
-        given: dict[str, Any] = {"method": options.method, "random_state": options.seed}
-        given |= {} if options.probes is None else {"n_probes": options.probes}
+        asked: dict[str, Any] = {"method": options.method, "random_state": options.seed}
+        asked |= {} if options.probes is None else {"n_probes": options.probes}
         try:
-            found = degrees_of_freedom(estimator, X, rows.y, **given)
+            found = degrees_of_freedom(estimator, X, rows.y, **asked)
         except NotLinearError as error:
             raise UsageError(f"--method exact: {error}") from error
         except (TypeError, ValueError) as error:
@@ -148,6 +155,10 @@ def estimator_named(name: str, parameters: Sequence[str] = ()) -> Any:
     if not (inspect.isclass(kind) and hasattr(kind, "fit") and hasattr(kind, "predict")):
         raise UsageError(f"--estimator {name}: must be a class with fit and predict.")
     given = dict(_parameter(text) for text in parameters)
+    known = [n for n in inspect.signature(kind).parameters if n not in ("args", "kwargs")]
+    for parameter in given:
+        if known and parameter not in known:
+            check_choice(f"--param: {last} has no parameter", parameter, known)
     try:
         return kind(**given)
     except TypeError as error:

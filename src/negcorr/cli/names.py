@@ -6,10 +6,11 @@ import csv
 import difflib
 import io
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from negcorr.cli.codes import UsageError
 
-__all__ = ["check_choice", "columns_named", "parts_of"]
+__all__ = ["check_choice", "check_target", "columns_named", "parts_of"]
 
 
 def columns_named(given: Sequence[str], known: Iterable[str]) -> list[str]:
@@ -38,6 +39,25 @@ def columns_named(given: Sequence[str], known: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def check_target(target: Sequence[str], data: Path) -> None:
+    """Refuse a request without a target, and say what could be one.
+
+    Raises
+    ------
+    UsageError
+        With the columns of the table.
+    """
+    if any(parts_of(value) for value in target):
+        return
+    from negcorr.tabular import TableChunks
+    from negcorr.tabular.cells import shortened
+
+    names = TableChunks.open(data).names
+    shown = ", ".join(map(shortened, names[:30]))
+    more = f" and {len(names) - 30} more" if len(names) > 30 else ""
+    raise UsageError(f"--target: name the column to predict. {data.name} has {shown}{more}.")
+
+
 def parts_of(value: str) -> list[str]:
     """What stands between the commas of a value.
 
@@ -61,7 +81,7 @@ def check_choice(option: str, value: str, allowed: Sequence[str]) -> None:
     """
     if value in allowed:
         return
-    close = difflib.get_close_matches(value, allowed, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(value, allowed, n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
     raise UsageError(f"{option} {value}: allowed are {', '.join(allowed)}.{hint}")
 

@@ -15,6 +15,7 @@ from negcorr.cli.codes import UsageError
 from negcorr.cli.names import columns_named
 from negcorr.cli.screen import Screen, finite
 from negcorr.cli.stored import StoredModel, open_model, pieces_of
+from negcorr.cli.strangers import Strangers
 from negcorr.cli.table_writing import ENDINGS, table_writer
 from negcorr.exceptions import TableError
 from negcorr.tabular.columns import no_column
@@ -50,6 +51,13 @@ class PredictOptions:
         """Refuse what cannot be carried out."""
         if self.interval is not None and not 0.0 < self.interval < 1.0:
             raise UsageError(f"--interval {self.interval}: must be between 0 and 1.")
+        if self.model.suffix != ".skops" and self.data.suffix == ".skops":
+            raise UsageError(
+                f"the model comes first, then the data: negcorr predict {self.data} {self.model}"
+            )
+        for name, path in (("DATA", self.data), ("MODEL", self.model)):
+            if self.out is not None and self.out.resolve() == path.resolve():
+                raise UsageError(f"--out {self.out} is {name}, which it would replace.")
         if self.out is not None and not self.out.name.lower().endswith(ENDINGS):
             raise UsageError(f"--out {self.out}: allowed endings are {', '.join(ENDINGS)}.")
 
@@ -128,12 +136,14 @@ def _parts(options: PredictOptions, stored: StoredModel, screen: Screen) -> Iter
     import pandas
 
     n_rows = 0
+    strangers = Strangers.of(stored)
     for piece in pieces_of(stored, options.data, screen.note):
         if not len(piece.frame):
             continue
         n_rows += len(piece.frame)
         kept = _kept(options.keep, piece.raw.columns)
         with stored.placing(options.data, piece):
+            strangers.look_at(piece.frame)
             made = predictions(stored, piece.frame, options.interval, options.members)
         clash = set(kept) & set(made)
         if clash:
@@ -142,6 +152,8 @@ def _parts(options: PredictOptions, stored: StoredModel, screen: Screen) -> Iter
         yield pandas.DataFrame(columns)
     if not n_rows:
         raise TableError(f"{options.data} has no row to predict.")
+    for remark in strangers.remarks():
+        screen.note(remark)
 
 
 def _kept(keep: Sequence[str], columns: Iterable[Any]) -> list[str]:

@@ -23,6 +23,9 @@ __all__ = ["Screen", "printable"]
 #: Columns of text where nobody says how wide the screen is.
 WIDTH = 110
 
+#: Spaces between columns of a table, and the least room for names.
+PADDING, NARROWEST = 3, 10
+
 #: Longest name of a column or value that is shown in full.
 LONGEST = 60
 
@@ -56,19 +59,37 @@ class Screen:
             _console().print(Text(words, style=style), soft_wrap=True)
 
     def table(
-        self, head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, title: str = ""
+        self,
+        head: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        title: str = "",
+        spare: Sequence[str] = (),
     ) -> None:
-        """A table for people; the first ``left`` columns are words, the others numbers."""
+        """A table for people: names in the first column, numbers in the others.
+
+        Parameters
+        ----------
+        head, rows : sequences of str
+        title : str
+            A line above it.
+        spare : sequence of str
+            Columns to do without on a narrow screen, the first of them first.
+        """
         if self.quiet or self.as_json:
             return
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
+        console = _console()
+        shown = _fitting(head, rows, spare, console.width)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         if title:
             self.say(title, style="bold")
-        for j, name in enumerate(head):
-            table.add_column(Text(name), justify="left" if j < left else "right", no_wrap=j >= left)
+        for j in shown:
+            if j == 0:
+                table.add_column(Text(head[j]), overflow="fold", min_width=NARROWEST)
+            else:
+                table.add_column(Text(head[j]), justify="right", no_wrap=True)
         for row in rows:
-            table.add_row(*(Text(printable(cell)) for cell in row))
-        _console().print(table)
+            table.add_row(*(Text(printable(row[j])) for j in shown))
+        console.print(table)
 
     def note(self, words: str) -> None:
         """A remark on standard error."""
@@ -111,7 +132,11 @@ class Screen:
                     if status is not None:
                         status.update(Text(now))
 
-                yield tell
+                try:
+                    yield tell
+                except KeyboardInterrupt:
+                    self.note("stopped; no file was changed.")
+                    raise
         # The same words about other numbers are said once.
         said = {re.sub(r"\d[\d.e+-]*", "#", str(w.message)): str(w.message) for w in caught}
         for text in said.values():
@@ -140,6 +165,21 @@ def finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def _fitting(
+    head: Sequence[str], rows: Sequence[Sequence[str]], spare: Sequence[str], width: int
+) -> list[int]:
+    """Columns that a screen has room for, without those that can be spared."""
+    wide = [
+        max(len(printable(line[j])) for line in [head, *rows]) + PADDING for j in range(len(head))
+    ]
+    shown = list(range(len(head)))
+    for name in spare:
+        if sum(wide[j] for j in shown) <= width:
+            break
+        shown = [j for j in shown if head[j] != name]
+    return shown
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +11,18 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from negcorr.cli.artefacts import FILES
 from negcorr.cli.codes import UsageError
 from negcorr.cli.metrics import schema_in
 from negcorr.exceptions import ModelFileError, TableError
 from negcorr.persistence import describe, load
 from negcorr.tabular import Samples, Schema, TableChunks, is_large, read_table, samples
+from negcorr.tabular.cells import shortened
+from negcorr.tabular.columns import no_column
 from negcorr.tabular.fingerprint import Fingerprint
 from negcorr.tabular.large_passes import placing
 
-__all__ = ["Piece", "StoredModel", "open_model", "pieces_of"]
+__all__ = ["NOTICEABLE", "Piece", "StoredModel", "open_model", "pieces_of", "share_in_words"]
 
 #: A share of known rows above this is worth a word.
 NOTICEABLE = 0.01
@@ -100,6 +103,22 @@ class StoredModel:
             )
         return self.schema
 
+    def check_columns(self, columns: Iterable[Any], data: Path, targets: bool = False) -> None:
+        """Refuse a table that lacks columns which predictions are made from, or targets."""
+        if self.schema is None:
+            return
+        known = [str(name) for name in columns]
+        wanted = [*self.schema.inputs, *(self.schema.targets if targets else ())]
+        lacking = [name for name in wanted if name not in known]
+        if not lacking:
+            return
+        words = "column" if len(lacking) == 1 else "columns"
+        shown = ", ".join(map(shortened, lacking[:10]))
+        more = f" and {len(lacking) - 10} more" if len(lacking) > 10 else ""
+        what = "that the model predicts from" if lacking[0] in self.schema.inputs else "to compare"
+        hint = str(no_column("", lacking[0], known)).partition("; ")[2]
+        raise TableError(f"{data.name} lacks the {words} {shown}{more} {what}; {hint}")
+
     def rows(self, frame: Any) -> Samples:
         """Rows that have their targets, for figures."""
         return samples(frame, self.known_schema)
@@ -116,10 +135,9 @@ class StoredModel:
         """A sentence where the model was fitted to such a share of the rows, else nothing."""
         if share < NOTICEABLE:
             return ""
-        about = "All" if share > 0.999 else f"About {share:.0%}"
         return (
-            f"{about} of these rows are among those that the model was fitted to: figures on them "
-            "are too good. Figures on rows held out are in metrics.json."
+            f"{share_in_words(share)} of these rows are among those that the model was fitted to: "
+            "figures on them are too good. Figures on rows held out are in metrics.json."
         )
 
     def placing(self, data: Path, piece: Piece) -> AbstractContextManager[None]:
@@ -167,11 +185,13 @@ def pieces_of(stored: StoredModel, data: Path, note: Callable[[str], None]) -> I
         table = read_table(data)
         for words in table.notes:
             note(words)
+        stored.check_columns(table.frame.columns, data)
         yield Piece(table.frame, table.frame, 0)
         return
     chunks = TableChunks.open(data, stored.schema)
     for words in chunks.notes:
         note(words)
+    stored.check_columns(chunks.names, data)
     row = 0
     for part in chunks.tables():
         frame = chunks.frame(part, row)
@@ -190,18 +210,26 @@ class _Raw:
         return self._table.column(name).to_pandas()
 
 
+def share_in_words(share: float) -> str:
+    """A share, as a sentence begins with it."""
+    return "All" if share > 0.999 else f"About {share:.0%}"
+
+
 def open_model(path: Path) -> StoredModel:
     """Read a model; nothing in the file is run.
 
     Parameters
     ----------
     path : Path
+        The file, or a folder that ``negcorr fit`` wrote.
 
     Raises
     ------
     ModelFileError
         Where it cannot be read, or is not a regressor.
     """
+    if path.is_dir() and (path / FILES[0]).is_file():
+        path = path / FILES[0]
     about = describe(path)
     model = load(path)
     if not hasattr(model, "predict"):

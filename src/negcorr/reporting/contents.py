@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from negcorr._typing import Table
 from negcorr._validation import deep_kind
+from negcorr.path import NCLPath
 from negcorr.regressor import NCLRegressor
 from negcorr.reporting.curves import CurveData, curve_data
 from negcorr.reporting.lam_grid import LamGrid, deep_facts, deep_notes, lam_grid
@@ -27,6 +28,7 @@ from negcorr.reporting.rows import (
     last_step,
     members_in_words,
 )
+from negcorr.summary import USELESS_NOTE, Summary
 
 __all__ = ["Contents", "ExtraTable", "ensemble_of", "gather"]
 
@@ -153,10 +155,10 @@ def gather(
         held_out = held_out_rows(predictor, X, target)
         importances = importances_of(predictor, X, target)
         members = members_in_words(predictor, X, target) if deep else ()
-    summary = None if deep else ensemble.summary()
+    summary = None if deep else ensemble.summary(names)
     return Contents(
         title=title,
-        facts=deep_facts(ensemble) if summary is None else summary.facts,
+        facts=deep_facts(ensemble) if summary is None else _facts_of(ensemble.path_, summary),
         outputs=names,
         curves=None if deep else curve_data(ensemble.path_),
         grid=lam_grid(ensemble.lam_table_) if deep else None,
@@ -166,13 +168,24 @@ def gather(
         tables=tuple(tables),
         details=tuple(details),
         verdict=verdict,
-        notes=(*notes, *(deep_notes(ensemble) if summary is None else summary.notes)),
+        notes=(*notes, *(deep_notes(ensemble) if summary is None else _notes_of(summary))),
         fingerprint="" if X is None else fingerprint(X, y),
         versions=_versions(deep),
         snippet=_snippet(ensemble) if snippet is None else snippet,
         n_rows=0 if X is None else len(target),
         by_another=evaluated is not None,
     )
+
+
+def _facts_of(path: NCLPath, summary: Summary) -> tuple[tuple[str, str], ...]:
+    """What was fitted, and the σ² that SURE is made with."""
+    variances = ", ".join(f"{value:.6g}" for value in path.noise_variance)
+    return (*summary.facts, ("σ² in SURE", variances))
+
+
+def _notes_of(summary: Summary) -> list[str]:
+    """Warnings but that about members, which have a section of their own."""
+    return [note for note in summary.notes if not note.startswith(USELESS_NOTE)]
 
 
 def _check_evaluated(evaluated: Any, X: Table) -> None:

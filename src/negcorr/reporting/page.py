@@ -23,7 +23,7 @@ QUANTITIES = (
     ("dof", "degrees of freedom"),
     ("train_error", "training error"),
     ("kfold", "K-fold error"),
-    ("sure", "SURE"),
+    ("sure_new", "SURE + σ²"),
     ("gcv", "GCV"),
     ("member_error", "average member error"),
     ("diversity", "diversity"),
@@ -33,7 +33,7 @@ QUANTITIES = (
 GRID_QUANTITIES = (
     ("dof", "degrees of freedom"),
     ("train_error", "training error"),
-    ("sure", "SURE"),
+    ("sure_new", "SURE + σ²"),
     ("gcv", "GCV"),
 )
 

@@ -155,7 +155,7 @@ def _bytes(path: Path) -> bytes:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise TableError(f"{path} does not exist{close_files(path)}.") from None
+        raise TableError(f"{path} does not exist{close_files(path)}") from None
     except (OSError, ValueError) as error:
         raise TableError(f"{path} cannot be read: {error}.") from error
     if not data:
@@ -174,9 +174,9 @@ def close_files(path: Path) -> str:
     try:
         names = [file.name for file in path.parent.iterdir()]
     except (OSError, ValueError):
-        return ""
-    close = difflib.get_close_matches(path.name, names, n=3)
-    return f"; did you mean {' or '.join(close)}?" if close else ""
+        return "."
+    close = difflib.get_close_matches(path.name, names, n=3, cutoff=0.75)
+    return f"; did you mean {' or '.join(close)}?" if close else "."
 
 
 def format_of(data: bytes, path: Path, whole: Path | None = None) -> str:

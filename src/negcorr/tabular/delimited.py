@@ -19,6 +19,7 @@ __all__ = [
     "Records",
     "check_names",
     "check_widths",
+    "doubts_about",
     "header_of",
     "is_blank",
     "named_columns",
@@ -153,6 +154,24 @@ def named_columns(
     return tuple(name for name, _ in kept), [column for _, column in kept], notes
 
 
+def doubts_about(names: Iterable[str]) -> list[str]:
+    """A note where names of columns look like values.
+
+    Examples
+    --------
+    >>> from negcorr.tabular.delimited import doubts_about
+    >>> doubts_about(["size", "kind"]), len(doubts_about(["165.5", "house"]))
+    ([], 1)
+    """
+    odd = [name for name in names if plain_number(name) is not None]
+    if not odd:
+        return []
+    return [
+        f"the first line is taken for names of columns, and {shortened(odd[0])} is a number: if it "
+        "is a row, put a line of names above it."
+    ]
+
+
 def check_names(names: tuple[str, ...], path: Path) -> None:
     """Raise where two columns have the same name."""
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -229,7 +248,7 @@ def header_of(
         if len({cells[0] for cells in body}) == len(body):
             note = "the header lacks a name for the first column, which is taken as names of rows."
             return ["", *first], body, lines[1:], [note]
-    return first, body, lines[1:], []
+    return first, body, lines[1:], doubts_about(first)
 
 
 def _with_points(cell: str, delimiter: str) -> str:

@@ -108,7 +108,7 @@ def _opened(path: Path, stack: ExitStack) -> Any:
     try:
         return stack.enter_context(path.open("rb"))
     except FileNotFoundError:
-        raise TableError(f"{path} does not exist{close_files(path)}.") from None
+        raise TableError(f"{path} does not exist{close_files(path)}") from None
     except (OSError, ValueError) as error:
         raise TableError(f"{path} cannot be read: {error}.") from error
 

@@ -14,10 +14,16 @@ import numpy as np
 
 from negcorr.exceptions import TableError
 from negcorr.tabular.arff import parse_arff
-from negcorr.tabular.cells import is_missing_mark, plain_number
+from negcorr.tabular.cells import is_missing_mark, plain_number, shortened
 from negcorr.tabular.content import Content, open_content
 from negcorr.tabular.decoding import decode
-from negcorr.tabular.delimited import NAMES, check_names, named_columns, read_records
+from negcorr.tabular.delimited import (
+    NAMES,
+    check_names,
+    doubts_about,
+    named_columns,
+    read_records,
+)
 from negcorr.tabular.typed import typed_column, typed_objects, uses_decimal_commas
 
 __all__ = ["Table", "read_table"]
@@ -206,11 +212,17 @@ def _excel(content: Content, path: Path) -> _Read:
         raise TableError(f"{path} is empty: its first sheet has no cells.")
     if kept != rows[: len(kept)]:
         notes.append(f"{len(rows) - len(kept)} empty rows of the sheet were skipped.")
+    while _is_title(kept):
+        title = next(cell for cell in kept[0] if cell is not None)
+        notes.append(f"the row {shortened(title)} stands alone above the others: a title, skipped.")
+        kept = kept[1:]
     first = ["" if cell is None else str(cell) for cell in kept[0]]
     body = kept[1:]
     if _all_numbers(first):
         notes.append("the first row holds numbers only, so columns are called column_1 and so on.")
         first, body = [f"column_{j}" for j in range(1, len(first) + 1)], kept
+    else:
+        notes += doubts_about(first)
     columns = [list(column) for column in zip(*body, strict=True)] or [[] for _ in first]
     shown = [["" if cell is None else str(cell) for cell in column] for column in columns]
     names, _, said = named_columns(first, shown)
@@ -220,6 +232,14 @@ def _excel(content: Content, path: Path) -> _Read:
     notes += [*said, *(note for column in typed for note in column.notes)]
     made = [_dates_as_such(_series(column.values)) for column in typed]
     return _frame(names, made), notes
+
+
+def _is_title(rows: list[list[Any]]) -> bool:
+    """Whether the first row has one cell alone, and those below have more."""
+    if len(rows) < 3:
+        return False
+    filled = [sum(cell is not None for cell in row) for row in rows[:3]]
+    return filled[0] == 1 and filled[1] > 1 and filled[2] > 1
 
 
 def _dates_as_such(series: Any) -> Any:

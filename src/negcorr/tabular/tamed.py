@@ -28,6 +28,8 @@ class TamedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
+    data_min_, data_max_ : ndarray of shape (d,)
+        Least and largest values, as they are.
     mean_, deviation_ : ndarray of shape (d,)
         Of the columns as they are.
     center_, scale_ : ndarray of shape (d,)
@@ -63,6 +65,7 @@ class TamedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if not isinstance(self.bound, (int, float)) or not self.bound > 0:
             raise ValueError(f"bound={self.bound!r} must be a positive number.")
         values = validate_data(self, X, dtype=np.float64)
+        self.data_min_, self.data_max_ = values.min(axis=0), values.max(axis=0)
         self.mean_, self.deviation_ = _mean_and_deviation(values)
         self.center_, self.scale_ = _mean_and_deviation(self._tamed(values))
         return self

@@ -107,7 +107,9 @@ function gapText(gap) {
   return gap > 1e-4 ? (1 - gap).toFixed(6) : `1 − ${gap.toExponential(3).replace("-", "−")}`;
 }
 
-function fill(found) {
+function fill(values) {
+  const noise = (curves || grid).noise_variance[state.output];
+  const found = { ...values, sure_new: values.sure + noise };
   for (const cell of document.querySelectorAll("[data-quantity]")) {
     const value = found[cell.dataset.quantity];
     cell.textContent = typeof value === "string" ? value : number(value);
@@ -362,7 +364,7 @@ function drawHeldOut() {
   if (!held) return;
   const x = Array.from(held.predicted);
   const observed = Array.from(held.observed);
-  const ends = held.lower ? [["95 % from", held.lower], ["to", held.upper]] : [];
+  const ends = held.lower ? [["95 % interval, low", held.lower], ["high", held.upper]] : [];
   scatter("predicted-observed", x, [
     { label: "rows", values: observed, colour: "--blue" },
     { label: "perfect", values: x, colour: "--grey", line: true },
