@@ -136,7 +136,7 @@ def _parts(options: PredictOptions, stored: StoredModel, screen: Screen) -> Iter
     import pandas
 
     n_rows = 0
-    strangers = Strangers.of(stored)
+    strangers = Strangers(stored)
     for piece in pieces_of(stored, options.data, screen.note):
         if not len(piece.frame):
             continue

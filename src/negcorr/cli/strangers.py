@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -29,11 +29,6 @@ class Strangers:
     def __init__(self, stored: StoredModel) -> None:
         self._stored = stored
         self._counts: dict[str, dict[str, int]] = {"gaps": {}, "levels": {}, "range": {}}
-
-    @classmethod
-    def of(cls, stored: StoredModel) -> Self:
-        """One that has seen no row yet."""
-        return cls(stored)
 
     def look_at(self, frame: Any) -> None:
         """Count among some more rows."""
