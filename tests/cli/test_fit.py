@@ -81,7 +81,7 @@ def test_metrics_are_those_of_python(negcorr, data, tmp_path):
     assert metrics["model"]["dof"] == trial.model[-1].dof_
     assert metrics["model"]["n_rows"] == 120
     assert metrics["tried"]["lam"] == trial.tried[-1].lam_
-    assert metrics["held_out"] == {"n_train": 96, "n_test": 24}
+    assert metrics["held_out"] == {"n_train": 96, "n_train_of_rivals": 96, "n_test": 24}
     assert metrics["inputs"] == ["size", "kind", "built"]
     loaded = package.load(tmp_path / "here/out/model.skops")
     np.testing.assert_array_equal(loaded.predict(frame), trial.model.predict(frame))

@@ -175,7 +175,7 @@ def shape(**changes):
         (lambda a: a | {"eps": "small"}, "eps='small'"),
         (lambda a: a | {"feature_names_in": ["a"]}, "1 names for 2 columns"),
         (lambda a: a | {"kind": "training"}, "does not say so"),
-        (lambda a: a | {"params": a["params"] | {"checkpoint": "/tmp/x"}}, "checkpoint"),
+        (lambda a: a | {"params": a["params"] | {"checkpoint": "training.ckpt"}}, "checkpoint"),
         (lambda a: a | {"params": a["params"] | {"hidden": 3}}, "hidden"),
         (lambda a: {"kind": a["kind"], "params": a["params"]}, "architecture='missing'"),
         (lambda a: [], "does not say so"),

@@ -295,3 +295,12 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
     # Ten thousand rows more are four million bytes of text.
     assert peaks[1][0] < peaks[0][0] + 1e6
     assert peaks[1][1] < peaks[0][1] + 1e6
+
+
+def test_the_verdict_tells_that_rivals_had_a_sample(tmp_path):
+    file = file_of(rows(), tmp_path)
+    sampled = try_out_large(file, "y", baselines=["ridge"], sample_rows=100, parameters=SMALL)
+    assert sampled.comparison.n_rivals == 100
+    assert "the others were fitted to 100 of the" in sampled.comparison.verdict()
+    whole = try_out_large(file, "y", baselines=["ridge"], parameters=SMALL)
+    assert "not even" not in whole.comparison.verdict()

@@ -108,3 +108,16 @@ def test_unknown_baseline():
     frame = rows(50)
     with pytest.raises(ValueError, match="baselines='svm' is unknown; allowed are 'mean'"):
         compare(frame, infer_columns(frame, "y"), baselines=["svm"])
+
+
+def test_a_verdict_says_where_the_others_had_fewer_rows():
+    methods = (method("NCL", 1.0, 0.0, 0.0), method("ridge", 2.0, 3.0, 0.5))
+    uneven = Comparison(methods, ("y",), 200, 50, 40).verdict()
+    assert uneven.startswith("NCL predicts best")
+    assert uneven.endswith(
+        "The comparison is not even: the others were fitted to 40 of the 200 rows that NCL had."
+    )
+    for even in (Comparison(methods, ("y",), 200, 50, 200), Comparison(methods, ("y",), 200, 50)):
+        assert "not even" not in even.verdict()
+    alone = Comparison(methods[:1], ("y",), 200, 50, 40)
+    assert "not even" not in alone.verdict()

@@ -73,7 +73,11 @@ def metrics_of(trial: Trial, source: dict[str, Any], notes: Sequence[str]) -> di
         "targets": list(schema.targets),
         "inputs": list(schema.inputs),
         "columns": [asdict(column) for column in schema.columns],
-        "held_out": {"n_train": found.n_train, "n_test": found.n_test},
+        "held_out": {
+            "n_train": found.n_train,
+            "n_train_of_rivals": found.n_rivals,
+            "n_test": found.n_test,
+        },
         "tried": facts_of(trial.tried),
         "model": facts_of(trial.model) | {"n_rows": trial.n_rows, "refitted": trial.refitted},
         "methods": [asdict(method) | _noise(method) for method in found.methods],

@@ -82,13 +82,16 @@ class Comparison:
         NCL first, then its rivals.
     targets : tuple of str
     n_train, n_test : int
-        Rows of the fits, and held-out rows.
+        Rows that NCL was fitted to, and held-out rows.
+    n_rivals : int or None
+        Rows that the others were fitted to, where these are fewer.
     """
 
     methods: tuple[Method, ...]
     targets: tuple[str, ...]
     n_train: int
     n_test: int
+    n_rivals: int | None = None
 
     def __getitem__(self, name: str) -> Method:
         for method in self.methods:
@@ -120,10 +123,20 @@ class Comparison:
     def verdict(self) -> str:
         """One sentence: who predicts best, by how much, and whether that is more than noise.
 
+        A second one follows where the others had fewer rows to learn from.
+
         Returns
         -------
         str
         """
+        if self.n_rivals is None or self.n_rivals >= self.n_train or len(self.methods) == 1:
+            return self._judged()
+        return (
+            f"{self._judged()} The comparison is not even: the others were fitted to "
+            f"{self.n_rivals} of the {self.n_train} rows that NCL had."
+        )
+
+    def _judged(self) -> str:
         ours, rivals = self.methods[0], self.methods[1:]
         error = self._error(ours)
         on = f"on {self.n_test} held-out rows"
@@ -183,8 +196,9 @@ def scored(
     spread = _variance(train)
     base = _losses(test, results[0].predicted, spread)
     methods = tuple(_method(result, test, targets, spread, base) for result in results)
-    known = len(train.positions) if n_train is None else n_train
-    return Comparison(methods, targets, known, len(test.positions))
+    n_rivals = len(train.positions)
+    known = n_rivals if n_train is None else n_train
+    return Comparison(methods, targets, known, len(test.positions), n_rivals)
 
 
 def _method(
