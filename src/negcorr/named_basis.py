@@ -13,20 +13,40 @@ from negcorr.bases import (
     BlockFeatures,
     ClonedFeatures,
     FourierFeatures,
+    LinearFeatures,
+    MappedFeatures,
     NystroemFeatures,
     OrthogonalFourierFeatures,
     TreeFeatures,
 )
+from negcorr.bases.inputs import INPUTS
+from negcorr.bases.kernels import KERNELS
 
-__all__ = ["BASES", "make_basis", "takes_device_arrays"]
+__all__ = [
+    "BASES",
+    "check_choices",
+    "is_auto",
+    "make_basis",
+    "named_inputs",
+    "takes_device_arrays",
+]
 
 #: Bases that can be named by a string.
 BASES: dict[str, type[Basis]] = {
     "fourier": FourierFeatures,
     "orthogonal": OrthogonalFourierFeatures,
     "nystroem": NystroemFeatures,
+    "linear": LinearFeatures,
     "trees": TreeFeatures,
 }
+
+#: What "auto" means where nothing is searched for.
+PLAIN_BASIS, PLAIN_KERNEL, PLAIN_GAMMA, PLAIN_INPUTS = (
+    "fourier",
+    "gaussian",
+    "kwok-tsang",
+    "standard",
+)
 
 
 def make_basis(estimator: Any) -> Basis:
@@ -65,7 +85,9 @@ def takes_device_arrays(estimator: Any) -> bool:
     Known without making the basis, which would draw seeds.
     """
     basis = estimator.basis
-    kind = BASES.get(basis) if isinstance(basis, str) else basis
+    if isinstance(basis, str):
+        basis = BASES.get(PLAIN_BASIS if is_auto(basis) else basis)
+    kind = basis
     return bool(getattr(kind, "array_api", False))
 
 
@@ -81,16 +103,78 @@ def _check_members(members: Any) -> None:
             )
 
 
+def is_auto(value: Any) -> bool:
+    """Whether a parameter is left to the data."""
+    return isinstance(value, str) and value == "auto"
+
+
+def named_inputs(estimator: Any) -> str:
+    """The ``inputs`` of an estimator, of which ``standardize=False`` makes "none"."""
+    standardize, inputs = estimator.standardize, estimator.inputs
+    if not isinstance(standardize, (bool, np.bool_)):
+        raise TypeError(f"standardize={standardize!r} must be True or False.")
+    if standardize:
+        return str(inputs)
+    if inputs not in ("auto", "none"):
+        raise ValueError(f"standardize=False leaves X as it is, and inputs={inputs!r} does not.")
+    return "none"
+
+
+def check_choices(estimator: Any) -> None:
+    """Raise where a parameter that names one of several is none of them."""
+    allowed = {
+        "kernel": ("auto", *sorted(KERNELS)),
+        "inputs": ("auto", *INPUTS),
+    }
+    for name, names in allowed.items():
+        value = getattr(estimator, name)
+        if not isinstance(value, str) or value not in names:
+            raise ValueError(f"{name}={value!r} is unknown; allowed are {list(names)}.")
+    if isinstance(estimator.relevance, str) and not is_auto(estimator.relevance):
+        raise ValueError(
+            f"relevance={estimator.relevance!r} is unknown; allowed are 'auto', True, False, and "
+            "a number for each column of X."
+        )
+    if isinstance(estimator.alpha, str) and not is_auto(estimator.alpha):
+        raise ValueError(f"alpha={estimator.alpha!r} must be 'auto' or a number of at least 0.")
+
+
 def _named(estimator: Any, name: str) -> Basis:
-    if name not in BASES:
+    """A basis by its name, with plain values for what is left to the data."""
+    if name != "auto" and name not in BASES:
         raise ValueError(
             f"basis={name!r} is unknown; allowed are {sorted(BASES)}, a transformer, or a list of "
             "transformers."
         )
-    kind = BASES[name]
-    wanted = ("n_estimators", "n_components", "gamma", "standardize", "random_state")
+    kind = BASES[PLAIN_BASIS if is_auto(name) else name]
+    wanted = ("n_estimators", "n_components", "random_state")
+    values = {key: getattr(estimator, key) for key in wanted}
+    values["kernel"] = PLAIN_KERNEL if is_auto(estimator.kernel) else estimator.kernel
+    values["gamma"] = PLAIN_GAMMA if is_auto(estimator.gamma) else estimator.gamma
     known = kind._get_param_names()
-    return kind(**{key: getattr(estimator, key) for key in wanted if key in known})
+    if "kernel" not in known and "gamma" in known and values["kernel"] != PLAIN_KERNEL:
+        raise ValueError(f"kernel={values['kernel']!r} is not known to basis={name!r}.")
+    basis = kind(**{key: value for key, value in values.items() if key in known})
+    return _on_columns(basis, estimator)
+
+
+def _on_columns(basis: Basis, estimator: Any) -> Basis:
+    """The basis with what is done to columns before it."""
+    inputs, relevance = named_inputs(estimator), estimator.relevance
+    inputs = PLAIN_INPUTS if is_auto(inputs) else inputs
+    if is_auto(relevance) or relevance is False:
+        relevance = None
+    if relevance is True:
+        raise ValueError(
+            "relevance=True is learnt in a search: set basis='auto' or gamma='auto' too, or give "
+            "a number for each column."
+        )
+    if relevance is None and inputs in ("standard", "none"):
+        # Folded into the frequencies, and nothing becomes dense.
+        if "standardize" in basis._get_param_names():
+            return basis.set_params(standardize=inputs == "standard")
+        return basis
+    return MappedFeatures(basis, inputs=inputs, relevance=relevance)
 
 
 def _seeded_member(member: Any, rng: np.random.RandomState) -> Any:

@@ -8,41 +8,39 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils import check_array, check_consistent_length, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import (
     check_is_fitted,
-    validate_data,
 )
 
-from negcorr._arrays import detached, dispatched, place_of, to_host
+from negcorr._arrays import place_of, to_host
 from negcorr._threads import our_own_threads
 from negcorr._typing import AnyArray, FloatArray, Table
-from negcorr._validation import (
-    check_real,
-    check_same_place,
-    check_weight,
-    float_types,
-    target_at,
-    validate_table,
-)
+from negcorr.automatic import chosen_basis, open_questions
+from negcorr.choosing import Choice
 from negcorr.fitted import FittedPathMixin, warn_if_not_frequencies
 from negcorr.intervals import (
     calibration_rows,
 )
-from negcorr.named_basis import make_basis, takes_device_arrays
-from negcorr.rows import Rows, canonical_order, inverse_order
+from negcorr.named_basis import is_auto, make_basis, takes_device_arrays
+from negcorr.rows import canonical_order, inverse_order
 from negcorr.scan import scan_features
 from negcorr.settings import PathSettings, given_gap
 from negcorr.stream_fitting import StreamMixin, all_or_nothing
 from negcorr.tuning import build_path, folds_for
+from negcorr.validated_rows import ValidatedRowsMixin
 
 __all__ = ["NCLRegressor"]
 
-#: Sums of squares of larger targets are not finite.
-LARGEST_TARGET = 1e150
 
-
-class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class NCLRegressor(
+    StreamMixin,
+    FittedPathMixin,
+    ValidatedRowsMixin,
+    MultiOutputMixin,
+    RegressorMixin,
+    BaseEstimator,
+):
     r"""Regression ensemble trained by Negative Correlation Learning, in closed form.
 
     M members, each a linear map of its own fixed features, minimise
@@ -58,13 +56,14 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
     n_components : int, default=10
         Features per member H, for bases named by a string.
     basis : str, transformer or list, default="fourier"
-        The members' features: "fourier", "orthogonal", "nystroem" or "trees". A transformer is
-        cloned once per member with its own seed; a list of M transformers or
-        ``(name, transformer)`` pairs gives one per member; a :class:`~negcorr.bases.Basis` is
-        used as it is. Features never see y.
-    gamma : float or "kwok-tsang", default="kwok-tsang"
+        The members' features: "fourier", "orthogonal", "nystroem", "linear" or "trees", or "auto"
+        to choose one by leave-one-out. A transformer is cloned once per member with its own seed;
+        a list of M transformers or ``(name, transformer)`` pairs gives one per member; a
+        :class:`~negcorr.bases.Basis` is used as it is. Features never see y but in that choice.
+    gamma : float, "kwok-tsang" or "auto", default="kwok-tsang"
         Inverse bandwidth of the Fourier and Nyström bases named by a string; larger is rougher.
-        The heuristic is one over the mean squared distance between two rows.
+        The heuristic is one over the mean squared distance between two rows; "auto" walks from
+        there to where leave-one-out is best.
     standardize : bool, default=True
         Centre and scale X (weighted) for bases named by a string. Transformers given by the
         user get X untouched.
@@ -82,7 +81,7 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
     noise_variance : float, array-like, "paper", "difference" or None, default=None
         σ² for SURE and C_p: known values, the paper's estimate at λ = 0 (also None), or one
         from differences of neighbours.
-    alpha : float, default=0.0
+    alpha : float or "auto", default=0.0
         Ridge on the members' weights, inside the blocks: it vanishes as λ → 1.
     fit_intercept : bool, default=True
         Centre features and target; adds one degree of freedom.
@@ -92,6 +91,15 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
         gap asks for it.
     random_state : int, RandomState or None, default=None
         Seed of the basis.
+    kernel : {"auto", "gaussian", "laplace", "cauchy"}, default="auto"
+        Kernel of the Fourier and Nyström bases named by a string. Here and below, "auto" is open
+        where ``basis``, ``gamma`` or ``alpha`` is "auto"; else it is the first one after it.
+    inputs : {"auto", "standard", "clip", "rank", "none"}, default="auto"
+        What is done to the columns of X for bases named by a string: unit standard deviation; the
+        same, with values bent to at most 3 against long tails; ranks; nothing.
+    relevance : "auto", bool or array-like of shape (d,), default="auto"
+        What columns are then multiplied by: given, or learnt from the slopes of an ensemble that
+        was fitted first (True); "auto" without a search is False.
 
     Attributes
     ----------
@@ -108,6 +116,9 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
         Ensemble intercept.
     basis_ : Basis
         The fitted basis.
+    choice_ : Choice or None
+        How what was "auto" was chosen: all candidates with their leave-one-out error, and an
+        error that is validated for the search. None where nothing was searched for.
     n_features_in_ : int
         Number of input columns.
     feature_names_in_ : ndarray of shape (d,)
@@ -150,6 +161,9 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
         fit_intercept: bool = True,
         solver: str = "auto",
         random_state: Any = None,
+        kernel: str = "auto",
+        inputs: str = "auto",
+        relevance: Any = "auto",
     ) -> None:
         self.n_estimators = n_estimators
         self.n_components = n_components
@@ -165,6 +179,9 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.random_state = random_state
+        self.kernel = kernel
+        self.inputs = inputs
+        self.relevance = relevance
 
     def fit(self, X: Table, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Draw the basis, factorise once, choose λ.
@@ -189,8 +206,8 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
             return self._fit(X, y, sample_weight, groups)
 
     def _fit(self, X: Table, y: Any, sample_weight: Any, groups: Any) -> Self:
-        settings = self._settings()
-        basis = make_basis(self)
+        self._settings()
+        open_questions(self)
         rows, single_output = self._validated_rows(X, y, sample_weight)
         if rows.weight is not None:
             xp = place_of(rows.weight).xp
@@ -198,6 +215,9 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
             warn_if_not_frequencies(weight, int(xp.count_nonzero(rows.weight)))
         # Reductions on one BLAS thread: on a busy machine, more of them can stall for seconds.
         with our_own_threads():
+            basis, choice = chosen_basis(self, rows, given_gap(self.lam, self.gap))
+            self.choice_ = choice
+            settings = self._settings()
             folds = folds_for(self.cv, rows, groups, settings)
             order = canonical_order(rows)
             position = inverse_order(order)
@@ -283,75 +303,17 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
             gap=given_gap(self.lam, self.gap),
             criterion=self.criterion,
             noise_variance=self.noise_variance,
-            alpha=self.alpha,
+            alpha=self._alpha(),
             fit_intercept=self.fit_intercept,
             solver=self.solver,
         )
 
-    def _validated_rows(
-        self, X: Table, y: Any, sample_weight: Any, reset: bool = True
-    ) -> tuple[Rows, bool]:
-        place = dispatched(X)
-        types = float_types(place)
-        y = target_at(place, y)
-        if not place.is_home:
-            self._check_basis_can(X)
-            check_real(X, "X")
-            X = detached(X)
-        if isinstance(self.basis, str):
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                accept_sparse="csr",
-                dtype=types,
-                multi_output=True,
-                y_numeric=True,
-                ensure_min_samples=2 if reset else 1,
-                reset=reset,
-            )
-        else:
-            X = validate_table(self, X, reset=reset)
-            if y is None:
-                raise ValueError("NCLRegressor requires y to be passed, but the target y is None.")
-            least = 2 if reset else 1
-            y = check_array(
-                y, dtype=None, ensure_2d=False, input_name="y", ensure_min_samples=least
-            )
-            check_consistent_length(X, y)
-        if place.is_home:
-            y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-        target, xp = place.floats(y), place.xp
-        if float(xp.max(xp.abs(target))) > LARGEST_TARGET:
-            raise ValueError(f"y has values above {LARGEST_TARGET:g}, whose squares overflow.")
-        spread = to_host(xp.max(target, axis=0) - xp.min(target, axis=0))
-        if ((spread > 0) & (spread < 1.0 / LARGEST_TARGET)).any():
-            raise ValueError(
-                f"y varies by less than {1.0 / LARGEST_TARGET:g}, whose squares vanish; rescale y."
-            )
-        weight = (
-            check_weight(sample_weight, target) if reset else _any_weight(sample_weight, target)
-        )
-        return Rows(X, xp.reshape(target, (target.shape[0], -1)), weight), target.ndim == 1
-
-    def _validated_inputs(self, X: Table, method: str = "predict") -> Table:
-        check_real(X, "X")
-        if isinstance(self.basis, str):
-            types = float_types(dispatched(X))
-            rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=types)
-        else:
-            rows = validate_table(self, X, reset=False)
-        check_same_place(self, rows, place_of(self.coef_), method)
-        return rows
-
-    def _check_basis_can(self, X: Table) -> None:
-        """Refuse arrays of other libraries where the features are not made of them."""
-        if not takes_device_arrays(self):
-            raise TypeError(
-                f"basis={self.basis!r} takes NumPy arrays only, got X of type "
-                f"{type(X).__module__}.{type(X).__name__}; 'fourier', 'orthogonal' and 'nystroem' "
-                "take them on their device."
-            )
+    def _alpha(self) -> Any:
+        """The ridge, or the one that was chosen."""
+        if not is_auto(self.alpha):
+            return self.alpha
+        choice: Choice | None = vars(self).get("choice_")
+        return 0.0 if choice is None else choice.candidate.alpha
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
@@ -382,12 +344,3 @@ class NCLRegressor(StreamMixin, FittedPathMixin, MultiOutputMixin, RegressorMixi
             tags.input_tags.sparse = inner.sparse
             tags.input_tags.allow_nan = inner.allow_nan
         return tags
-
-
-def _any_weight(sample_weight: Any, target: FloatArray) -> FloatArray | None:
-    """As ``check_weight``, for a chunk of many: it may be of no weight at all."""
-    if sample_weight is None or np.any(to_host(sample_weight)):
-        return check_weight(sample_weight, target)
-    check_weight(np.ones(np.shape(to_host(sample_weight))), target)
-    none: FloatArray = place_of(target).zeros((target.shape[0],))
-    return none

@@ -16,12 +16,14 @@ from negcorr._arrays import place_of, place_within, to_host
 from negcorr._threads import our_own_threads
 from negcorr._typing import Table
 from negcorr._validation import check_same_place
+from negcorr.automatic import chosen_basis, open_questions
 from negcorr.bases import Basis
+from negcorr.choosing import Choice
 from negcorr.fitted import LAZY, LazyAttributes
 from negcorr.intervals import CalibrationRows, Residuals
 from negcorr.named_basis import make_basis
 from negcorr.rows import Rows, canonical_order
-from negcorr.settings import PathSettings
+from negcorr.settings import PathSettings, given_gap
 from negcorr.streaming import Stream, check_streamable, number_of_folds
 
 __all__ = ["StreamMixin", "all_or_nothing"]
@@ -52,8 +54,9 @@ class StreamMixin:
     _calibration: CalibrationRows | None
     _residuals: Residuals | None
     _lazy: LazyAttributes | None
+    choice_: Choice | None
 
-    def draw(self, X: Table, sample_weight: Any = None) -> Self:
+    def draw(self, X: Table, sample_weight: Any = None, y: Any = None) -> Self:
         """Draw the basis, with its scales and bandwidth, from these rows, and nothing else.
 
         Copies of the estimator can then be fitted in parts, at several places, and be merged.
@@ -64,6 +67,8 @@ class StreamMixin:
             Inputs.
         sample_weight : array-like of shape (n,), optional
             Frequencies.
+        y : array-like of shape (n,) or (n, outputs), optional
+            Targets, by which what is "auto" is chosen; needed where something is.
 
         Returns
         -------
@@ -84,10 +89,13 @@ class StreamMixin:
         True
         """
         with all_or_nothing(self):
-            rows, _ = self._validated_rows(X, np.zeros(len_of(X)), sample_weight)
-            basis = _drawn(self, rows)
+            if y is None:
+                _check_nothing_open(self)
+                y = np.zeros(len_of(X))
+            rows, _ = self._validated_rows(X, y, sample_weight)
+            basis, choice = _drawn(self, rows)
             forget(self)
-            self.basis_ = basis
+            self.basis_, self.choice_ = basis, choice
             return self
 
     @available_if(_can_stream)  # type: ignore[untyped-decorator]
@@ -139,7 +147,10 @@ class StreamMixin:
             check_same_place(self, rows.X, place_within(drawn), "partial_fit")
         before = self._seen()
         if before is None:
-            basis = _drawn(self, rows) if drawn is None else drawn
+            basis = drawn
+            if basis is None:
+                basis, self.choice_ = _drawn(self, rows)
+                settings = self._settings()
             stream = Stream.of(basis, rows, n_folds, accurate=accurate, single_output=single_output)
         else:
             _check_continues(before, rows, single_output, n_folds)
@@ -218,8 +229,9 @@ class StreamMixin:
 
     def _follow(self, stream: Stream, settings: PathSettings) -> Self:
         """Let the fitted attributes be those of a stream."""
+        choice = vars(self).get("choice_")
         forget(self)
-        self.basis_ = stream.basis
+        self.basis_, self.choice_ = stream.basis, choice
         self._calibration = stream.calibration
         self._residuals = None
         self._lazy = LazyAttributes(stream, settings)
@@ -239,17 +251,26 @@ def all_or_nothing(model: Any) -> Iterator[None]:
         raise
 
 
-def _drawn(model: Any, rows: Rows) -> Basis:
+def _drawn(model: Any, rows: Rows) -> tuple[Basis, Choice | None]:
     """The basis from the rows in the order that a fit in memory takes them in."""
     rows = rows.take(canonical_order(rows))
     with our_own_threads():
-        basis: Basis = make_basis(model).fit(rows.X, sample_weight=rows.weight)
-    return basis
+        basis, choice = chosen_basis(model, rows, given_gap(model.lam, model.gap))
+        return basis.fit(rows.X, sample_weight=rows.weight), choice
+
+
+def _check_nothing_open(model: Any) -> None:
+    """Refuse to draw without targets what is chosen by them."""
+    if open_questions(model) is not None:
+        raise ValueError(
+            "basis, gamma or alpha is 'auto', which is chosen by targets: give draw y as well, or "
+            "name them, as in basis='fourier', gamma='kwok-tsang'."
+        )
 
 
 def forget(model: Any) -> None:
     """Drop the attributes of an earlier fit, but for what is known of the inputs."""
-    for name in (*LAZY, "_lazy", "_calibration", "_residuals", "basis_"):
+    for name in (*LAZY, "_lazy", "_calibration", "_residuals", "basis_", "choice_"):
         vars(model).pop(name, None)
 
 
@@ -260,7 +281,7 @@ def len_of(X: Table) -> int:
 
 def _check_same_parameters(model: Any, drawn: Basis) -> None:
     """Refuse parameters of the basis that were changed after it was drawn, and would do nothing."""
-    if not isinstance(model.basis, str):
+    if not isinstance(model.basis, str) or open_questions(model) is not None:
         return
     wanted = make_basis(model)
     if type(wanted) is not type(drawn):

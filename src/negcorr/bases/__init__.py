@@ -3,6 +3,8 @@
 from negcorr.bases._base import Basis
 from negcorr.bases.fourier import FourierFeatures, OrthogonalFourierFeatures
 from negcorr.bases.kernels import kwok_tsang_gamma
+from negcorr.bases.linear import LinearFeatures
+from negcorr.bases.mapped import MappedFeatures
 from negcorr.bases.nystroem import NystroemFeatures
 from negcorr.bases.transformers import BlockFeatures, ClonedFeatures
 from negcorr.bases.trees import TreeFeatures
@@ -12,6 +14,8 @@ __all__ = [
     "BlockFeatures",
     "ClonedFeatures",
     "FourierFeatures",
+    "LinearFeatures",
+    "MappedFeatures",
     "NystroemFeatures",
     "OrthogonalFourierFeatures",
     "TreeFeatures",

@@ -31,7 +31,7 @@ from negcorr._validation import (
 )
 from negcorr.rowhash import content_hash
 
-__all__ = ["Basis", "RandomBasis", "distinct_rows", "standardizer"]
+__all__ = ["Basis", "RandomBasis", "distinct_rows", "standardizer", "that_count"]
 
 
 class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -144,7 +144,7 @@ class RandomBasis(Basis):
         check_positive_int("n_components", self.n_components)
         rows = self._validate(detached(X), reset=True)
         weight = check_weight(sample_weight, rows)
-        self._draw(*_that_count(rows, weight), check_random_state(self.random_state))
+        self._draw(*that_count(rows, weight), check_random_state(self.random_state))
         return self
 
     @abstractmethod
@@ -152,7 +152,7 @@ class RandomBasis(Basis):
         """Set the drawn attributes, ``block_starts_`` among them."""
 
 
-def _that_count(X: Table, weight: FloatArray | None) -> tuple[Table, FloatArray | None]:
+def that_count(X: Table, weight: FloatArray | None) -> tuple[Table, FloatArray | None]:
     """Without rows of no weight: what stands in them may be anything, however large."""
     if weight is None:
         return X, None

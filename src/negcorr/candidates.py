@@ -1,0 +1,309 @@
+"""Candidates for the features of an ensemble, and what leave-one-out says of each.
+
+A candidate is tried with few members on at most ``SEARCH_ROWS`` rows. One draw of landmarks, and
+one of frequencies, serves all bandwidths; distances to landmarks are kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+from negcorr._arrays import taken, to_host
+from negcorr._typing import FloatArray, IntArray, Table
+from negcorr.bases import (
+    Basis,
+    FourierFeatures,
+    LinearFeatures,
+    NystroemFeatures,
+    OrthogonalFourierFeatures,
+    TreeFeatures,
+    kwok_tsang_gamma,
+)
+from negcorr.bases.inputs import fit_input_map
+from negcorr.relevance import column_relevance
+from negcorr.rowhash import content_hash
+from negcorr.rows import Rows
+from negcorr.screening import screen
+
+__all__ = ["Candidate", "ProvingGround", "Trial", "bare_basis"]
+
+#: Most rows that candidates are tried on, and members that they are tried with.
+SEARCH_ROWS, SEARCH_MEMBERS = 1500, 50
+
+#: Leave-one-out is asked at these gaps, four a decade.
+SEARCH_GAPS = np.power(10.0, -np.arange(0.0, 10.25, 0.25))
+
+#: Parts of the rows that the search is validated by.
+PARTS = 5
+
+#: Columns of a linear member: a few, so that members differ.
+LINEAR_COLUMNS = 3
+
+_METRICS = {"gaussian": "sqeuclidean", "laplace": "cityblock"}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to make features.
+
+    Attributes
+    ----------
+    basis : {"nystroem", "fourier", "orthogonal", "linear", "trees"}
+    kernel : {"gaussian", "laplace"} or None
+        For the first three.
+    multiple : float
+        Bandwidth γ over that of Kwok and Tsang.
+    inputs : {"standard", "clip", "rank"}
+        What is done to columns (:mod:`negcorr.bases.inputs`).
+    relevant : bool
+        Whether columns count by their relevance (:mod:`negcorr.relevance`).
+    alpha : float
+        Ridge inside the blocks.
+    """
+
+    basis: str
+    kernel: str | None = None
+    multiple: float = 1.0
+    inputs: str = "standard"
+    relevant: bool = False
+    alpha: float = 0.0
+
+    def __str__(self) -> str:
+        parts = [self.basis if self.kernel is None else f"{self.basis} {self.kernel}"]
+        if self.kernel is not None:
+            parts.append(f"gamma x{self.multiple:.2g}")
+        parts.append(f"inputs {self.inputs}")
+        parts += ["by relevance"] * self.relevant
+        parts += [f"alpha {self.alpha:.2g}"] * (self.alpha > 0)
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What leave-one-out said of a candidate.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    by_part : ndarray of shape (gaps, parts)
+        Weighted sums of squared errors, outputs of unit variance, by gap and part of the rows.
+    error : float
+        Mean squared error at the best gap, relative to the variance of y.
+    gap : float
+        That gap.
+    """
+
+    candidate: Candidate
+    by_part: FloatArray = field(repr=False)
+    error: float
+    gap: float
+
+
+@dataclass(frozen=True)
+class ProvingGround:
+    """Rows on which candidates are compared.
+
+    Attributes
+    ----------
+    X : {ndarray, sparse matrix} of shape (n, d)
+        Distinct rows.
+    y : ndarray of shape (n, outputs)
+        Targets of unit variance, those of equal rows averaged.
+    weight : ndarray of shape (n,)
+        Rows that each stands for.
+    n_components : int
+        Features per member.
+    seed : int
+        Of all draws.
+    gaps : ndarray of shape (k,)
+        At which candidates are compared.
+    given_gamma : float or None
+        A bandwidth that is not open.
+    given_relevance : ndarray of shape (d,) or None
+        Relevance of columns that is not open.
+    """
+
+    X: Table
+    y: FloatArray
+    weight: FloatArray
+    n_components: int
+    seed: int
+    gaps: FloatArray
+    given_gamma: float | None = None
+    given_relevance: FloatArray | None = None
+    _mapped: dict[str, Table] = field(default_factory=dict, repr=False)
+    _relevance: dict[tuple[str, str], FloatArray] = field(default_factory=dict, repr=False)
+    _distances: dict[tuple[str, str, str], FloatArray] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        rows: Rows,
+        n_components: int,
+        seed: int,
+        gap: float | None = None,
+        given_gamma: float | None = None,
+        given_relevance: FloatArray | None = None,
+    ) -> ProvingGround:
+        """From training rows: distinct ones, the first by content, averaged where they repeat."""
+        keys = content_hash(_home(rows.X))
+        weight = np.ones(rows.n_rows) if rows.weight is None else to_host(rows.weight)
+        used = np.flatnonzero(weight > 0)
+        _, first, number = np.unique(keys[used], return_index=True, return_inverse=True)
+        n_distinct = min(len(first), SEARCH_ROWS)
+        inside = number < n_distinct
+        used_inside, number = used[inside], number[inside]
+        mass = np.bincount(number, weight[used_inside], n_distinct).astype(np.float64)
+        target = to_host(rows.y)[used_inside]
+        sums = np.stack(
+            [np.bincount(number, weights=weight[used_inside] * column) for column in target.T],
+            axis=1,
+        )
+        y = sums / mass[:, np.newaxis]
+        centre = mass @ y / mass.sum()
+        spread = np.sqrt(mass @ (y - centre) ** 2 / mass.sum())
+        varies = spread > 0
+        y = (y[:, varies] - centre[varies]) / spread[varies]
+        X = _home(taken(rows.X, used[first[:n_distinct]]))
+        gaps = SEARCH_GAPS if gap is None else np.array([gap])
+        return cls(X, y, mass, n_components, seed, gaps, given_gamma, given_relevance)
+
+    @property
+    def n_rows(self) -> int:
+        """Distinct rows."""
+        return int(self.y.shape[0])
+
+    @cached_property
+    def parts(self) -> IntArray:
+        """A part for every row; rows stand in the order of a hash, so any rule is random."""
+        return np.arange(self.n_rows) % PARTS
+
+    @cached_property
+    def landmarks(self) -> IntArray:
+        """Rows that are landmarks, those of each member side by side."""
+        rng = np.random.RandomState(self.seed)
+        width = min(self.n_components, max(self.n_rows // 2, 1))
+        return np.concatenate([rng.permutation(self.n_rows)[:width] for _ in range(SEARCH_MEMBERS)])
+
+    @cached_property
+    def landmark_starts(self) -> IntArray:
+        """Where the landmarks of each member begin."""
+        return np.linspace(0, len(self.landmarks), SEARCH_MEMBERS + 1).astype(np.intp)
+
+    def mapped(self, inputs: str) -> Table:
+        """The rows as features see them."""
+        if inputs not in self._mapped:
+            learnt = fit_input_map(inputs, self.X, self.weight, self.given_relevance)
+            self._mapped[inputs] = learnt(self.X)
+        return self._mapped[inputs]
+
+    def relevance(self, inputs: str, half: str = "both") -> FloatArray:
+        """Relevance of the columns, learnt from the even rows, the odd ones, or all."""
+        if (inputs, half) not in self._relevance:
+            rows = {"both": slice(None), "even": slice(0, None, 2), "odd": slice(1, None, 2)}[half]
+            mapped = self.mapped(inputs)
+            self._relevance[inputs, half] = column_relevance(
+                mapped[rows],
+                self.y[rows],
+                mapped[self.landmarks],
+                self.landmark_starts,
+                SEARCH_GAPS,
+                self.weight[rows],
+            )
+        return self._relevance[inputs, half]
+
+    def gamma(self, candidate: Candidate) -> float:
+        """The bandwidth of a candidate as a number."""
+        half = "both" if candidate.relevant else "none"
+        return self._gamma(candidate, half)
+
+    def _gamma(self, candidate: Candidate, half: str) -> float:
+        kernel = candidate.kernel or "gaussian"
+        return candidate.multiple * self._unit_gamma(candidate.inputs, kernel, half)
+
+    def _unit_gamma(self, inputs: str, kernel: str, half: str) -> float:
+        if self.given_gamma is not None:
+            return self.given_gamma
+        return kwok_tsang_gamma(self._seen(inputs, half), self.weight, kernel)
+
+    def _seen(self, inputs: str, half: str) -> Table:
+        mapped = self.mapped(inputs)
+        return mapped if half == "none" else mapped * self.relevance(inputs, half)
+
+    def try_out(self, candidate: Candidate) -> Trial:
+        """Leave-one-out of a candidate at all gaps.
+
+        Relevance that was learnt from the even rows is judged by the odd ones, and the other way
+        round: errors of rows that it was learnt from would flatter it.
+        """
+        if candidate.relevant:
+            odd = np.arange(self.n_rows) % 2 == 1
+            losses = np.where(odd, self._losses(candidate, "even"), self._losses(candidate, "odd"))
+        else:
+            losses = self._losses(candidate, "none")
+        weighted = losses * self.weight
+        by_part = np.stack([weighted[:, self.parts == k].sum(axis=1) for k in range(PARTS)], axis=1)
+        errors = by_part.sum(axis=1) / self.weight.sum()
+        best = int(np.argmin(errors))
+        return Trial(candidate, by_part, float(errors[best]), float(self.gaps[best]))
+
+    def _losses(self, candidate: Candidate, half: str) -> FloatArray:
+        features, starts = self._features(candidate, half)
+        fit = screen(features, self.y, starts, self.weight, candidate.alpha)
+        return fit.losses(self.gaps)
+
+    def _features(self, candidate: Candidate, half: str) -> tuple[FloatArray, IntArray]:
+        dense = not sp.issparse(self.X)
+        # Where blocks are whitened alone, normalised features and bare kernel values are as good.
+        if candidate.basis == "nystroem" and dense and candidate.alpha == 0:
+            distances = self._distances_to_landmarks(candidate, half)
+            return np.exp(-self._gamma(candidate, half) * distances), self.landmark_starts
+        rows = self._seen(candidate.inputs, half)
+        width = min(self.n_components, max(self.n_rows // 2, 1))
+        gamma = self._gamma(candidate, half)
+        basis = bare_basis(candidate, gamma, SEARCH_MEMBERS, width, rows.shape[1], self.seed)
+        return basis.fit(rows, sample_weight=self.weight).transform(rows), basis.block_starts_
+
+    def _distances_to_landmarks(self, candidate: Candidate, half: str) -> FloatArray:
+        kernel = candidate.kernel or "gaussian"
+        key = (candidate.inputs, kernel, half)
+        if key not in self._distances:
+            rows = self._seen(candidate.inputs, half)
+            self._distances[key] = cdist(rows, rows[self.landmarks], _METRICS[kernel])
+        return self._distances[key]
+
+
+def bare_basis(
+    candidate: Candidate,
+    gamma: float,
+    n_estimators: int,
+    n_components: int,
+    n_columns: int,
+    random_state: Any,
+) -> Basis:
+    """The basis of a candidate, for columns that are mapped already."""
+    size: dict[str, Any] = {"n_estimators": n_estimators, "random_state": random_state}
+    if candidate.basis == "linear":
+        return LinearFeatures(n_components=linear_width(n_columns, n_components), **size)
+    if candidate.basis == "trees":
+        return TreeFeatures(n_components=n_components, **size)
+    if candidate.basis == "orthogonal":
+        return OrthogonalFourierFeatures(n_components=n_components, gamma=gamma, **size)
+    kind = FourierFeatures if candidate.basis == "fourier" else NystroemFeatures
+    kernel = candidate.kernel or "gaussian"
+    return kind(n_components=n_components, kernel=kernel, gamma=gamma, **size)
+
+
+def linear_width(n_columns: int, n_components: int) -> int:
+    """Columns of a linear member of a table with so many: few, and never all of several."""
+    return max(1, min(LINEAR_COLUMNS, n_columns - 1, n_components))
+
+
+def _home(X: Table) -> Table:
+    return X if sp.issparse(X) else to_host(X)
