@@ -331,6 +331,61 @@ def refitted_loo(problem, gap, **settings):
     return residuals
 
 
+def held_whitening_loo(problem, gap, *, alpha=0.0):
+    """y_i − F₋ᵢ(x_i) by n refits in which D stays that of all rows, and so does n, (n, outputs).
+
+    A row is left out with all of its weight.
+    """
+    n, m = problem.weight.sum(), problem.n_members
+    D = gram_and_diagonal(problem)[1]
+    residuals = np.empty_like(problem.y)
+    for i in range(len(problem.y)):
+        rest = replace(problem, weight=np.where(np.arange(len(problem.y)) == i, 0, problem.weight))
+        phi, target, mean, target_mean = centred(rest)
+        G = (phi * rest.weight[:, None]).T @ phi / n
+        c = phi.T @ (target * rest.weight[:, None]) / n
+        beta = pinv(m * gap * (D + alpha * np.eye(len(D))) + (1.0 - gap) * G) @ c
+        residuals[i] = problem.y[i] - target_mean - (problem.features[i] - mean) @ beta
+    return residuals
+
+
+# ---------------------------------------------------------------------------------------
+# Columns, one value at a time
+# ---------------------------------------------------------------------------------------
+
+
+def literal_standard(column, new, weight):
+    """(x − mean)/std, of a constant column zero."""
+    mean = np.average(column, weights=weight)
+    spread = np.sqrt(np.average((column - mean) ** 2, weights=weight))
+    return (new - mean) / (spread if np.ptp(column) > 0 else 1.0)
+
+
+def literal_clip(column, new, weight):
+    """z/√(1 + (z/3)²) of that."""
+    z = literal_standard(column, new, weight)
+    return z / np.sqrt(1.0 + (z / 3.0) ** 2)
+
+
+def literal_rank(column, new, weight):
+    """Share of rows below and half of those equal, linear in between, standardised."""
+    known = sorted(set(column))
+    share = {
+        v: (weight[column < v].sum() + 0.5 * weight[column == v].sum()) / weight.sum()
+        for v in known
+    }
+
+    def of(v):
+        if v <= known[0] or v >= known[-1]:
+            return share[known[0] if v <= known[0] else known[-1]]
+        right = next(k for k, value in enumerate(known) if value >= v)
+        a, b = known[right - 1], known[right]
+        return share[a] + (share[b] - share[a]) * (v - a) / (b - a)
+
+    ranks = np.array([of(v) for v in column])
+    return literal_standard(ranks, np.array([of(v) for v in new]), weight)
+
+
 # ---------------------------------------------------------------------------------------
 # Fifty digits
 # ---------------------------------------------------------------------------------------
@@ -539,3 +594,25 @@ def smoothing_matrix(kind, n=100, seed=0):
 def all_signs(n):
     """Every vector of ±1, (2ⁿ, n)."""
     return np.array(list(itertools.product([-1.0, 1.0], repeat=n)))
+
+
+def nested_coef(features, y, outer, nesting, gap, alpha):
+    """β and the centred hat matrix of an ensemble of ensembles, by its normal equations.
+
+    Member k pays β_kᵀ A_k β_k, A_k = M_k g_k (D_k + αI) + (1 − g_k) G_k, and the whole solves
+    (K·gap·A + (1 − gap)·G) β = c.
+    """
+    centred = features - features.mean(axis=0)
+    gram = centred.T @ centred / len(y)
+    cost = np.zeros_like(gram)
+    for k, (a, b) in enumerate(itertools.pairwise(outer)):
+        small = [s for s in itertools.pairwise(nesting.starts) if a <= s[0] < b]
+        inner = np.zeros((b - a, b - a))
+        for c, d in small:
+            part = slice(c - a, d - a)
+            inner[part, part] = gram[c:d, c:d] + alpha * np.eye(d - c)
+        g = nesting.gaps[k]
+        cost[a:b, a:b] = len(small) * g * inner + (1.0 - g) * gram[a:b, a:b]
+    system = (len(outer) - 1) * gap * cost + (1.0 - gap) * gram
+    solver = np.linalg.solve(system, centred.T / len(y))
+    return solver @ (y - y.mean(axis=0)), centred @ solver

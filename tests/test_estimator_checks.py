@@ -21,6 +21,8 @@ ESTIMATORS = [
     NCLRegressor(**SMALL, basis="orthogonal", criterion="gcv"),
     NCLRegressor(**SMALL, basis="nystroem", lam=0.9),
     NCLRegressor(**SMALL, basis="trees", alpha=0.1),
+    NCLRegressor(**SMALL, basis="auto", gamma="auto", kernel="gaussian", inputs="standard"),
+    NCLRegressor(20, 1, basis="linear", random_state=0),
     NCLRegressor(**SMALL, solver="qr", fit_intercept=False),
     NCLRegressor(20, basis=RBFSampler(gamma=0.05, n_components=8), lam=0.9, random_state=0),
     NCLRegressor(basis=[FourierFeatures(1, 30), FourierFeatures(1, 20)], random_state=0),

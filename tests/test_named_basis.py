@@ -14,16 +14,19 @@ from negcorr.bases import (
     BlockFeatures,
     ClonedFeatures,
     FourierFeatures,
+    LinearFeatures,
+    MappedFeatures,
     NystroemFeatures,
     OrthogonalFourierFeatures,
     TreeFeatures,
 )
-from negcorr.named_basis import BASES, make_basis
+from negcorr.named_basis import BASES, make_basis, takes_device_arrays
 
 KINDS = {
     "fourier": FourierFeatures,
     "orthogonal": OrthogonalFourierFeatures,
     "nystroem": NystroemFeatures,
+    "linear": LinearFeatures,
     "trees": TreeFeatures,
 }
 
@@ -35,6 +38,9 @@ def estimator(basis, **changes):
         "gamma": 0.7,
         "standardize": False,
         "random_state": 0,
+        "kernel": "auto",
+        "inputs": "auto",
+        "relevance": "auto",
     }
     return SimpleNamespace(basis=basis, **(options | changes))
 
@@ -52,7 +58,7 @@ def test_all_names_are_known():
 def test_name_makes_its_basis_with_the_parameters_that_concern_it(name):
     basis = make_basis(estimator(name))
     assert type(basis) is KINDS[name]
-    given = vars(estimator(name))
+    given = vars(estimator(name)) | {"kernel": "gaussian"}
     for key, value in basis.get_params().items():
         if key in given:
             assert value == given[key]
@@ -62,7 +68,7 @@ def test_name_makes_its_basis_with_the_parameters_that_concern_it(name):
 
 def test_unknown_name_is_named_with_the_known_ones():
     with pytest.raises(
-        ValueError, match=r"basis='forest'.*'fourier', 'nystroem', 'orthogonal', 'trees'"
+        ValueError, match=r"basis='forest'.*'fourier', 'linear', 'nystroem', 'orthogonal', 'trees'"
     ):
         make_basis(estimator("forest"))
 
@@ -101,14 +107,91 @@ def test_basis_with_an_open_seed_gets_one_from_the_estimator():
         "fourier",
         "orthogonal",
         "nystroem",
+        "linear",
         "trees",
+        "auto",
     ],
     ids=lambda g: type(g).__name__ if not isinstance(g, str) else g,
 )
 def test_seed_of_the_estimator_decides_every_open_seed(given):
-    one, same, other = (features(make_basis(estimator(given, random_state=s))) for s in (0, 0, 1))
+    width = {"n_components": 2}  # of three columns, so that linear members differ
+    one, same, other = (
+        features(make_basis(estimator(given, random_state=s, **width))) for s in (0, 0, 1)
+    )
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
+
+
+def test_what_is_open_is_plain_where_nothing_is_searched_for():
+    basis = make_basis(estimator("auto", gamma="auto", standardize=True))
+    assert type(basis) is FourierFeatures
+    assert basis.gamma == "kwok-tsang"
+    assert basis.kernel == "gaussian"
+    assert basis.standardize
+
+
+@pytest.mark.parametrize("kernel", ["laplace", "cauchy"])
+def test_kernel_goes_to_the_bases_that_have_one(kernel):
+    for name in ("fourier", "nystroem"):
+        assert make_basis(estimator(name, kernel=kernel)).kernel == kernel
+    for name in ("linear", "trees"):
+        assert type(make_basis(estimator(name, kernel=kernel))) is KINDS[name]
+    with pytest.raises(ValueError, match=rf"kernel='{kernel}' is not known to basis='orthogonal'"):
+        make_basis(estimator("orthogonal", kernel=kernel))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_columns_are_mapped_before_the_basis_where_more_than_scaling_is_asked_for(name):
+    for inputs in ("clip", "rank"):
+        made = make_basis(estimator(name, inputs=inputs, standardize=True))
+        assert type(made) is MappedFeatures
+        assert made.inputs == inputs
+        assert made.relevance is None
+        assert type(made.basis) is KINDS[name]
+        assert not made.basis.get_params().get("standardize", False)
+    given = [1.0, 0.0, 2.0]
+    made = make_basis(estimator(name, relevance=given))
+    assert made.relevance is given
+    assert made.inputs == "none"
+    assert make_basis(estimator(name, relevance=given, standardize=True)).inputs == "standard"
+
+
+@pytest.mark.parametrize("name", ["fourier", "orthogonal", "nystroem", "linear"])
+@pytest.mark.parametrize("relevance", [False, np.False_, "auto"])
+def test_scaling_alone_is_left_to_the_basis(name, relevance):
+    for inputs, wanted in (("auto", True), ("standard", True), ("none", False)):
+        given = {"inputs": inputs, "standardize": True, "relevance": relevance}
+        made = make_basis(estimator(name, **given))
+        assert type(made) is KINDS[name]
+        assert made.standardize is wanted
+
+
+@pytest.mark.parametrize("relevance", [True, np.True_])
+def test_relevance_is_not_learnt_without_a_search(relevance):
+    with pytest.raises(ValueError, match=r"relevance=True is learnt in a search"):
+        make_basis(estimator("fourier", relevance=relevance))
+
+
+def test_columns_that_are_left_alone_cannot_be_ranked():
+    with pytest.raises(ValueError, match=r"standardize=False .*inputs='rank' does not"):
+        make_basis(estimator("fourier", inputs="rank"))
+
+
+@pytest.mark.parametrize(
+    ("basis", "can"),
+    [
+        *((name, name != "trees") for name in KINDS),
+        ("auto", True),
+        (FourierFeatures(), True),
+        (TreeFeatures(), False),
+        (PCA(), False),
+        ([PCA()], False),
+        ("forest", False),
+    ],
+    ids=str,
+)
+def test_bases_that_make_features_on_devices_are_known_before_they_are_made(basis, can):
+    assert takes_device_arrays(estimator(basis)) is can
 
 
 def test_transformer_is_cloned_once_per_member():

@@ -1,7 +1,7 @@
 """Candidates for the features of an ensemble, and what leave-one-out says of each.
 
-A candidate is tried with few members on at most ``SEARCH_ROWS`` rows. One draw of landmarks, and
-one of frequencies, serves all bandwidths; distances to landmarks are kept.
+A candidate is tried with few members on some of the rows (:data:`RUNGS`). One draw of landmarks,
+and one of frequencies, serves all bandwidths; distances to landmarks are kept.
 """
 
 from __future__ import annotations
@@ -13,28 +13,31 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from negcorr._arrays import taken, to_host
 from negcorr._typing import FloatArray, IntArray, Table
-from negcorr.bases import (
-    Basis,
-    FourierFeatures,
-    LinearFeatures,
-    NystroemFeatures,
-    OrthogonalFourierFeatures,
-    TreeFeatures,
-    kwok_tsang_gamma,
-)
+from negcorr.bases import Basis, kwok_tsang_gamma
 from negcorr.bases.inputs import fit_input_map
+from negcorr.named_basis import BASES
 from negcorr.relevance import column_relevance
 from negcorr.rowhash import content_hash
 from negcorr.rows import Rows
 from negcorr.screening import screen
 
-__all__ = ["Candidate", "ProvingGround", "Trial", "bare_basis"]
+__all__ = ["RUNGS", "Candidate", "ProvingGround", "Rung", "Trial", "bare_basis"]
 
-#: Most rows that candidates are tried on, and members that they are tried with.
-SEARCH_ROWS, SEARCH_MEMBERS = 1500, 50
+
+@dataclass(frozen=True)
+class Rung:
+    """How much effort goes into a trial: rows at most, and members."""
+
+    n_rows: int
+    n_members: int
+
+
+#: Many candidates on few rows; then, where there are more rows, the best of them on more.
+RUNGS = (Rung(1500, 50), Rung(4000, 100))
 
 #: Leave-one-out is asked at these gaps, four a decade.
 SEARCH_GAPS = np.power(10.0, -np.arange(0.0, 10.25, 0.25))
@@ -55,16 +58,18 @@ class Candidate:
     Attributes
     ----------
     basis : {"nystroem", "fourier", "orthogonal", "linear", "trees"}
-    kernel : {"gaussian", "laplace"} or None
+    kernel : {"gaussian", "laplace", "cauchy"} or None
         For the first three.
     multiple : float
         Bandwidth γ over that of Kwok and Tsang.
-    inputs : {"standard", "clip", "rank"}
+    inputs : {"standard", "clip", "rank", "none"}
         What is done to columns (:mod:`negcorr.bases.inputs`).
     relevant : bool
         Whether columns count by their relevance (:mod:`negcorr.relevance`).
     alpha : float
         Ridge inside the blocks.
+    columns : int or None
+        Columns of each linear member, where they were given.
     """
 
     basis: str
@@ -73,6 +78,7 @@ class Candidate:
     inputs: str = "standard"
     relevant: bool = False
     alpha: float = 0.0
+    columns: int | None = None
 
     def __str__(self) -> str:
         parts = [self.basis if self.kernel is None else f"{self.basis} {self.kernel}"]
@@ -123,6 +129,8 @@ class ProvingGround:
         Of all draws.
     gaps : ndarray of shape (k,)
         At which candidates are compared.
+    n_members : int
+        With which candidates are tried.
     given_gamma : float or None
         A bandwidth that is not open.
     given_relevance : ndarray of shape (d,) or None
@@ -135,6 +143,7 @@ class ProvingGround:
     n_components: int
     seed: int
     gaps: FloatArray
+    n_members: int = RUNGS[0].n_members
     given_gamma: float | None = None
     given_relevance: FloatArray | None = None
     _mapped: dict[str, Table] = field(default_factory=dict, repr=False)
@@ -150,29 +159,31 @@ class ProvingGround:
         gap: float | None = None,
         given_gamma: float | None = None,
         given_relevance: FloatArray | None = None,
+        rung: Rung = RUNGS[0],
     ) -> ProvingGround:
         """From training rows: distinct ones, the first by content, averaged where they repeat."""
         keys = content_hash(_home(rows.X))
         weight = np.ones(rows.n_rows) if rows.weight is None else to_host(rows.weight)
         used = np.flatnonzero(weight > 0)
         _, first, number = np.unique(keys[used], return_index=True, return_inverse=True)
-        n_distinct = min(len(first), SEARCH_ROWS)
+        n_distinct = min(len(first), rung.n_rows)
         inside = number < n_distinct
-        used_inside, number = used[inside], number[inside]
-        mass = np.bincount(number, weight[used_inside], n_distinct).astype(np.float64)
-        target = to_host(rows.y)[used_inside]
-        sums = np.stack(
-            [np.bincount(number, weights=weight[used_inside] * column) for column in target.T],
-            axis=1,
-        )
-        y = sums / mass[:, np.newaxis]
+        target, part, number = to_host(rows.y)[used[inside]], weight[used[inside]], number[inside]
+        # Sums in an order that content decides, about a value that makes constants exactly zero.
+        order = np.lexsort((content_hash(target), part, number))
+        target, part, number = (target - target.min(axis=0))[order], part[order], number[order]
+        mass = np.bincount(number, part, n_distinct).astype(np.float64)
+        sums = [np.bincount(number, part * column, n_distinct) for column in target.T]
+        y = np.stack(sums, axis=1) / mass[:, np.newaxis]
         centre = mass @ y / mass.sum()
         spread = np.sqrt(mass @ (y - centre) ** 2 / mass.sum())
         varies = spread > 0
         y = (y[:, varies] - centre[varies]) / spread[varies]
         X = _home(taken(rows.X, used[first[:n_distinct]]))
         gaps = SEARCH_GAPS if gap is None else np.array([gap])
-        return cls(X, y, mass, n_components, seed, gaps, given_gamma, given_relevance)
+        return cls(
+            X, y, mass, n_components, seed, gaps, rung.n_members, given_gamma, given_relevance
+        )
 
     @property
     def n_rows(self) -> int:
@@ -189,12 +200,12 @@ class ProvingGround:
         """Rows that are landmarks, those of each member side by side."""
         rng = np.random.RandomState(self.seed)
         width = min(self.n_components, max(self.n_rows // 2, 1))
-        return np.concatenate([rng.permutation(self.n_rows)[:width] for _ in range(SEARCH_MEMBERS)])
+        return np.concatenate([rng.permutation(self.n_rows)[:width] for _ in range(self.n_members)])
 
     @cached_property
     def landmark_starts(self) -> IntArray:
         """Where the landmarks of each member begin."""
-        return np.linspace(0, len(self.landmarks), SEARCH_MEMBERS + 1).astype(np.intp)
+        return np.linspace(0, len(self.landmarks), self.n_members + 1).astype(np.intp)
 
     def mapped(self, inputs: str) -> Table:
         """The rows as features see them."""
@@ -259,15 +270,15 @@ class ProvingGround:
         return fit.losses(self.gaps)
 
     def _features(self, candidate: Candidate, half: str) -> tuple[FloatArray, IntArray]:
-        dense = not sp.issparse(self.X)
+        plain = candidate.alpha == 0 and candidate.kernel in _METRICS
         # Where blocks are whitened alone, normalised features and bare kernel values are as good.
-        if candidate.basis == "nystroem" and dense and candidate.alpha == 0:
+        if candidate.basis == "nystroem" and plain:
             distances = self._distances_to_landmarks(candidate, half)
             return np.exp(-self._gamma(candidate, half) * distances), self.landmark_starts
         rows = self._seen(candidate.inputs, half)
         width = min(self.n_components, max(self.n_rows // 2, 1))
         gamma = self._gamma(candidate, half)
-        basis = bare_basis(candidate, gamma, SEARCH_MEMBERS, width, rows.shape[1], self.seed)
+        basis = bare_basis(candidate, gamma, self.n_members, width, rows.shape[1], self.seed)
         return basis.fit(rows, sample_weight=self.weight).transform(rows), basis.block_starts_
 
     def _distances_to_landmarks(self, candidate: Candidate, half: str) -> FloatArray:
@@ -275,7 +286,7 @@ class ProvingGround:
         key = (candidate.inputs, kernel, half)
         if key not in self._distances:
             rows = self._seen(candidate.inputs, half)
-            self._distances[key] = cdist(rows, rows[self.landmarks], _METRICS[kernel])
+            self._distances[key] = _distances(rows, rows[self.landmarks], kernel)
         return self._distances[key]
 
 
@@ -288,21 +299,39 @@ def bare_basis(
     random_state: Any,
 ) -> Basis:
     """The basis of a candidate, for columns that are mapped already."""
-    size: dict[str, Any] = {"n_estimators": n_estimators, "random_state": random_state}
-    if candidate.basis == "linear":
-        return LinearFeatures(n_components=linear_width(n_columns, n_components), **size)
-    if candidate.basis == "trees":
-        return TreeFeatures(n_components=n_components, **size)
-    if candidate.basis == "orthogonal":
-        return OrthogonalFourierFeatures(n_components=n_components, gamma=gamma, **size)
-    kind = FourierFeatures if candidate.basis == "fourier" else NystroemFeatures
-    kernel = candidate.kernel or "gaussian"
-    return kind(n_components=n_components, kernel=kernel, gamma=gamma, **size)
+    linear, kind = candidate.basis == "linear", BASES[candidate.basis]
+    values = {
+        "n_estimators": n_estimators,
+        "n_components": linear_width(candidate, n_columns, n_components)
+        if linear
+        else n_components,
+        "kernel": candidate.kernel or "gaussian",
+        "gamma": gamma,
+        "random_state": random_state,
+    }
+    known = kind._get_param_names()
+    return kind(**{name: value for name, value in values.items() if name in known})
 
 
-def linear_width(n_columns: int, n_components: int) -> int:
-    """Columns of a linear member of a table with so many: few, and never all of several."""
+def linear_width(candidate: Candidate, n_columns: int, n_components: int) -> int:
+    """Columns of a linear member: as given, or else few, and never all of several."""
+    if candidate.columns is not None:
+        return min(candidate.columns, n_columns)
     return max(1, min(LINEAR_COLUMNS, n_columns - 1, n_components))
+
+
+def _distances(X: Table, Z: Table, kernel: str) -> FloatArray:
+    """What γ is multiplied by in the exponent of a kernel."""
+    if not sp.issparse(X):
+        return np.asarray(cdist(X, Z, _METRICS[kernel]))
+    if kernel == "gaussian":
+        return np.asarray(euclidean_distances(X, Z, squared=True))
+    # scikit-learn's Manhattan distances know 32-bit indices only.
+    parts = ((A.data, A.indices.astype(np.int32), A.indptr.astype(np.int32)) for A in (X, Z))
+    X, Z = (
+        sp.csr_array(part, shape) for part, shape in zip(parts, (X.shape, Z.shape), strict=True)
+    )
+    return np.asarray(manhattan_distances(X, Z))
 
 
 def _home(X: Table) -> Table:

@@ -16,7 +16,7 @@ from negcorr._threads import spread
 from negcorr._typing import FloatArray
 from negcorr.candidates import Candidate, ProvingGround, Trial
 
-__all__ = ["Choice", "OpenQuestions", "choose"]
+__all__ = ["Choice", "Chosen", "OpenQuestions", "choose"]
 
 #: Multiples of the heuristic bandwidth are 10^(i/2) for i in this range.
 LATTICE = range(-4, 4)
@@ -26,6 +26,15 @@ WORTH_WALKING = 1.2
 
 #: Lines for which relevance is tried, and bandwidths that a walk starts with.
 LINES_FOR_RELEVANCE, START = 3, (-1, 0)
+
+#: Lines that are tried once more on more rows.
+RERUN = 4
+
+#: Candidates within this factor of the best error are worth a member of their own.
+WORTH_KEEPING = 1.1
+
+#: Least and largest gap within a member.
+INNER_GAPS = (1e-8, 0.9)
 
 #: Ridges that are tried where alpha="auto".
 ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -44,6 +53,8 @@ class OpenQuestions:
     relevance : tuple of bool
     alphas : tuple of float
         The first stands unless another is better.
+    columns : int or None
+        Columns of each linear member; few if None.
     """
 
     bases: tuple[str, ...] = ("nystroem", "linear", "fourier", "orthogonal", "trees")
@@ -52,6 +63,28 @@ class OpenQuestions:
     bandwidths: tuple[int, ...] | None = None
     relevance: tuple[bool, ...] = (False, True)
     alphas: tuple[float, ...] = (0.0,)
+    columns: int | None = None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A candidate that features are made of.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    gamma : float
+        Its bandwidth.
+    relevance : ndarray of shape (d,) or None
+        Its relevance of columns, learnt from all rows of the search.
+    gap : float
+        The gap that was best for it, scaled to the rows of the fit.
+    """
+
+    candidate: Candidate
+    gamma: float
+    relevance: FloatArray | None
+    gap: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,41 +93,62 @@ class Choice:
 
     Attributes
     ----------
-    best : Trial
-        The candidate chosen, with its leave-one-out error relative to the variance of y.
-    gamma : float
-        Its bandwidth.
-    relevance : ndarray of shape (d,) or None
-        Its relevance of columns, learnt from all rows of the search.
+    members : tuple of Chosen
+        One candidate; or several, each of which makes a member that is an ensemble itself.
     trials : tuple of Trial
-        All candidates, the best first.
+        All candidates that came to the end, the best first.
     validated : float
         Error of the search: on each fifth of the rows, that of what the other four would choose.
     n_rows : int
-        Distinct rows that candidates were tried on.
+        Distinct rows that these candidates were tried on.
+    n_tried : int
+        Trials in all, with those on fewer rows that came before.
     """
 
-    best: Trial
-    gamma: float
-    relevance: FloatArray | None
+    members: tuple[Chosen, ...]
     trials: tuple[Trial, ...]
     validated: float
     n_rows: int
+    n_tried: int
+
+    @property
+    def best(self) -> Trial:
+        """The candidate of the smallest error."""
+        return self.trials[0]
 
     @property
     def candidate(self) -> Candidate:
-        """The candidate chosen."""
+        """What was tried there."""
         return self.best.candidate
+
+    @property
+    def gamma(self) -> float:
+        """The bandwidth there."""
+        return self.members[0].gamma
+
+    @property
+    def relevance(self) -> FloatArray | None:
+        """The relevance of columns there, learnt from all rows of the search; None if not asked."""
+        return self.members[0].relevance
 
     @property
     def optimism(self) -> float:
         """How much better than ``validated`` the best candidate looks for having been chosen."""
         return self.validated - self.best.error
 
+    def lines(self) -> list[str]:
+        """What was chosen, in a few lines."""
+        members = [str(chosen.candidate) for chosen in self.members]
+        how = f"by leave-one-out, {self.n_tried} trials on {self.n_rows} rows"
+        error = (
+            f"error {self.best.error:.4g} of var(y), {self.validated:.4g} if the search is held out"
+        )
+        return [*members, how, error]
+
     def __repr__(self) -> str:
         return (
             f"Choice({self.candidate}; error {self.best.error:.4g}, validated "
-            f"{self.validated:.4g}, of {len(self.trials)} on {self.n_rows} rows)"
+            f"{self.validated:.4g}, of {self.n_tried} on {self.n_rows} rows)"
         )
 
     def __str__(self) -> str:
@@ -107,7 +161,13 @@ class Choice:
         return "\n".join(lines)
 
 
-def choose(ground: ProvingGround, questions: OpenQuestions) -> Choice:
+def choose(
+    ground: ProvingGround,
+    questions: OpenQuestions,
+    n_members: int = 1,
+    weight: float | None = None,
+    larger: ProvingGround | None = None,
+) -> Choice:
     """Answer the open questions by leave-one-out.
 
     Parameters
@@ -116,6 +176,13 @@ def choose(ground: ProvingGround, questions: OpenQuestions) -> Choice:
         Rows to try candidates on.
     questions : OpenQuestions
         What is open.
+    n_members : int, default=1
+        Most candidates that are taken together.
+    weight : float, optional
+        Σw of the rows of the fit, to which gaps are scaled; that of the rows of the search if None.
+    larger : ProvingGround, optional
+        More rows, on which the best are tried once more. More rows ask for rougher features, so
+        bandwidths are walked on.
 
     Returns
     -------
@@ -143,10 +210,16 @@ def choose(ground: ProvingGround, questions: OpenQuestions) -> Choice:
             _other_kernelled(race, questions, name)
     for name in ("linear", "trees"):
         if name in questions.bases:
-            race.run(Candidate(name, inputs=kind) for kind in _inputs_of(name, questions))
+            kinds, alpha = _inputs_of(name, questions), questions.alphas[0]
+            columns = questions.columns if name == "linear" else None
+            race.run(Candidate(name, inputs=k, alpha=alpha, columns=columns) for k in kinds)
     if len(questions.alphas) > 1:
         race.run(replace(race.best.candidate, alpha=alpha) for alpha in questions.alphas[1:])
-    return _choice(race)
+    n_before = 0
+    if larger is not None:
+        n_before = len(race.trials)
+        race = _rerun(race, larger, questions)
+    return _choice(race, n_members, weight, n_before)
 
 
 class _Race:
@@ -233,23 +306,50 @@ def _other_kernelled(race: _Race, questions: OpenQuestions, basis: str) -> None:
 
 
 def _inputs_of(basis: str, questions: OpenQuestions) -> tuple[str, ...]:
-    """Trees are the same whatever is done to columns; ranks are no linear model of them."""
+    """One will do for trees, to which units do not matter; ranks are no linear model of columns."""
     allowed = {"linear": ("standard", "clip"), "trees": questions.inputs[:1]}[basis]
     return tuple(kind for kind in questions.inputs if kind in allowed) or questions.inputs[:1]
 
 
-def _choice(race: _Race) -> Choice:
+def _rerun(race: _Race, ground: ProvingGround, questions: OpenQuestions) -> _Race:
+    """The best lines once more, from where their bandwidths were best."""
+    again = _Race(ground)
+    lines = {replace(t.candidate, multiple=1.0): t for t in _finalists(race.ranking(), RERUN)}
+    again.run(trial.candidate for trial in lines.values())
+    if questions.bandwidths is None:
+        again.walk([line for line in lines if line.kernel is not None], [])
+    return again
+
+
+def _choice(race: _Race, n_members: int, weight: float | None, n_before: int) -> Choice:
     ground, ranking = race.ground, race.ranking()
-    best = ranking[0]
-    relevance = ground.relevance(best.candidate.inputs) if best.candidate.relevant else None
+    mass = float(ground.weight.sum())
+    # A ridge that suits n rows suits 2n when it is halved.
+    scale = 1.0 if weight is None else min(mass / weight, 1.0)
+    members = [_chosen(ground, trial, scale) for trial in _finalists(ranking, n_members)]
     return Choice(
-        best=best,
-        gamma=ground.gamma(best.candidate),
-        relevance=relevance,
+        members=tuple(members),
         trials=tuple(ranking),
-        validated=_validated(ranking) / float(ground.weight.sum()),
+        validated=_validated(ranking) / mass,
         n_rows=ground.n_rows,
+        n_tried=n_before + len(ranking),
     )
+
+
+def _finalists(ranking: Sequence[Trial], n_members: int) -> list[Trial]:
+    """The best trial, and the best of other lines that are nearly as good."""
+    lines: dict[Candidate, Trial] = {}
+    for trial in ranking:
+        if trial.error <= WORTH_KEEPING * ranking[0].error:
+            lines.setdefault(replace(trial.candidate, multiple=1.0), trial)
+    return list(lines.values())[:n_members]
+
+
+def _chosen(ground: ProvingGround, trial: Trial, scale: float) -> Chosen:
+    candidate = trial.candidate
+    gap = float(np.clip(trial.gap * scale, *INNER_GAPS))
+    relevance = ground.relevance(candidate.inputs) if candidate.relevant else None
+    return Chosen(candidate, ground.gamma(candidate), relevance, gap)
 
 
 def _validated(trials: Sequence[Trial]) -> float:

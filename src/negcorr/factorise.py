@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,8 +13,10 @@ from negcorr._arrays import contiguous, place_of, to_host
 from negcorr._svd import thin_svd
 from negcorr._typing import FloatArray, IntArray
 from negcorr.banded import BandedSpectrum
+from negcorr.bases.nested import Nesting
 from negcorr.modes import DenseModes, tridiagonalise
 from negcorr.moments import EPS, GramMoments, Moments
+from negcorr.nesting import NestedWhitening, nest
 from negcorr.spectrum import DenseSpectrum, Spectrum
 from negcorr.whitening import Whitening, whiten_factor, whiten_gram
 
@@ -26,6 +30,7 @@ def factorise(
     alpha: float = 0.0,
     fit_intercept: bool = True,
     route: Literal["gram", "qr"] = "qr",
+    nesting: Nesting | None = None,
 ) -> Spectrum:
     """Whiten, diagonalise, and express the target in the modes.
 
@@ -43,6 +48,8 @@ def factorise(
         For factor moments: singular values of the whitened factor ("qr"), or eigenvalues of
         its small Gram matrix ("gram"), faster where rows are fewer than features. Gram
         moments have only the second.
+    nesting : Nesting, optional
+        Where members are ensembles themselves: their small members, and the gap within each.
 
     Returns
     -------
@@ -69,6 +76,7 @@ def factorise(
         fit_intercept=fit_intercept,
         max_rank=max(moments.n_rows - fit_intercept, 0),
         rounding=moments.rounding[: int(starts[-1])],
+        nesting=nesting,
     )
     if isinstance(moments, GramMoments):
         return _from_gram(moments, design)
@@ -91,6 +99,12 @@ class _Design:
     fit_intercept: bool
     max_rank: int
     rounding: FloatArray
+    nesting: Nesting | None
+
+    @property
+    def small_starts(self) -> IntArray:
+        """Where the features of each member begin, of the smallest ones if nested."""
+        return self.starts if self.nesting is None else self.nesting.starts
 
     @property
     def n_features(self) -> int:
@@ -111,13 +125,16 @@ def _from_gram(moments: GramMoments, design: _Design) -> Spectrum:
     q, weight = design.n_features, design.weight
     scatter = moments.scatter if design.fit_intercept else moments.scatter_about(design.centre)
     whitening = whiten_gram(
-        scatter[:q, :q], weight, design.rounding, design.starts, design.alpha, design.max_rank
+        scatter[:q, :q], weight, design.rounding, design.small_starts, design.alpha, design.max_rank
     )
     xp = place_of(scatter).xp
-    cross = whitening.transposed_times(scatter[:q, q:]) / weight
     total = xp.clip(xp.linalg.diagonal(scatter)[q:] / weight, min=0.0)
     whitened = whitening.congruence(scatter[:q, :q])
     whitened *= 1.0 / weight
+    if design.nesting is not None:
+        nested = _nested(whitening, design, lambda kept: whitened[kept, kept])
+        whitening, whitened = nested, nested.outward(nested.outward(whitened).T)
+    cross = whitening.transposed_times(scatter[:q, q:]) / weight
     # The largest arrays of a fit: the reduction needs only P, and is done in its place.
     del scatter, moments
     if whitened.shape[0] < 2:
@@ -136,6 +153,16 @@ def _from_gram(moments: GramMoments, design: _Design) -> Spectrum:
         whitening=whitening,
         **design.common_fields(),
     )
+
+
+def _nested(
+    whitening: Whitening, design: _Design, gram_of: Callable[[slice], FloatArray]
+) -> NestedWhitening:
+    """The members' whitening on top of that of their small members."""
+    assert design.nesting is not None
+    borders = np.searchsorted(design.nesting.starts, design.starts)
+    kept = itertools.starmap(slice, itertools.pairwise(whitening.rank_starts[borders].tolist()))
+    return nest(whitening, [gram_of(part) for part in kept], design.nesting, design.starts)
 
 
 def _of_one_mode(
@@ -195,15 +222,19 @@ def _gram_noise(whitening: Whitening, largest: float) -> float:
     It inherits eps from G, magnified by the conditioning of the blocks.
     """
     rank = max(int(whitening.rank_starts[-1]), 1)
-    return float(EPS * (10.0 * np.sqrt(rank) + whitening.condition**2) * largest)
+    grown = whitening.condition**2 * whitening.lift
+    return float(EPS * (10.0 * np.sqrt(rank) + grown) * largest)
 
 
 def _from_factor(factor: FloatArray, design: _Design, route: str) -> Spectrum:
     q = design.n_features
     target = factor[:, q:]
     whitening, whitened = whiten_factor(
-        factor[:, :q], design.rounding, design.starts, design.alpha, design.max_rank
+        factor[:, :q], design.rounding, design.small_starts, design.alpha, design.max_rank
     )
+    if design.nesting is not None:
+        nested = _nested(whitening, design, lambda kept: whitened[:, kept].T @ whitened[:, kept])
+        whitening, whitened = nested, nested.outward(whitened)
     if route == "gram" and whitened.shape[0] < whitened.shape[1]:
         rho, left, right = _small_side(whitened, whitening.condition)
     else:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from negcorr._arrays import everything_at_home, place_of, to_host
 from negcorr._typing import AnyArray, FloatArray, Table
-from negcorr.bases import Basis, BlockFeatures
+from negcorr.bases import Basis, BlockFeatures, NestedFeatures
 from negcorr.diversity import AmbiguityDecomposition, ambiguity_decomposition
 from negcorr.exceptions import FrequencyWarning, NoiseVarianceWarning, warn_caller
 from negcorr.gaps import gap_per_output, resolve_gap
@@ -337,7 +337,11 @@ class FittedPathMixin:
         name = next((name for name, named in BASES.items() if named is kind), kind.__name__)
         if isinstance(self.basis_, BlockFeatures):
             name = f"list of {self.basis_.n_members_} transformers"
-        return summarise(self._path("summary"), name, outputs)
+        if isinstance(self.basis_, NestedFeatures):
+            name = "ensembles themselves"
+        choice = vars(self).get("choice_")
+        chosen = () if choice is None else choice.lines()
+        return summarise(self._path("summary"), name, outputs, chosen)
 
     def __getattr__(self, name: str) -> Any:
         """Attributes of a stream's path, which is computed when one of them is asked for."""

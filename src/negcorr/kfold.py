@@ -14,6 +14,7 @@ from typing import Literal
 from negcorr._arrays import place_of
 from negcorr._threads import our_own_threads, spread
 from negcorr._typing import FloatArray, IntArray
+from negcorr.bases.nested import Nesting
 from negcorr.factorise import factorise
 from negcorr.folds import Folds
 from negcorr.moments import GramMoments, Moments, total
@@ -53,6 +54,7 @@ class KFold:
         alpha: float,
         fit_intercept: bool,
         route: Literal["gram", "qr"],
+        nesting: Nesting | None = None,
     ) -> KFold:
         """Factorise the training moments of every split.
 
@@ -64,7 +66,7 @@ class KFold:
             How splits are made of cells.
         starts : ndarray of shape (M + 1,)
             Where each member's block begins.
-        alpha, fit_intercept, route
+        alpha, fit_intercept, route, nesting
             As in :func:`negcorr.factorise.factorise`.
         """
         numbers = [
@@ -85,6 +87,7 @@ class KFold:
                 alpha=alpha,
                 fit_intercept=fit_intercept,
                 route=route,
+                nesting=nesting,
             )
 
         # SciPy's reduction of a Gram matrix holds the interpreter's lock: lanes would only

@@ -26,6 +26,7 @@ __all__ = [
     "BASES",
     "check_choices",
     "is_auto",
+    "is_switch",
     "make_basis",
     "named_inputs",
     "takes_device_arrays",
@@ -108,10 +109,15 @@ def is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
+def is_switch(value: Any) -> bool:
+    """Whether a parameter is True or False, NumPy's among them."""
+    return isinstance(value, (bool, np.bool_))
+
+
 def named_inputs(estimator: Any) -> str:
     """The ``inputs`` of an estimator, of which ``standardize=False`` makes "none"."""
     standardize, inputs = estimator.standardize, estimator.inputs
-    if not isinstance(standardize, (bool, np.bool_)):
+    if not is_switch(standardize):
         raise TypeError(f"standardize={standardize!r} must be True or False.")
     if standardize:
         return str(inputs)
@@ -130,9 +136,10 @@ def check_choices(estimator: Any) -> None:
         value = getattr(estimator, name)
         if not isinstance(value, str) or value not in names:
             raise ValueError(f"{name}={value!r} is unknown; allowed are {list(names)}.")
-    if isinstance(estimator.relevance, str) and not is_auto(estimator.relevance):
+    relevance = estimator.relevance
+    if relevance is None or (isinstance(relevance, str) and not is_auto(relevance)):
         raise ValueError(
-            f"relevance={estimator.relevance!r} is unknown; allowed are 'auto', True, False, and "
+            f"relevance={relevance!r} is unknown; allowed are 'auto', True, False, and "
             "a number for each column of X."
         )
     if isinstance(estimator.alpha, str) and not is_auto(estimator.alpha):
@@ -162,13 +169,13 @@ def _on_columns(basis: Basis, estimator: Any) -> Basis:
     """The basis with what is done to columns before it."""
     inputs, relevance = named_inputs(estimator), estimator.relevance
     inputs = PLAIN_INPUTS if is_auto(inputs) else inputs
-    if is_auto(relevance) or relevance is False:
-        relevance = None
-    if relevance is True:
+    if is_switch(relevance) and relevance:
         raise ValueError(
             "relevance=True is learnt in a search: set basis='auto' or gamma='auto' too, or give "
             "a number for each column."
         )
+    if is_auto(relevance) or is_switch(relevance):
+        relevance = None
     if relevance is None and inputs in ("standard", "none"):
         # Folded into the frequencies, and nothing becomes dense.
         if "standardize" in basis._get_param_names():

@@ -141,14 +141,14 @@ class NCLPath:
                 "this path has no moments of its folds, since its model was saved without them: "
                 "fit again, or save with keep='all'."
             )
-        spectrum = self.spectrum
         return KFold.from_cells(
             self.cells,
             self.folds,
             self.starts,
-            alpha=spectrum.alpha,
-            fit_intercept=spectrum.fit_intercept,
+            alpha=self.spectrum.alpha,
+            fit_intercept=self.spectrum.fit_intercept,
             route=self.solver,
+            nesting=self.spectrum.whitening.nesting,
         )
 
     def at(self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None) -> NCLPath:

@@ -206,8 +206,8 @@ class NCLRegressor(
             return self._fit(X, y, sample_weight, groups)
 
     def _fit(self, X: Table, y: Any, sample_weight: Any, groups: Any) -> Self:
-        self._settings()
         open_questions(self)
+        self._settings()
         rows, single_output = self._validated_rows(X, y, sample_weight)
         if rows.weight is not None:
             xp = place_of(rows.weight).xp

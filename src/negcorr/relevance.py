@@ -25,6 +25,9 @@ POWER = 0.7
 #: Smallest relevance relative to the largest: no column is lost for good.
 LEAST = 0.03
 
+#: Decimals of a relevance.
+DECIMALS = 3
+
 
 def column_relevance(
     rows: FloatArray,
@@ -67,6 +70,8 @@ def column_relevance(
     >>> bool(first == 1.0 and second < 0.5)
     True
     """
+    if not np.ptp(target, axis=0).any():
+        return np.ones(rows.shape[1])
     distance = cdist(rows, landmarks, "cityblock")
     mean = float(distance.mean())
     gamma = 1.0 / mean if mean > 0 else 1.0
@@ -82,4 +87,5 @@ def column_relevance(
     if not slopes.max() > 0:
         return np.ones(len(slopes))
     relevance = (slopes / slopes.max()) ** (POWER / 2.0)
-    return np.asarray(np.maximum(relevance, LEAST))
+    # Landmarks are drawn by the content of rows, which no rounding of sums may change.
+    return np.round(np.maximum(relevance, LEAST), DECIMALS)

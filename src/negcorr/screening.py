@@ -132,12 +132,12 @@ def screen(
     whitened = whitening.rows(centred)
     if whitened.shape[0] < whitened.shape[1]:
         rho, left = np.linalg.eigh(whitened @ whitened.T)
-        kept = rho > NOISE * max(rho[-1], 0.0)
+        kept = rho > NOISE * np.max(rho, initial=0.0)
         rho, left = rho[kept], left[:, kept]
         right = (whitened.T @ left) / np.sqrt(rho)
     else:
         rho, right = np.linalg.eigh(whitening.congruence(gram))
-        kept = rho > NOISE * max(rho[-1], 0.0)
+        kept = rho > NOISE * np.max(rho, initial=0.0)
         rho, right = rho[kept], right[:, kept]
         left = (whitened @ right) / np.sqrt(rho)
     about_mean = target - share @ target

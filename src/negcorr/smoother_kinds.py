@@ -21,6 +21,7 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter, validate_d
 
 from negcorr._svd import thin_svd
 from negcorr._typing import AnyArray, FloatArray, Table
+from negcorr.automatic import open_questions
 from negcorr.exceptions import NotLinearError
 from negcorr.settings import given_gap
 
@@ -209,6 +210,11 @@ def ncl(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedFo
         raise NotLinearError(
             "NCLRegressor(lam='auto') is not linear in y: the search for lam depends on y. Give "
             "lam or gap."
+        )
+    if open_questions(estimator) is not None:
+        raise NotLinearError(
+            "NCLRegressor whose basis, gamma or alpha is 'auto' is not linear in y: the search for "
+            "features depends on y. Name them, as in basis='fourier', gamma='kwok-tsang'."
         )
     fitted = fitted_clone(estimator, X, y, weight)
     return ClosedForm(

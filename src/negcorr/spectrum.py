@@ -167,13 +167,26 @@ class Spectrum:
         g = resolve_gap(lam, gap)
         s = self.shrinkage(gap=g)
         diversity = (s**2 * self._stiffness()) @ self.kappa**2
-        if self.alpha > 0:
-            # Whitened lengths include α‖β‖², which is no variance of predictions.
-            xp = self.place.xp
-            flat = self.coef_path(g.ravel())
-            penalty = self.n_members * self.alpha * xp.sum(flat**2, axis=1).T
-            diversity = diversity - xp.reshape(penalty, diversity.shape)
+        if self.has_excess:
+            # Whitened lengths include what is no variance of predictions.
+            penalty = self.excess(g.ravel())
+            diversity = diversity - self.place.xp.reshape(penalty, diversity.shape)
         return self.place.xp.clip(diversity, min=0.0)
+
+    @property
+    def has_excess(self) -> bool:
+        """Whether members pay for more than the length of their predictions."""
+        return self.alpha > 0 or self.whitening.nesting is not None
+
+    def excess(self, gaps: FloatArray) -> FloatArray:
+        """What members pay beyond the length of their predictions, shape (gaps, outputs)."""
+        flat = self.coef_path(gaps)
+        xp = self.place.xp
+        by_column = xp.reshape(
+            xp.permute_dims(flat, (1, 2, 0)), (self.n_features, len(gaps) * self.n_outputs)
+        )
+        penalty = self.n_members * self.whitening.excess(by_column, self.alpha)
+        return xp.reshape(penalty, (len(gaps), self.n_outputs))
 
     def member_error(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None

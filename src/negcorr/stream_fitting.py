@@ -290,12 +290,22 @@ def _check_same_parameters(model: Any, drawn: Basis) -> None:
             f"{type(drawn).__name__}, and stays: start anew by fit or draw."
         )
     before = drawn.get_params()
-    for name, value in wanted.get_params().items():
-        if name != "random_state" and value != before[name]:
+    for path, value in wanted.get_params().items():
+        name, old = path.rpartition("__")[2], before.get(path)
+        if name != "random_state" and not _same_parameter(value, old):
             raise ValueError(
-                f"{name}={value!r}, but the basis was drawn with {name}={before[name]!r}, and "
-                "stays: start anew by fit or draw."
+                f"{name}={value!r}, but the basis was drawn with {name}={old!r}, and stays: start "
+                "anew by fit or draw."
             )
+
+
+def _same_parameter(one: Any, other: Any) -> bool:
+    """Whether values are equal; of bases within bases, whether they are of one kind."""
+    if isinstance(one, Basis):
+        return type(one) is type(other)
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return bool(one == other)
 
 
 def _check_continues(before: Stream, rows: Rows, single_output: bool, n_folds: int) -> None:

@@ -114,7 +114,12 @@ class Summary:
         )
 
 
-def summarise(path: NCLPath, basis_name: str, outputs: Sequence[str] | None = None) -> Summary:
+def summarise(
+    path: NCLPath,
+    basis_name: str,
+    outputs: Sequence[str] | None = None,
+    chosen: Sequence[str] = (),
+) -> Summary:
     """Describe the ensemble at the path's chosen λ.
 
     Parameters
@@ -125,6 +130,8 @@ def summarise(path: NCLPath, basis_name: str, outputs: Sequence[str] | None = No
         What the features are, for the first lines.
     outputs : sequence of str, optional
         Names of several outputs; by default their numbers.
+    chosen : sequence of str, optional
+        How what was left to the data was chosen, a line each.
 
     Returns
     -------
@@ -139,6 +146,7 @@ def summarise(path: NCLPath, basis_name: str, outputs: Sequence[str] | None = No
         ("Samples (sum of weights)", f"{spectrum.weight:.6g}"),
         ("Criterion", path.criterion or "none: lam was given"),
         ("Solver", path.solver),
+        *((("Chosen" if number == 0 else ""), line) for number, line in enumerate(chosen)),
     )
     quantities: list[tuple[str, object]] = [
         ("lam", path.lam),

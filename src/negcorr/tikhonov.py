@@ -50,6 +50,8 @@ def tikhonov_equivalent(spectrum: Spectrum, gap: float) -> TikhonovEquivalent:
     """
     if spectrum.alpha > 0:
         raise ValueError(f"Theorem 7 is about ensembles without a ridge; alpha={spectrum.alpha!r}.")
+    if spectrum.whitening.nesting is not None:
+        raise ValueError("Theorem 7 is about plain members, and these are ensembles themselves.")
     scale, m = 1.0 - gap, spectrum.n_members
     gamma = gap / (m * scale) if scale > 0 else np.inf
     return TikhonovEquivalent(gamma, scale, spectrum.weight * m**2 * gamma)

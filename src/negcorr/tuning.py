@@ -212,6 +212,7 @@ def path_from_cells(
             alpha=float(settings.alpha),
             fit_intercept=bool(settings.fit_intercept),
             route=route,
+            nesting=basis.nesting_,
         )
         path = _bare_path(rows, basis, folds, settings, single_output, cells, spectrum, route)
         if not last and (path.smallest_trusted_gap > 1.0 or _lost_directions(rows, basis, path)):
@@ -250,7 +251,12 @@ def _lost_directions(rows: Rows, basis: Basis, path: NCLPath) -> bool:
     place = place_of(sample.y)
     z = place.xp.concat([sample.features(basis), sample.y], axis=1)
     moments = FactorMoments.from_rows(z, place.ones((sample.n_rows,)), sample.y.shape[1])
-    accurate = factorise(moments, path.starts, fit_intercept=path.spectrum.fit_intercept)
+    accurate = factorise(
+        moments,
+        path.starts,
+        fit_intercept=path.spectrum.fit_intercept,
+        nesting=basis.nesting_,
+    )
     return bool((accurate.block_ranks > ranks).any())
 
 
@@ -303,6 +309,10 @@ def _choose(path: NCLPath, rows: Rows, basis: Basis, settings: PathSettings) -> 
         raise ValueError("criterion='cp' divides by the noise variance, and noise_variance=0.")
     smallest = path.spectrum.smallest_useful_gap
     if name == "loo":
+        if basis.nesting_ is not None:
+            raise ValueError(
+                "criterion='loo' is not known where members are ensembles themselves; use 'kfold'."
+            )
         if path.spectrum.rho.shape[0] < path.spectrum.block_ranks.sum():
             smallest = max(smallest, SMALLEST_LOO_GAP)
         path = path.changed(leave_one_out=_leave_one_out(rows, basis, path.spectrum))

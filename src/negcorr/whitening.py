@@ -100,6 +100,20 @@ class Whitening:
                 np.matmul(W.T, half[rows.start - top : rows.stop - top], out=out[kept])
         return out
 
+    def excess(self, beta: FloatArray, alpha: float) -> FloatArray:
+        """Σ_m β_mᵀ(whitened length − length of predictions)β_m for β of shape (Q, k): the ridge."""
+        return alpha * place_of(beta).xp.sum(beta**2, axis=0)
+
+    @property
+    def lift(self) -> float:
+        """How much more than ``condition``² rounding of the Gram matrix may grow."""
+        return 1.0
+
+    @property
+    def nesting(self) -> Any:
+        """How members are made of smaller ones; None for plain members."""
+        return None
+
     @cached_property
     def _stack(self) -> FloatArray | None:
         """All W_m in one array of shape (M, H, r) where they are on a device and of one shape.

@@ -5,6 +5,7 @@ from negcorr.bases.fourier import FourierFeatures, OrthogonalFourierFeatures
 from negcorr.bases.kernels import kwok_tsang_gamma
 from negcorr.bases.linear import LinearFeatures
 from negcorr.bases.mapped import MappedFeatures
+from negcorr.bases.nested import NestedFeatures
 from negcorr.bases.nystroem import NystroemFeatures
 from negcorr.bases.transformers import BlockFeatures, ClonedFeatures
 from negcorr.bases.trees import TreeFeatures
@@ -16,6 +17,7 @@ __all__ = [
     "FourierFeatures",
     "LinearFeatures",
     "MappedFeatures",
+    "NestedFeatures",
     "NystroemFeatures",
     "OrthogonalFourierFeatures",
     "TreeFeatures",

@@ -53,6 +53,9 @@ class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
 
     block_starts_: IntArray
 
+    #: How members are made of smaller ones (:mod:`negcorr.nesting`); None if they are not.
+    nesting_: Any = None
+
     @abstractmethod
     def fit(self, X: Table, y: Any = None, sample_weight: Any = None) -> Self:
         """Draw the features from X, never from y."""

@@ -28,6 +28,9 @@ CLIP = 3.0
 #: Points between which "rank" interpolates.
 KNOTS = 128
 
+#: Centres, scales, ranks and squeezed values are rounded to one in this many.
+DIGITS = 2.0**26
+
 
 @dataclass(frozen=True)
 class InputMap:
@@ -53,18 +56,20 @@ class InputMap:
     ranks: FloatArray
 
     def __call__(self, X: Table) -> Table:
-        """The rows as features see them; sparse rows are scaled and stay sparse."""
+        """The rows as features see them; sparse rows are scaled and stay sparse, if that is all."""
         if sp.issparse(X):
-            scaled = sp.csr_array(X @ sp.diags_array(self.relevance / self.scale))
-            scaled.sum_duplicates()
-            return scaled
+            if self.kind in ("standard", "none") and not self.center.any():
+                scaled = sp.csr_array(X @ sp.diags_array(self.relevance / self.scale))
+                scaled.sum_duplicates()
+                return scaled
+            X = X.toarray()
         place = place_of(X)
         rows = place.floats(X)
         if self.kind == "rank":
-            rows = self._ranked(rows, place)
+            rows = _rounded(self._ranked(rows, place))
         rows = (rows - self.center) / self.scale
         if self.kind == "clip":
-            rows = rows / place.xp.sqrt(1.0 + (rows / CLIP) ** 2)
+            rows = _rounded(rows / place.xp.sqrt(1.0 + (rows / CLIP) ** 2))
         return rows * self.relevance
 
     def _ranked(self, rows: FloatArray, place: Place) -> FloatArray:
@@ -100,7 +105,7 @@ def fit_input_map(
         z/√(1 + (z/3)²), at most 3. "rank" replaces values by the share of rows below them.
         "none" leaves them as they are.
     X : {array, sparse matrix} of shape (n, d)
-        Rows, validated. Sparse ones are scaled but never centred, and can only be "standard".
+        Rows, validated. Sparse ones are scaled but never centred, "standard" or "none".
     sample_weight : ndarray of shape (n,), optional
         Frequencies.
     relevance : array-like of shape (d,), optional
@@ -129,7 +134,7 @@ def fit_input_map(
     weights = _checked_relevance(relevance, width, place)
     none: FloatArray = place.zeros((width, 0))
     if kind != "rank":
-        center, scale = standardizer(X, sample_weight, kind != "none")
+        center, scale = _standardizer(X, sample_weight, kind != "none")
         return InputMap(kind, center, scale, weights, none, none)
     knots, ranks = _knots(to_host(X), None if sample_weight is None else to_host(sample_weight))
     bare = InputMap(
@@ -140,14 +145,45 @@ def fit_input_map(
         place.floats(knots),
         place.floats(ranks),
     )
-    center, scale = standardizer(bare(X), sample_weight, True)
+    center, scale = _standardizer(bare(X), sample_weight, True)
     return InputMap(kind, center, scale, weights, bare.knots, bare.ranks)
+
+
+def _standardizer(
+    X: Table, sample_weight: FloatArray | None, wanted: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Centre and scale, rounded, so that mapped rows are equal to the last bit.
+
+    Sums of rows in another order, or weighted instead of repeated, differ in their last digits.
+    Landmarks and trees are drawn by the content of mapped rows, and would be others.
+    """
+    # The weighted variance of a constant may come out a trace below zero, and is taken for zero.
+    with np.errstate(invalid="ignore"):
+        center, scale = standardizer(X, sample_weight, wanted)
+    if not wanted:
+        return center, scale
+    place, xp = place_of(X), place_of(X).xp
+    mantissa, exponent = np.frexp(to_host(scale))
+    rounded = np.ldexp(np.round(mantissa * DIGITS) / DIGITS, exponent)
+    if sp.issparse(X):
+        return np.zeros(len(rounded)), rounded
+    middle = np.round(to_host(center) / rounded * DIGITS) / DIGITS * rounded
+    least, most = (to_host(extreme(place.floats(X), axis=0)) for extreme in (xp.min, xp.max))
+    return place.floats(np.where(least == most, least, middle)), place.floats(rounded)
+
+
+def _rounded(rows: FloatArray) -> FloatArray:
+    """Without the digits in which libraries differ."""
+    return place_of(rows).xp.round(rows * DIGITS) / DIGITS
 
 
 def _checked_relevance(relevance: npt.ArrayLike | None, width: int, place: Place) -> FloatArray:
     if relevance is None:
         return place.ones((width,))
-    values = np.asarray(to_host(relevance), dtype=np.float64)
+    try:
+        values = np.asarray(to_host(relevance), dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
     if values.shape != (width,) or not np.isfinite(values).all() or (values < 0).any():
         raise ValueError(
             f"relevance={relevance!r} must be {width} finite numbers of at least 0, one for each "
@@ -165,13 +201,14 @@ def _knots(X: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatA
     for column in np.asarray(X, dtype=np.float64).T:
         values, index = np.unique(column, return_inverse=True)
         mass = np.bincount(index, weights=weight, minlength=len(values))
+        values, mass = values[mass > 0], mass[mass > 0]
         below = np.cumsum(mass) - mass
-        share = (below + 0.5 * mass) / mass.sum()
+        share = np.round((below + 0.5 * mass) / mass.sum() * DIGITS) / DIGITS
         if len(values) > KNOTS:
             wanted = np.linspace(share[0], share[-1], KNOTS)
             values, share = np.interp(wanted, share, values), wanted
         found.append((values, share))
-    most = max(len(values) for values, _ in found)
+    most = max(2, *(len(values) for values, _ in found))
     # The last knot once more changes nothing.
     padded = [[np.pad(part, (0, most - len(part)), mode="edge") for part in pair] for pair in found]
     knots, ranks = np.array(padded).transpose(1, 0, 2)

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy.typing as npt
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from negcorr._arrays import detached
 from negcorr._typing import FloatArray, Table
@@ -35,6 +36,8 @@ class MappedFeatures(Basis):
         Fitted.
     input_map_ : InputMap
         What was learnt from the columns.
+    relevance_ : ndarray of shape (d,)
+        What columns are multiplied by, 1 if nothing was given.
     block_starts_ : ndarray of shape (M + 1,)
         Where each member's columns begin.
 
@@ -63,7 +66,7 @@ class MappedFeatures(Basis):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, d)
-            Inputs; sparse ones only with ``inputs="standard"``.
+            Inputs; sparse ones only with ``inputs="standard"`` or "none", and never centred.
         y : ignored
             Present for scikit-learn's conventions; features never see y.
         sample_weight : array-like of shape (n,), optional
@@ -78,9 +81,22 @@ class MappedFeatures(Basis):
         rows = self._validate(detached(X), reset=True)
         rows, weight = that_count(rows, check_weight(sample_weight, rows))
         self.input_map_ = fit_input_map(self.inputs, rows, weight, self.relevance)
+        self.relevance_ = self.input_map_.relevance
         self.basis_ = clone(self.basis).fit(self.input_map_(rows), sample_weight=weight)
         self.block_starts_ = self.basis_.block_starts_
+        self.nesting_ = self.basis_.nesting_
         return self
+
+    @property
+    def thread_safe(self) -> bool:  # type: ignore[override]
+        """Whether several threads may call ``fill`` at once: where the basis says so."""
+        return bool(self.basis.thread_safe)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = not isinstance(self.basis, Basis) or get_tags(self.basis).input_tags.sparse
+        tags.input_tags.sparse = inner and self.inputs in ("standard", "none")
+        return tags
 
     def fill(self, X: Table, out: FloatArray) -> None:
         self.basis_.fill(self.input_map_(X), out)

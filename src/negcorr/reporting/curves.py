@@ -9,7 +9,6 @@ interpolant of a hundred-odd values is as good as the function itself. K-fold is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -118,13 +117,12 @@ def _tabulated(path: NCLPath, smallest: float) -> FloatArray:
 
 
 def _ridge(spectrum: Spectrum, smallest: float) -> FloatArray:
-    """Mα‖β‖² at Chebyshev nodes of log₁₀ gap, from that of ``smallest`` up to 0."""
-    if spectrum.alpha == 0 or smallest == 1.0:
+    """What members pay beyond predictions, at Chebyshev nodes of log₁₀ gap down to ``smallest``."""
+    if not spectrum.has_excess or smallest == 1.0:
         return np.empty((spectrum.n_outputs, 0))
     decades = -np.log10(smallest)
     n_nodes = max(FEWEST_NODES, int(np.ceil(NODES_PER_DECADE * decades)))
     nodes = np.cos(np.pi * np.arange(n_nodes) / (n_nodes - 1))
     gaps = np.power(10.0, -decades * (1.0 - nodes) / 2.0)
     gaps[0] = 1.0
-    squares: Any = to_host(spectrum.coef_path(gaps)) ** 2
-    return np.asarray(spectrum.n_members * spectrum.alpha * squares.sum(axis=1))
+    return to_host(spectrum.excess(gaps)).T

@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from negcorr._arrays import dispatched, place_of, taken, to_host
 from negcorr._typing import FloatArray
 from negcorr._validation import check_weight, float_types
+from negcorr.automatic import open_questions
 from negcorr.rowhash import HashArray, content_hash
 from negcorr.scale.chunks import Chunk
 
@@ -233,7 +234,9 @@ def merge_summaries(parts: list[InputSummary]) -> InputSummary:
 
 def needs_sample(model: Any) -> bool:
     """Whether the basis of a model is drawn from rows, and not from their moments."""
-    return not (isinstance(model.basis, str) and model.basis in BY_MOMENTS)
+    by_moments = isinstance(model.basis, str) and model.basis in BY_MOMENTS
+    plain = model.kernel in ("auto", "gaussian") and model.inputs in ("auto", "standard", "none")
+    return not (by_moments and plain and open_questions(model) is None)
 
 
 def draw_from(model: Any, summary: InputSummary) -> None:

@@ -1,0 +1,162 @@
+"""Screening is leave-one-out with whitening held: equal to refits that hold it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import KINDS, held_whitening_loo, literal_fit, make_problem, random_problem
+
+from negcorr import ncl_path
+from negcorr.screening import screen
+
+GAPS = np.array([1.0, 0.3, 1e-2, 1e-6])
+
+
+def screened(problem, alpha=0.0):
+    return screen(problem.features, problem.y, problem.starts, problem.weight, alpha)
+
+
+def refits(problem, gaps, alpha=0.0):
+    """Squared residuals of refits, mean over outputs, (gaps, n)."""
+    losses = [held_whitening_loo(problem, gap, alpha=alpha) ** 2 for gap in gaps]
+    return np.mean(losses, axis=2)
+
+
+def shapes():
+    """Few rows and many features, the other way round, with weights and several outputs."""
+    rng = np.random.default_rng(3)
+    return {
+        "tall": random_problem(rng, 40, [3, 3, 3, 3]),
+        "unequal": random_problem(rng, 30, [1, 4, 2, 5], outputs=2),
+        "one member": random_problem(rng, 25, [4]),
+        "wide": random_problem(rng, 14, [4] * 5),
+        "weighted": random_problem(rng, 35, [3, 2, 4], outputs=2, weighted=True),
+        "wide, weighted": random_problem(rng, 12, [3] * 6, outputs=2, weighted=True),
+        "as wide as tall": random_problem(rng, 12, [3] * 4, weighted=True),
+    }
+
+
+every_shape = pytest.mark.parametrize("name", shapes())
+every_alpha = pytest.mark.parametrize("alpha", [0.0, 0.3])
+
+
+@every_shape
+@every_alpha
+def test_losses_are_those_of_refits_with_whitening_held(name, alpha):
+    problem = shapes()[name]
+    found = screened(problem, alpha).losses(GAPS)
+    # Of interpolating fits at tiny gaps the literal solution loses digits itself.
+    tolerance = 1e-10 if "w" not in name else 1e-7
+    np.testing.assert_allclose(found, refits(problem, GAPS, alpha), rtol=tolerance, atol=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(8, 24),
+    widths=st.lists(st.integers(1, 4), min_size=1, max_size=6),
+    outputs=st.integers(1, 2),
+    gap=st.floats(1e-3, 1.0),
+    alpha=st.sampled_from([0.0, 0.1]),
+)
+def test_losses_are_those_of_refits_for_any_shape(seed, n, widths, outputs, gap, alpha):
+    problem = random_problem(np.random.default_rng(seed), n, widths, outputs, weighted=True)
+    gaps = np.array([gap])
+    found = screened(problem, alpha).losses(gaps)
+    np.testing.assert_allclose(found, refits(problem, gaps, alpha), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"interpolating blocks"}))
+def test_deficient_identical_and_constant_features_are_no_trouble(kind):
+    problem = make_problem(kind)
+    problem = problem.take(problem.weight > 0)
+    found = screened(problem).losses(GAPS[:3])
+    np.testing.assert_allclose(found, refits(problem, GAPS[:3]), rtol=1e-6, atol=1e-9)
+
+
+def test_features_that_do_not_vary_leave_the_mean_of_the_other_rows():
+    y = np.arange(6.0)[:, np.newaxis]
+    fit = screen(np.ones((6, 4)), y, np.array([0, 2, 4]))
+    assert fit.rho.shape == (0,)
+    others = (y.sum() - y) / 5
+    np.testing.assert_allclose(fit.losses(GAPS), np.tile(((y - others) ** 2).T, (4, 1)))
+    np.testing.assert_array_equal(fit.coef(0.5), np.zeros((4, 1)))
+
+
+@every_shape
+@every_alpha
+@pytest.mark.parametrize("gap", [1.0, 0.3, 1e-3])
+def test_coefficients_are_theorem_4(name, alpha, gap):
+    problem = shapes()[name]
+    found = screened(problem, alpha).coef(gap).T
+    expected = literal_fit(problem, gap, alpha=alpha).coef
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+    path = ncl_path(
+        problem.features,
+        problem.y,
+        problem.starts,
+        sample_weight=problem.weight,
+        alpha=alpha,
+        gap=gap,
+        solver="qr",
+    )
+    np.testing.assert_allclose(found, np.atleast_2d(path.coef(gap=gap)), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [9, 12, 30])
+def test_rows_or_features_are_decomposed_whichever_are_fewer(n, monkeypatch):
+    sizes, eigh = [], np.linalg.eigh
+
+    def noted(matrix):
+        sizes.append(matrix.shape[-1])
+        return eigh(matrix)
+
+    problem = random_problem(np.random.default_rng(0), n, [3] * 4)
+    monkeypatch.setattr(np.linalg, "eigh", noted)
+    screened(problem)
+    assert sizes == [3, 3, 3, 3, min(n, 12)]
+
+
+@every_alpha
+def test_both_sides_agree(alpha):
+    # Rows written twice with half of the weight are the same moments, and more rows.
+    few = random_problem(np.random.default_rng(0), 10, [3] * 5, outputs=2, weighted=True)
+    many = replace(few.take(np.tile(np.arange(10), 2)), weight=np.tile(few.weight / 2.0, 2))
+    one, other = screened(few, alpha), screened(many, alpha)
+    np.testing.assert_allclose(one.rho, other.rho[-len(one.rho) :], rtol=1e-9)
+    for gap in GAPS[:3]:
+        np.testing.assert_allclose(one.coef(gap), other.coef(gap), rtol=1e-7, atol=1e-9)
+
+
+def test_weights_mean_repeated_rows_in_the_fit_but_a_row_is_left_out_whole():
+    rng = np.random.default_rng(0)
+    problem = replace(
+        random_problem(rng, 20, [3, 2, 3]), weight=rng.integers(1, 4, 20).astype(float)
+    )
+    index = np.repeat(np.arange(20), problem.weight.astype(int))
+    repeated = replace(problem.take(index), weight=np.ones(len(index)))
+    one, other = screened(problem), screened(repeated)
+    np.testing.assert_allclose(one.rho, other.rho, rtol=1e-10)
+    for gap in GAPS[:3]:
+        np.testing.assert_allclose(one.coef(gap), other.coef(gap), rtol=1e-8, atol=1e-12)
+    whole, copy = one.losses(GAPS[:3])[:, index], other.losses(GAPS[:3])
+    twice = problem.weight[index] > 1
+    np.testing.assert_allclose(whole[:, ~twice], copy[:, ~twice], rtol=1e-8)
+    # The copy that stays knows the answer.
+    assert (copy[:, twice].sum(axis=1) < 0.9 * whole[:, twice].sum(axis=1)).all()
+
+
+def test_no_weights_are_ones_and_their_scale_does_not_matter():
+    problem = shapes()["tall"]
+    one = screen(problem.features, problem.y, problem.starts).losses(GAPS)
+    np.testing.assert_array_equal(one, screened(problem).losses(GAPS))
+    scaled = screened(replace(problem, weight=7.0 * problem.weight)).losses(GAPS)
+    np.testing.assert_allclose(scaled, one, rtol=1e-9)
+
+
+def test_shrinkage_is_one_without_a_gap_and_rho_over_members_at_lam_0():
+    fit = screened(shapes()["tall"])
+    np.testing.assert_array_equal(fit.shrinkage(np.array([0.0])), np.ones((1, len(fit.rho))))
+    np.testing.assert_allclose(fit.shrinkage(np.array([1.0]))[0], fit.rho / 4, rtol=1e-12)
