@@ -72,15 +72,23 @@ def arrays(name: str, home: Path = DATA) -> tuple[np.ndarray, np.ndarray]:
 
 
 def measured(
-    piece: Piece, X: np.ndarray, y: np.ndarray, threads: int | None = None
+    piece: Piece,
+    X: np.ndarray,
+    y: np.ndarray,
+    threads: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Error, times and more of one piece, ready for JSON; ``threads`` limits the libraries'."""
+    """Error, times and more of one piece, ready for JSON.
+
+    ``threads`` limits those of the libraries, ``parameters`` are those of NCLRegressor that are
+    not its defaults.
+    """
     folds = KFold(FOLDS, shuffle=True, random_state=piece.seed)
     train, test = list(folds.split(X))[piece.fold]
     centre, scale = y[train].mean(axis=0), y[train].std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     target = (y[train] - centre) / scale
-    model = new_model(piece, len(train), X.shape[1], y.shape[1])
+    model = new_model(piece, len(train), X.shape[1], y.shape[1], parameters or {})
     with (
         threadpool_limits(threads) if threads else nullcontext(),
         warnings.catch_warnings(record=True) as raised,
@@ -113,14 +121,17 @@ def measured(
     if piece.method == "negcorr":
         ratio = np.mean(line["error"]) / np.mean(line["constant_error"])
         line |= {"over_constant": float(ratio), **hindsight(model, X[test], guess, error)}
-        if hasattr(model, "choice_"):
-            line["choice"] = str(model.choice_)
+        line["parameters"] = dict(parameters or {})
+        if model.choice_ is not None:
+            line["choice"] = model.choice_.lines()
     return line
 
 
-def new_model(piece: Piece, n_rows: int, n_inputs: int, n_outputs: int) -> Any:
+def new_model(
+    piece: Piece, n_rows: int, n_inputs: int, n_outputs: int, parameters: Mapping[str, Any]
+) -> Any:
     if piece.method == "negcorr":
-        return NCLRegressor(random_state=piece.seed)
+        return NCLRegressor(random_state=piece.seed, **parameters)
     return RIVALS[piece.method](n_rows, n_inputs, n_outputs, piece.seed)
 
 
@@ -207,25 +218,35 @@ def provenance(jobs: int, idle: bool) -> dict[str, Any]:
     }
 
 
-def _measured(piece: Piece, source: Source, threads: int | None) -> dict[str, Any]:
+def _measured(
+    piece: Piece, source: Source, threads: int | None, parameters: Mapping[str, Any]
+) -> dict[str, Any]:
     """The line of a piece, or what went wrong: one bad piece must not stop a run of hours."""
     try:
-        return measured(piece, *source(piece.set), threads)
+        return measured(piece, *source(piece.set), threads, parameters)
     except Exception as error:
         return piece._asdict() | {"failure": f"{type(error).__name__}: {error}"}
 
 
-def run(pieces: list[Piece], source: Source, path: Path, jobs: int = 1, idle: bool = True) -> int:
+def run(
+    pieces: list[Piece],
+    source: Source,
+    path: Path,
+    jobs: int = 1,
+    idle: bool = True,
+    parameters: Mapping[str, Any] | None = None,
+) -> int:
     """Compute all pieces and store each as soon as it is there; the number of those that failed.
 
     With several jobs each has one thread: more of them would fight for the cores.
     """
     about = provenance(jobs, idle)
     threads = None if jobs == 1 else 1
-    tasks = (delayed(_measured)(piece, source, threads) for piece in pieces)
+    ours = parameters or {}
+    tasks = (delayed(_measured)(piece, source, threads, ours) for piece in pieces)
     lines: Iterable[dict[str, Any]]
     if jobs == 1:
-        lines = (_measured(piece, source, None) for piece in pieces)
+        lines = (_measured(piece, source, None, ours) for piece in pieces)
     else:
         lines = Parallel(jobs, return_as="generator_unordered", batch_size=1)(tasks)
     failed = 0
@@ -261,6 +282,9 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--jobs", type=int, default=1, help="pieces at the same time")
     parser.add_argument("--busy", action="store_true", help="others compute here: times are void")
+    parser.add_argument(
+        "--parameters", type=json.loads, default={}, help="of NCLRegressor, as JSON"
+    )
     parser.add_argument("--retime", action="store_true", help="repeat pieces whose times are void")
     return parser.parse_args(arguments)
 
@@ -277,7 +301,7 @@ def main(arguments: list[str] | None = None) -> None:
     left = missing(pieces, options.out, options.retime)
     print(f"{len(pieces) - len(left)} of {len(pieces)} pieces are there already", flush=True)
     source = partial(arrays, home=options.data)
-    failed = run(left, source, options.out, options.jobs, not options.busy)
+    failed = run(left, source, options.out, options.jobs, not options.busy, options.parameters)
     if failed:
         raise SystemExit(f"{failed} pieces failed; start again to try them once more")
 

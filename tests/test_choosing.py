@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from negcorr.candidates import PARTS, Candidate, ProvingGround, Rung, Trial
+from negcorr.candidates import Candidate
 from negcorr.choosing import (
     ALPHAS,
     LATTICE,
@@ -17,6 +17,7 @@ from negcorr.choosing import (
     at,
     choose,
 )
+from negcorr.proving import PARTS, ProvingGround, Rung, Trial
 from negcorr.rows import Rows
 
 #: Everything closed.
@@ -35,6 +36,10 @@ class Table:
     def __init__(self, error):
         self.error, self.tried = error, []
         self.weight, self.n_rows = np.ones(100), 100
+        self.judges = self.weight
+
+    def prepare(self, candidates):
+        pass
 
     def try_out(self, candidate):
         self.tried.append(candidate)

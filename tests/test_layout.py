@@ -70,6 +70,7 @@ ORDER = [
     "screening",
     "relevance",
     "candidates",
+    "proving",
     "choosing",
     "automatic",
     "streaming",

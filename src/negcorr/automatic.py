@@ -16,7 +16,7 @@ from negcorr._arrays import is_abroad, to_host
 from negcorr._typing import FloatArray, Table
 from negcorr._validation import check_positive_int
 from negcorr.bases import Basis, MappedFeatures, NestedFeatures
-from negcorr.candidates import RUNGS, Candidate, ProvingGround, bare_basis
+from negcorr.candidates import Candidate, bare_basis
 from negcorr.choosing import ALPHAS, Choice, OpenQuestions, choose
 from negcorr.named_basis import (
     BASES,
@@ -26,6 +26,7 @@ from negcorr.named_basis import (
     make_basis,
     named_inputs,
 )
+from negcorr.proving import RUNGS, ProvingGround
 from negcorr.rows import Rows
 
 __all__ = ["chosen_basis", "open_questions"]
@@ -131,7 +132,10 @@ def chosen_basis(estimator: Any, rows: Rows, gap: FloatArray | None) -> tuple[Ba
     ground = make()
     if ground.n_rows < FEWEST_ROWS or ground.y.shape[1] == 0:
         return _plain_basis(estimator), None
-    larger = make(rung=RUNGS[1]) if ground.n_rows == RUNGS[0].n_rows else None
+    larger = None
+    if ground.n_rows == RUNGS[0].n_rows:
+        larger = make(rung=RUNGS[1], teacher=ground)
+        larger = larger if larger.n_rows > ground.n_rows else None
     weight = rows.n_rows if rows.weight is None else float(to_host(rows.weight).sum())
     # At a given lam, and for leave-one-out, one ensemble of plain members.
     alone = not is_auto(estimator.basis) or gap is not None or estimator.criterion == "loo"

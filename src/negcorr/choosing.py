@@ -1,7 +1,7 @@
 """The choice of features by the data: kernel, bandwidth, inputs, relevance, basis, ridge.
 
 Every choice that was left open is made on the training rows alone, by leave-one-out on the
-proving ground (:mod:`negcorr.candidates`). Bandwidths are walked along a lattice of two points a
+proving ground (:mod:`negcorr.proving`). Bandwidths are walked along a lattice of two points a
 decade, from the heuristic of Kwok and Tsang, for as long as that pays.
 """
 
@@ -14,7 +14,8 @@ import numpy as np
 
 from negcorr._threads import spread
 from negcorr._typing import FloatArray
-from negcorr.candidates import Candidate, ProvingGround, Trial
+from negcorr.candidates import Candidate
+from negcorr.proving import ProvingGround, Trial
 
 __all__ = ["Choice", "Chosen", "OpenQuestions", "choose"]
 
@@ -191,7 +192,7 @@ def choose(
     Examples
     --------
     >>> import numpy as np
-    >>> from negcorr.candidates import ProvingGround
+    >>> from negcorr.proving import ProvingGround
     >>> from negcorr.choosing import OpenQuestions, choose
     >>> from negcorr.rows import Rows
     >>> X = np.random.default_rng(0).uniform(-3, 3, size=(200, 2))
@@ -232,6 +233,7 @@ class _Race:
     def run(self, candidates: Iterable[Candidate]) -> None:
         """Try those that have not been tried, several at once."""
         new = [c for c in dict.fromkeys(candidates) if c not in self.trials]
+        self.ground.prepare(new)
         for trial in spread(self.ground.try_out, new):
             self.trials[trial.candidate] = trial
 
@@ -330,7 +332,7 @@ def _choice(race: _Race, n_members: int, weight: float | None, n_before: int) ->
     return Choice(
         members=tuple(members),
         trials=tuple(ranking),
-        validated=_validated(ranking) / mass,
+        validated=_validated(ranking) / float(ground.judges.sum()),
         n_rows=ground.n_rows,
         n_tried=n_before + len(ranking),
     )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from negcorr import candidates
+from negcorr import proving
 from negcorr.bases import (
     FourierFeatures,
     LinearFeatures,
@@ -17,7 +17,8 @@ from negcorr.bases import (
     kwok_tsang_gamma,
 )
 from negcorr.bases.inputs import fit_input_map
-from negcorr.candidates import PARTS, Candidate, ProvingGround, Rung, bare_basis, linear_width
+from negcorr.candidates import Candidate, bare_basis, linear_width
+from negcorr.proving import PARTS, ProvingGround, Rung
 from negcorr.relevance import column_relevance
 from negcorr.rows import Rows
 from negcorr.screening import screen
@@ -184,7 +185,7 @@ class TestRelevance:
                 ground.y[rows],
                 mapped[ground.landmarks],
                 ground.landmark_starts,
-                candidates.SEARCH_GAPS,
+                proving.SEARCH_GAPS,
                 ground.weight[rows],
             )
             np.testing.assert_array_equal(found, expected)
@@ -283,7 +284,7 @@ class TestTrial:
         assert trial.gap == 0.05
         assert trial.by_part.shape == (1, PARTS)
         free = ground_of(X, y).try_out(CANDIDATES[0])
-        assert free.by_part.shape == (len(candidates.SEARCH_GAPS), PARTS)
+        assert free.by_part.shape == (len(proving.SEARCH_GAPS), PARTS)
         assert free.error < trial.error
 
     def test_a_given_bandwidth_and_relevance_are_kept(self):
@@ -351,3 +352,38 @@ def test_a_candidate_says_what_it_is():
     one = Candidate("nystroem", "laplace", 0.316, "clip", relevant=True, alpha=0.01)
     assert str(one) == "nystroem laplace, gamma x0.32, inputs clip, by relevance, alpha 0.01"
     assert str(Candidate("trees")) == "trees, inputs standard"
+
+
+class TestTeacher:
+    """Relevance that fewer of the same rows have taught is judged by the others."""
+
+    def grounds(self):
+        X, y = data(90)
+        few = ground_of(X, y, rung=Rung(40, 10))
+        return few, ground_of(X, y, rung=Rung(70, 10), teacher=few)
+
+    def test_has_the_first_of_the_rows(self):
+        few, many = self.grounds()
+        np.testing.assert_array_equal(few.X, many.X[:40])
+        np.testing.assert_array_equal(many.relevance("clip", "taught"), few.relevance("clip"))
+
+    @pytest.mark.parametrize("relevant", [False, True])
+    def test_rows_that_it_has_not_seen_judge(self, relevant):
+        few, many = self.grounds()
+        candidate = Candidate("nystroem", "laplace", inputs="clip", relevant=relevant)
+        trial = many.try_out(candidate)
+        seen = many.mapped("clip") * (few.relevance("clip") if relevant else 1.0)
+        gamma = kwok_tsang_gamma(seen, None, "laplace")
+        distance = np.abs(seen[:, np.newaxis] - seen[many.landmarks]).sum(axis=2)
+        losses = screen(np.exp(-gamma * distance), many.y, many.landmark_starts).losses(many.gaps)
+        expected = losses[:, 40:].mean(axis=1)
+        assert trial.error == pytest.approx(expected.min(), rel=1e-8)
+        assert trial.gap == many.gaps[int(np.argmin(expected))]
+
+    def test_what_is_prepared_changes_nothing(self):
+        _, many = self.grounds()
+        tried = [Candidate("nystroem", "gaussian", relevant=r) for r in (False, True)]
+        before = [many.try_out(candidate).error for candidate in tried]
+        _, other = self.grounds()
+        other.prepare(tried)
+        assert [other.try_out(candidate).error for candidate in tried] == before
