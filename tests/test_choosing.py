@@ -14,6 +14,7 @@ from negcorr.choosing import (
     START,
     WORTH_WALKING,
     OpenQuestions,
+    _validated,
     at,
     choose,
 )
@@ -332,3 +333,11 @@ class TestLargerGround:
         one, four = (choose(ground, OpenQuestions(), weight=w) for w in (None, 320.0))
         assert one.members[0].gap == min(one.best.gap, 0.9)
         assert four.members[0].gap == pytest.approx(one.best.gap / 4)
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 10_000), trials=st.integers(1, 6), gaps=st.integers(1, 4))
+def test_error_of_the_search_is_never_below_that_of_the_best(seed, trials, gaps):
+    table = np.random.default_rng(seed).exponential(size=(trials, gaps, PARTS))
+    tried = [Trial(Candidate("trees"), part, 0.0, 1.0) for part in table]
+    assert _validated(tried) >= table.sum(axis=2).min() * (1 - 1e-12)

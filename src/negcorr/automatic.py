@@ -44,8 +44,8 @@ KERNELLED = ("nystroem", "fourier", "orthogonal")
 def open_questions(estimator: Any) -> OpenQuestions | None:
     """What an estimator leaves to the data; None where that is nothing.
 
-    A search is made where ``basis``, ``gamma`` or ``alpha`` is "auto". Then "auto" in ``kernel``,
-    ``inputs`` and ``relevance`` is open too; else it means the plain value.
+    A search is made where ``basis``, ``gamma`` or ``alpha`` is "auto". With one of the first two,
+    "auto" in ``kernel``, ``inputs`` and ``relevance`` is open too; else it means the plain value.
     """
     check_choices(estimator)
     basis, gamma, alpha = estimator.basis, estimator.gamma, estimator.alpha

@@ -57,9 +57,10 @@ class NCLRegressor(
         Features per member H, for bases named by a string.
     basis : str, transformer or list, default="fourier"
         The members' features: "fourier", "orthogonal", "nystroem", "linear" or "trees", or "auto"
-        to choose one by leave-one-out. A transformer is cloned once per member with its own seed;
-        a list of M transformers or ``(name, transformer)`` pairs gives one per member; a
-        :class:`~negcorr.bases.Basis` is used as it is. Features never see y but in that choice.
+        to choose by leave-one-out, up to three together, which share the members. A transformer
+        is cloned once per member with its own seed; a list of M transformers or
+        ``(name, transformer)`` pairs gives one per member; a :class:`~negcorr.bases.Basis` is
+        used as it is. Features never see y but in that choice.
     gamma : float, "kwok-tsang" or "auto", default="kwok-tsang"
         Inverse bandwidth of the Fourier and Nyström bases named by a string; larger is rougher.
         The heuristic is one over the mean squared distance between two rows; "auto" walks from
@@ -93,7 +94,7 @@ class NCLRegressor(
         Seed of the basis.
     kernel : {"auto", "gaussian", "laplace", "cauchy"}, default="auto"
         Kernel of the Fourier and Nyström bases named by a string. Here and below, "auto" is open
-        where ``basis``, ``gamma`` or ``alpha`` is "auto"; else it is the first one after it.
+        where ``basis`` or ``gamma`` is "auto"; else it is the first one after it.
     inputs : {"auto", "standard", "clip", "rank", "none"}, default="auto"
         What is done to the columns of X for bases named by a string: unit standard deviation; the
         same, with values bent to at most 3 against long tails; ranks; nothing.
