@@ -56,6 +56,8 @@ def regressor(criterion: str, solver: str) -> Any:
         criterion=criterion,
         solver=solver,
         random_state=0,
+        basis="fourier",
+        gamma="kwok-tsang",
     )
 
 

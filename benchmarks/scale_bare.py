@@ -155,9 +155,11 @@ def rates(
     features = rng.normal(size=(4096, n_features + 2))
     product = np.empty((n_features + 2,) * 2)
     square = features.T @ features
-    one = NCLRegressor(1, 1, random_state=0).draw(X)
+    one = NCLRegressor(1, 1, random_state=0, basis="fourier", gamma="kwok-tsang").draw(X)
     parts = [
-        NCLRegressor(n_members, width, random_state=0).draw(X).partial_fit(X[:5000], y[:5000])
+        NCLRegressor(n_members, width, random_state=0, basis="fourier", gamma="kwok-tsang")
+        .draw(X)
+        .partial_fit(X[:5000], y[:5000])
         for _ in range(2)
     ]
 

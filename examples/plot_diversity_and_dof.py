@@ -59,7 +59,10 @@ families = {
         GradientBoostingRegressor(n_estimators=n, max_depth=2, random_state=0)
         for n in (5, 10, 20, 40, 80, 160)
     ],
-    "NCL": [NCLRegressor(gap=gap, random_state=0) for gap in np.logspace(0, -3, 7)],
+    "NCL": [
+        NCLRegressor(gap=gap, random_state=0, basis="fourier", gamma="kwok-tsang")
+        for gap in np.logspace(0, -3, 7)
+    ],
 }
 
 rows = []

@@ -32,7 +32,7 @@ def draw(size):
 
 
 X, y = draw(80)
-settings = {"n_estimators": 40, "n_components": 3, "gamma": 30, "solver": "qr"}
+settings = {"n_estimators": 40, "n_components": 3, "basis": "fourier", "gamma": 30, "solver": "qr"}
 model = NCLRegressor(**settings, random_state=0).fit(X, y)
 
 # %%

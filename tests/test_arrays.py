@@ -79,7 +79,7 @@ def test_a_copy_has_a_lock_of_its_own():
 
 def test_a_model_at_home_computes_nothing_for_its_copy():
     X = np.random.default_rng(0).normal(size=(60, 3))
-    model = NCLRegressor(4, 3, random_state=0).fit(X, X[:, 0])
+    model = NCLRegressor(4, 3, random_state=0, basis="fourier", gamma="kwok-tsang").fit(X, X[:, 0])
     before = set(vars(model.path_.spectrum))
     assert "modes" not in before
     assert set(vars(model.to_numpy().path_.spectrum)) == before

@@ -22,7 +22,7 @@ from negcorr.exceptions import NoResponseWarning, NotLinearError, StepSizeWarnin
 from negcorr.monte_carlo.refits import Refit
 from negcorr.smoothers import KINDS
 
-NCL = {"n_estimators": 4, "n_components": 3}
+NCL = {"n_estimators": 4, "n_components": 3, "basis": "fourier", "gamma": "kwok-tsang"}
 
 KNOWN = {
     "least squares": LinearRegression(),

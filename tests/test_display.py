@@ -35,6 +35,9 @@ from negcorr import (
 from negcorr.display.drawing import GAP_LABEL
 from negcorr.exceptions import PrecisionWarning
 
+#: An ensemble that searches for no basis.
+PLAIN = {"basis": "fourier", "gamma": "kwok-tsang"}
+
 OF_PATH = [PathDisplay, DiversityDisplay, DofDisplay]
 
 
@@ -52,13 +55,13 @@ def rows():
 
 @pytest.fixture(scope="module")
 def model(rows):
-    return NCLRegressor(12, 4, random_state=0).fit(*rows)
+    return NCLRegressor(12, 4, random_state=0, **PLAIN).fit(*rows)
 
 
 @pytest.fixture(scope="module")
 def several(rows):
     X, y = rows
-    return NCLRegressor(10, 3, random_state=0).fit(X, np.c_[y, X[:, 2], -y])
+    return NCLRegressor(10, 3, random_state=0, **PLAIN).fit(X, np.c_[y, X[:, 2], -y])
 
 
 def lines_of(display):
@@ -134,7 +137,9 @@ class TestPathDisplay:
         assert list(display.curves) == names
 
     def test_leave_one_out_is_drawn_where_it_chose(self, rows):
-        loo = NCLRegressor(6, 3, criterion="loo", random_state=0).fit(rows[0][:40], rows[1][:40])
+        loo = NCLRegressor(6, 3, criterion="loo", random_state=0, **PLAIN).fit(
+            rows[0][:40], rows[1][:40]
+        )
         assert "loo" in PathDisplay.from_estimator(loo).lines_
 
     def test_criteria_of_different_units_or_unknown_are_refused(self, model):
@@ -184,7 +189,7 @@ class TestDiversityDisplay:
     def test_given_rows_are_predicted(self, rows, output):
         X, y = rows
         Y = np.c_[y, y + 100 * X[:, 2], -2 * y]
-        fitted = NCLRegressor(8, 3, random_state=0).fit(X[:100], Y[:100])
+        fitted = NCLRegressor(8, 3, random_state=0, **PLAIN).fit(X[:100], Y[:100])
         display = DiversityDisplay.from_estimator(
             fitted, X[100:], Y[100:], gaps=[0.0, 1.0, 1e-3], output=output
         )
@@ -199,7 +204,7 @@ class TestDiversityDisplay:
 
     def test_rows_go_through_the_pipeline(self, rows):
         X, y = rows
-        pipe = make_pipeline(StandardScaler(), PCA(4), NCLRegressor(6, 3, random_state=0))
+        pipe = make_pipeline(StandardScaler(), PCA(4), NCLRegressor(6, 3, random_state=0, **PLAIN))
         pipe.fit(X[:100], y[:100])
         display = DiversityDisplay.from_estimator(pipe, X[100:], y[100:], gaps=[pipe[-1].gap_])
         error = np.mean((pipe.predict(X[100:]) - y[100:]) ** 2)
@@ -235,7 +240,7 @@ class TestMembersDisplay:
     def test_given_row_and_names_of_a_frame(self, rows):
         X, y = rows
         frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(10)])
-        fitted = NCLRegressor(6, 3, random_state=0).fit(frame, y)
+        fitted = NCLRegressor(6, 3, random_state=0, **PLAIN).fit(frame, y)
         display = MembersDisplay.from_estimator(fitted, frame, "c3", row=X[7], n_points=11)
         grid = pd.DataFrame(np.tile(X[7], (11, 1)), columns=frame.columns)
         grid["c3"] = display.x
@@ -251,7 +256,7 @@ class TestMembersDisplay:
             {"a": X[:, 2], "k": pd.Categorical(np.where(X[:, 1] > 0, "u", "v")), "b": X[:, 3]}
         )
         prepare = make_column_transformer((OneHotEncoder(), ["k"]), remainder="passthrough")
-        pipe = make_pipeline(prepare, NCLRegressor(5, 3, random_state=0)).fit(frame, y)
+        pipe = make_pipeline(prepare, NCLRegressor(5, 3, random_state=0, **PLAIN)).fit(frame, y)
         display = MembersDisplay.from_estimator(pipe, frame, "a", y=y)
         assert display.member_error_ratio > 0
         with pytest.raises(ValueError, match="'k' is not numeric"):
@@ -331,7 +336,9 @@ class TestDofDisplay:
 
     def test_pipelines_are_refitted_whole(self, rows):
         X, y = rows
-        pipe = make_pipeline(StandardScaler(), NCLRegressor(5, 3, random_state=0)).fit(X, y)
+        pipe = make_pipeline(StandardScaler(), NCLRegressor(5, 3, random_state=0, **PLAIN)).fit(
+            X, y
+        )
         display = DofDisplay.from_estimator(pipe, X, y, random_state=0, n_probes=4)
         assert len(display.estimates) == 4
         for gap, (dof, error) in display.estimates.items():
@@ -352,7 +359,7 @@ class TestDofDisplay:
 class TestAllDisplays:
     def test_path_estimator_pipeline_and_search_draw_the_same(self, kind, rows):
         X, y = rows
-        pipe = make_pipeline(StandardScaler(), NCLRegressor(6, 3, random_state=0))
+        pipe = make_pipeline(StandardScaler(), NCLRegressor(6, 3, random_state=0, **PLAIN))
         search = GridSearchCV(pipe, {"nclregressor__n_components": [3]}, cv=2).fit(X, y)
         ways = [
             kind.from_path(search.best_estimator_[-1].path_),
@@ -385,7 +392,9 @@ class TestAllDisplays:
         display.figure_.canvas.draw()
 
     def test_gaps_too_small_for_the_factorisation_warn_where_given(self, kind, rows):
-        wide = NCLRegressor(20, 6, gamma=0.01, solver="gram", lam=0.5, random_state=0).fit(*rows)
+        wide = NCLRegressor(
+            20, 6, gamma=0.01, solver="gram", lam=0.5, random_state=0, basis="fourier"
+        ).fit(*rows)
         least = wide.path_.smallest_trusted_gap
         assert least > 0.0
         assert kind.from_estimator(wide).gaps[-1] >= least
@@ -452,6 +461,7 @@ def test_any_fitted_model_is_drawn_without_a_warning(data):
         fit_intercept=data.draw(st.booleans()),
         cv=2,
         random_state=0,
+        **PLAIN,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

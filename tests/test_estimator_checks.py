@@ -8,7 +8,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from negcorr import NCLRegressor, SURESearch
 from negcorr.bases import FourierFeatures
 
-SMALL = {"n_estimators": 20, "n_components": 8, "random_state": 0}
+SMALL = {
+    "n_estimators": 20,
+    "n_components": 8,
+    "random_state": 0,
+    "basis": "fourier",
+    "gamma": "kwok-tsang",
+}
 
 # The checks fit on toy data, where lam = 1 is often best and residuals run out.
 pytestmark = pytest.mark.filterwarnings("ignore::negcorr.exceptions.NegcorrWarning")
@@ -18,10 +24,12 @@ ESTIMATORS = [
     NCLRegressor(random_state=0),
     NCLRegressor(**SMALL, criterion="sure", noise_variance=0.1),
     NCLRegressor(**SMALL, criterion="loo"),
-    NCLRegressor(**SMALL, basis="orthogonal", criterion="gcv"),
-    NCLRegressor(**SMALL, basis="nystroem", lam=0.9),
-    NCLRegressor(**SMALL, basis="trees", alpha=0.1),
-    NCLRegressor(**SMALL, basis="auto", gamma="auto", kernel="gaussian", inputs="standard"),
+    NCLRegressor(**SMALL | {"basis": "orthogonal", "criterion": "gcv"}),
+    NCLRegressor(**SMALL | {"basis": "nystroem", "lam": 0.9}),
+    NCLRegressor(**SMALL | {"basis": "trees", "alpha": 0.1}),
+    NCLRegressor(
+        **SMALL | {"basis": "auto", "gamma": "auto"}, kernel="gaussian", inputs="standard"
+    ),
     NCLRegressor(20, 1, basis="linear", random_state=0),
     NCLRegressor(**SMALL, solver="qr", fit_intercept=False),
     NCLRegressor(20, basis=RBFSampler(gamma=0.05, n_components=8), lam=0.9, random_state=0),

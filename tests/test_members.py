@@ -80,7 +80,7 @@ BOOSTED = {
     "hist absolute": HistGradientBoostingRegressor(loss="absolute_error", max_iter=7),
     "hist quantile": HistGradientBoostingRegressor(loss="quantile", quantile=0.8, max_iter=7),
 }
-NCL = {"ncl": NCLRegressor(n_estimators=5, random_state=0)}
+NCL = {"ncl": NCLRegressor(n_estimators=5, random_state=0, basis="fourier", gamma="kwok-tsang")}
 AVERAGING = FORESTS | BAGS | VOTES | BOOSTED | NCL
 MULTI = FORESTS | BAGS | NCL
 STAGED = BOOSTED | {"ada": AdaBoostRegressor(**SMALL)}
@@ -278,7 +278,7 @@ def test_adaboost_members_are_its_estimators_and_their_median_is_the_prediction(
 INNER = {
     "forest": RandomForestRegressor(**SMALL),
     "gradient": GradientBoostingRegressor(**SMALL),
-    "ncl": NCLRegressor(n_estimators=4, random_state=0),
+    "ncl": NCLRegressor(n_estimators=4, random_state=0, basis="fourier", gamma="kwok-tsang"),
 }
 
 

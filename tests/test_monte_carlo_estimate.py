@@ -58,7 +58,13 @@ from negcorr.smoothers import linear_smoother
 repeatable = settings(derandomize=True, deadline=None, max_examples=25)
 
 N = 40
-SMALL_NCL = {"n_estimators": 3, "n_components": 3, "random_state": 0}
+SMALL_NCL = {
+    "n_estimators": 3,
+    "n_components": 3,
+    "random_state": 0,
+    "basis": "fourier",
+    "gamma": "kwok-tsang",
+}
 
 
 def data(n=N, outputs=None, seed=0):
@@ -530,7 +536,14 @@ def test_search_over_shuffled_folds_is_smooth():
 def test_ncl_with_a_searched_lam_is_smooth():
     rows, y = data(60)
     for cv in (5, None):
-        model = NCLRegressor(n_estimators=5, n_components=4, cv=cv, random_state=0)
+        model = NCLRegressor(
+            n_estimators=5,
+            n_components=4,
+            cv=cv,
+            random_state=0,
+            basis="fourier",
+            gamma="kwok-tsang",
+        )
         result = monte_carlo_dof(model, rows, y, eps=1e-4, random_state=0)
         assert 1.0 < result.dof < 21.0
         assert result.std_error < 3.0
@@ -633,7 +646,12 @@ def test_trees_are_told_that_the_step_matters():
 
 @pytest.mark.parametrize(
     "estimator",
-    [Ridge(), Lasso(0.1), NCLRegressor(n_estimators=10, random_state=0), LinearRegression()],
+    [
+        Ridge(),
+        Lasso(0.1),
+        NCLRegressor(n_estimators=10, random_state=0, basis="fourier", gamma="kwok-tsang"),
+        LinearRegression(),
+    ],
     ids=lambda e: type(e).__name__,
 )
 def test_smooth_fits_are_told_nothing(estimator):
@@ -1028,7 +1046,7 @@ def test_numbers_are_not_drawn_from_the_global_state():
     [
         Ridge(),
         RandomForestRegressor(2, max_depth=2),
-        NCLRegressor(n_estimators=3, n_components=3),
+        NCLRegressor(n_estimators=3, n_components=3, basis="fourier", gamma="kwok-tsang"),
         GridSearchCV(Ridge(), {"alpha": [1.0, 2.0]}, cv=KFold(2, shuffle=True)),
         make_pipeline(StandardScaler(), Ridge()),
     ],

@@ -110,7 +110,14 @@ TARGET = ROWS[:, 0] + np.random.default_rng(6).normal(size=40)
         Ridge(random_state=0),
         KernelRidge(kernel="rbf"),
         KNeighborsRegressor(3),
-        NCLRegressor(lam=0.6, n_estimators=3, n_components=3, random_state=0),
+        NCLRegressor(
+            lam=0.6,
+            n_estimators=3,
+            n_components=3,
+            random_state=0,
+            basis="fourier",
+            gamma="kwok-tsang",
+        ),
         lambda X, y: 3.0 * y.mean() + np.arange(40.0),
         lambda X, y: np.zeros(40),
     ],
@@ -131,7 +138,9 @@ def test_linear_fits_are_recognised_by_two_more_fits(estimator, scheme):
         RidgeCV(np.geomspace(1e-2, 1e2, 30)),
         DecisionTreeRegressor(random_state=0, max_depth=3),
         IsotonicRegression(),
-        NCLRegressor(n_estimators=3, n_components=3, random_state=0),
+        NCLRegressor(
+            n_estimators=3, n_components=3, random_state=0, basis="fourier", gamma="kwok-tsang"
+        ),
         lambda X, y: y**2,
         lambda X, y: y + 1e-4 * y**2,
         lambda X, y: np.maximum(y, y.mean()),

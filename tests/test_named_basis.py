@@ -241,6 +241,8 @@ def test_generator_as_seed_moves_on():
 
 def test_regressor_makes_its_basis_here():
     X = np.random.default_rng(0).normal(size=(40, 3))
-    model = NCLRegressor(3, 4, basis="orthogonal", lam=0.5, random_state=0).fit(X, X[:, 0])
+    model = NCLRegressor(3, 4, basis="orthogonal", lam=0.5, random_state=0, gamma="kwok-tsang").fit(
+        X, X[:, 0]
+    )
     assert isinstance(model.basis_, OrthogonalFourierFeatures)
     assert model.basis_.n_members_ == 3

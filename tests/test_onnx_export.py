@@ -33,6 +33,7 @@ GAPS = [10.0**-k for k in range(11)]
 
 def ncl(**parameters):
     given = {"n_estimators": 15, "n_components": 6, "solver": "qr", "random_state": 0}
+    given |= {"basis": "fourier", "gamma": "kwok-tsang"}
     return NCLRegressor(**given | parameters)
 
 

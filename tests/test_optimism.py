@@ -41,11 +41,16 @@ ALPHAS = [0.1, 1.0, 10.0, 100.0]
 #: Close enough that the noise decides.
 MANY = np.logspace(-1, 4, 12)
 
+#: An ensemble that searches for no basis.
+PLAIN = {"basis": "fourier", "gamma": "kwok-tsang"}
+
 PIPELINE = make_pipeline(StandardScaler(), RidgeCV(ALPHAS))
 
 SEARCHES = {
-    "ncl by sure": NCLRegressor(5, 4, criterion="sure", noise_variance=0.3, random_state=0),
-    "ncl by folds": NCLRegressor(5, 4, criterion="kfold", random_state=0),
+    "ncl by sure": NCLRegressor(
+        5, 4, criterion="sure", noise_variance=0.3, random_state=0, **PLAIN
+    ),
+    "ncl by folds": NCLRegressor(5, 4, criterion="kfold", random_state=0, **PLAIN),
     "ridge": RidgeCV(ALPHAS),
     "grid": GridSearchCV(Ridge(), {"alpha": ALPHAS}, cv=3),
     "grid by sure": SURESearch(Ridge(), {"alpha": ALPHAS}),
@@ -213,7 +218,7 @@ def test_choice_keeps_what_the_search_was_told():
 @pytest.mark.parametrize("criterion", ["sure", "gcv", "loo"])
 def test_choice_of_an_ensemble(criterion):
     X, y = data()
-    settings = {"n_estimators": 5, "n_components": 4, "random_state": 0}
+    settings = {"n_estimators": 5, "n_components": 4, "random_state": 0, **PLAIN}
     model = NCLRegressor(**settings, criterion=criterion, noise_variance=0.3).fit(X, y)
     found = excess_optimism(model, X, y, n_probes=2, random_state=0)
     assert set(found.choice) == {"lam", "gap"}
@@ -229,7 +234,7 @@ def test_choice_of_an_ensemble(criterion):
         GridSearchCV(Ridge(), {"alpha": [3.0]}, cv=3),
         SURESearch(Ridge(), {"alpha": [3.0]}),
         GridSearchCV(ExtraTreesRegressor(3), {"max_depth": [2]}, cv=2),
-        SURESearch(NCLRegressor(4, 3), {"gap": [0.1]}),
+        SURESearch(NCLRegressor(4, 3, **PLAIN), {"gap": [0.1]}),
         SURESearch(make_pipeline(StandardScaler(), Ridge()), {"ridge__alpha": [3.0]}),
         make_pipeline(StandardScaler(), RidgeCV([3.0])),
     ],
@@ -282,7 +287,7 @@ def test_weights_reach_search_and_choice(name):
     found = excess_optimism(SEARCHES[name], X, y, sample_weight=weight, **settings)
     assert found.choice != excess_optimism(SEARCHES[name], X, y, **settings).choice
     if name.startswith("ncl"):
-        model = NCLRegressor(5, 4, gap=found.choice["gap"], random_state=0)
+        model = NCLRegressor(5, 4, gap=found.choice["gap"], random_state=0, **PLAIN)
     else:
         fitted = SEARCHES[name].fit(X, y, sample_weight=weight)
         alpha = fitted.alpha_ if name == "ridge" else fitted.best_params_["alpha"]
@@ -329,7 +334,7 @@ def test_ridge_without_an_intercept_stays_without():
     "search",
     [
         RidgeCV(MANY),
-        NCLRegressor(4, 3),
+        NCLRegressor(4, 3, **PLAIN),
         SURESearch(ExtraTreesRegressor(3), {"max_depth": [1, 4]}),
         GridSearchCV(Ridge(), {"alpha": MANY[::2]}, cv=KFold(3, shuffle=True)),
     ],
@@ -390,7 +395,7 @@ def test_progress_hears_of_every_probe():
 def test_an_ensemble_at_a_given_lam_does_not_search(settings):
     X, y = data()
     with pytest.raises(ValueError, match="does not search: give lam='auto'"):
-        excess_optimism(NCLRegressor(4, 3, **settings), X, y)
+        excess_optimism(NCLRegressor(4, 3, **PLAIN, **settings), X, y)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,8 @@ WEIGHT = RNG.integers(0, 3, size=150)
 
 
 def ncl(**parameters):
-    return NCLRegressor(**{"n_estimators": 6, "n_components": 4, "random_state": 0} | parameters)
+    small = {"n_estimators": 6, "n_components": 4, "random_state": 0}
+    return NCLRegressor(**small | {"basis": "fourier", "gamma": "kwok-tsang"} | parameters)
 
 
 def streamed(**parameters):
@@ -81,7 +82,10 @@ def columns():
 #: A name, what makes a fitted model, and the table to predict from.
 MODELS = {
     "default": lambda: (ncl().fit(X, Y), X),
-    "large": lambda: (NCLRegressor(random_state=0).fit(X, Y), X),
+    "large": lambda: (
+        NCLRegressor(random_state=0, basis="fourier", gamma="kwok-tsang").fit(X, Y),
+        X,
+    ),
     "unfitted": lambda: (ncl(cv=KFold(3), random_state=np.random.RandomState(3)), None),
     "drawn": lambda: (ncl().draw(X), None),
     "streamed": lambda: (streamed(), X),
@@ -98,7 +102,12 @@ MODELS = {
     "given lam": lambda: (ncl(lam=0.25).fit(X, Y), X),
     "gram": lambda: (ncl(solver="gram").fit(X, Y), X),
     "qr": lambda: (ncl(solver="qr").fit(X, Y), X),
-    "few rows": lambda: (NCLRegressor(30, 4, solver="qr", random_state=0).fit(X, Y), X),
+    "few rows": lambda: (
+        NCLRegressor(30, 4, solver="qr", random_state=0, basis="fourier", gamma="kwok-tsang").fit(
+            X, Y
+        ),
+        X,
+    ),
     "orthogonal": lambda: (ncl(basis="orthogonal").fit(X, Y), X),
     "nystroem": lambda: (ncl(basis="nystroem").fit(X, Y), X),
     "sparse nystroem": lambda: (ncl(basis="nystroem").fit(SPARSE, Y), SPARSE),

@@ -29,11 +29,14 @@ from negcorr.random_x import RandomXDof, matched_dof
 
 DATA = Path(os.environ.get("NEGCORR_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
+#: An ensemble that searches for no basis.
+PLAIN = {"basis": "fourier", "gamma": "kwok-tsang"}
+
 KNOWN = {
     "least squares": LinearRegression(),
     "ridge": Ridge(alpha=2.0),
     "kernel ridge": KernelRidge(alpha=0.4, kernel="rbf", gamma=0.2),
-    "ncl": NCLRegressor(4, 3, gap=1e-2, random_state=0),
+    "ncl": NCLRegressor(4, 3, gap=1e-2, random_state=0, **PLAIN),
     "mean": DummyRegressor(),
     "neighbours": KNeighborsRegressor(3),
     "pipeline": make_pipeline(StandardScaler(), Ridge(alpha=2.0)),
@@ -330,7 +333,12 @@ def test_step_does_not_matter_to_a_linear_fit():
 
 
 @pytest.mark.parametrize(
-    "estimator", [MyRidge(), NCLRegressor(4, 3, gap=1e-2), NCLRegressor(4, 3, criterion="gcv")]
+    "estimator",
+    [
+        MyRidge(),
+        NCLRegressor(4, 3, gap=1e-2, **PLAIN),
+        NCLRegressor(4, 3, criterion="gcv", **PLAIN),
+    ],
 )
 def test_random_state_makes_runs_equal(estimator):
     X, y, X_new, _ = data()
@@ -410,7 +418,7 @@ def some_to_train(name, n=1500):
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the data sets are not at {DATA}")
 def test_inputs_with_outliers_part_the_two_kinds_of_dof():
-    flexible, careful = (NCLRegressor(50, 10, gap=g, random_state=0) for g in (1e-6, 1e-2))
+    flexible, careful = (NCLRegressor(50, 10, gap=g, random_state=0, **PLAIN) for g in (1e-6, 1e-2))
     wild, tame = some_to_train("california"), some_to_train("kinematics")
 
     def inflation(model, rows):

@@ -37,7 +37,9 @@ from negcorr.exceptions import (
     SearchBoundaryWarning,
 )
 
-SMALL = {"n_estimators": 12, "n_components": 6, "random_state": 0}
+#: An ensemble that searches for no basis.
+PLAIN = {"basis": "fourier", "gamma": "kwok-tsang"}
+SMALL = {"n_estimators": 12, "n_components": 6, "random_state": 0, **PLAIN}
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +121,7 @@ class TestInvariance:
     @pytest.mark.parametrize("basis", ["fourier", "nystroem", "trees"])
     def test_order_of_rows_changes_nothing(self, criterion, basis):
         X, y, _, _ = weighted_and_repeated()
-        model = NCLRegressor(**SMALL, criterion=criterion, basis=basis)
+        model = NCLRegressor(**SMALL | {"criterion": criterion, "basis": basis})
         order = np.random.default_rng(1).permutation(len(y))
         first = model.fit(X, y)
         gap, prediction = first.gap_, first.predict(X)
@@ -203,7 +205,7 @@ class TestWithLam:
             fitted.with_lam(**arguments)
 
     def test_gap_below_the_gram_route_warns(self, diabetes):
-        model = NCLRegressor(40, 10, solver="gram", random_state=0).fit(*diabetes)
+        model = NCLRegressor(40, 10, solver="gram", random_state=0, **PLAIN).fit(*diabetes)
         with pytest.warns(PrecisionWarning, match="solver='qr'"):
             model.with_lam(gap=1e-18)
 
@@ -363,20 +365,22 @@ class TestInput:
     def test_degrees_of_freedom_never_exceed_the_rows(self):
         X = np.linspace(0, 1, 60)[:, np.newaxis]
         with pytest.warns(NoiseVarianceWarning):
-            model = NCLRegressor(lam=1.0, random_state=0).fit(X, np.sin(9 * X[:, 0]))
+            model = NCLRegressor(lam=1.0, random_state=0, **PLAIN).fit(X, np.sin(9 * X[:, 0]))
         assert model.path_.solver == "qr"
         assert model.dof_ <= 60.0
 
     def test_gram_route_says_when_it_is_out_of_its_depth(self):
         X = np.linspace(0, 1, 60)[:, np.newaxis]
         with pytest.warns(PrecisionWarning, match="Gram route does not resolve"):
-            NCLRegressor(lam=0.5, solver="gram", random_state=0).fit(X, np.sin(9 * X[:, 0]))
+            NCLRegressor(lam=0.5, solver="gram", random_state=0, **PLAIN).fit(
+                X, np.sin(9 * X[:, 0])
+            )
 
     def test_more_components_than_rows(self):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(12, 2)), rng.normal(size=12)
         with pytest.warns(NoiseVarianceWarning):
-            model = NCLRegressor(3, 40, lam=0.5, random_state=0).fit(X, y)
+            model = NCLRegressor(3, 40, lam=0.5, random_state=0, **PLAIN).fit(X, y)
         assert np.isnan(model.noise_variance_)
         assert np.isfinite(model.predict(X)).all()
 

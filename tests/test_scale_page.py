@@ -309,7 +309,9 @@ def test_bytes_of_results_are_those_that_are_sent():
     X = rng.normal(size=(6000, 4))
     y = np.sin(X[:, 0])
     shape = model.Shape(inputs=4, members=10, width=6)
-    fitted = NCLRegressor(10, 6, random_state=0).partial_fit(X, y)
+    fitted = NCLRegressor(10, 6, random_state=0, basis="fourier", gamma="kwok-tsang").partial_fit(
+        X, y
+    )
     sent = len(pickle.dumps(fitted._seen()))
     assert model.result_bytes(shape, 6000) == pytest.approx(sent, rel=0.01)
     sent = len(pickle.dumps(first_pass.summary_of(X)))

@@ -76,7 +76,7 @@ STOCHASTIC = {
     "search over random splits": search(ShuffleSplit(2)),
     "vote": VotingRegressor([("a", tree()), ("b", ExtraTreesRegressor(2, max_depth=2))]),
     "target transformed": TransformedTargetRegressor(tree()),
-    "ncl": NCLRegressor(n_estimators=3, n_components=2),
+    "ncl": NCLRegressor(n_estimators=3, n_components=2, basis="fourier", gamma="kwok-tsang"),
 }
 
 
@@ -175,7 +175,9 @@ def test_other_folds_stay():
 @pytest.mark.parametrize("cv", [5, ContentKFold(5)])
 def test_choice_of_lam_follows_small_changes_of_y(cv):
     X, y = data(60)
-    model = NCLRegressor(n_estimators=5, n_components=4, cv=cv, random_state=0)
+    model = NCLRegressor(
+        n_estimators=5, n_components=4, cv=cv, random_state=0, basis="fourier", gamma="kwok-tsang"
+    )
     moved = y + 1e-7 * np.random.default_rng(1).normal(size=60)
     apart = [seeded(model, 0).fit(X, t).predict(X) for t in (y, moved)]
     assert np.abs(apart[0] - apart[1]).max() < 1e-4

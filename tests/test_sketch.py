@@ -30,6 +30,7 @@ CASES = {
 
 def fitted(outputs=1, rows=120, **options):
     y = Y if outputs == 1 else np.stack([Y * 10.0**k for k in range(outputs)], axis=1)
+    options = {"basis": "fourier", "gamma": "kwok-tsang", **options}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return NCLRegressor(12, 4, random_state=0, **options).fit(X[:rows], y[:rows])
@@ -62,7 +63,9 @@ def test_sketch_takes_four_rows_and_constant_targets():
     for y in ([1.0, 2.0, 4.0, 3.0], [1.0] * 4):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = NCLRegressor(3, 2, lam=0.5, random_state=0).fit(X[:4], y)
+            model = NCLRegressor(
+                3, 2, lam=0.5, random_state=0, basis="fourier", gamma="kwok-tsang"
+            ).fit(X[:4], y)
         ET.fromstring(path_sketch(model.path_))
 
 
@@ -104,7 +107,9 @@ def test_notebook_shows_the_sketch_and_survives_any_failure(monkeypatch):
 
 
 def test_showing_a_stream_does_not_tune_it():
-    model = NCLRegressor(6, 3, random_state=0).partial_fit(X[:200], Y[:200])
+    model = NCLRegressor(6, 3, random_state=0, basis="fourier", gamma="kwok-tsang").partial_fit(
+        X[:200], Y[:200]
+    )
     html = model._repr_mimebundle_()["text/html"]
     assert "200 rows so far" in html
     assert not vars(model)["_lazy"].known

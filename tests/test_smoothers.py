@@ -35,7 +35,13 @@ from negcorr.smoothers import KINDS, LinearSmoother, linear_smoother
 
 FIXED = ConstantKernel(2.0, "fixed") * RBF(1.5, "fixed")
 NOISY = FIXED + WhiteKernel(0.3, "fixed")
-NCL = {"n_estimators": 4, "n_components": 3, "random_state": 0}
+NCL = {
+    "n_estimators": 4,
+    "n_components": 3,
+    "random_state": 0,
+    "basis": "fourier",
+    "gamma": "kwok-tsang",
+}
 
 N, D = 17, 3
 
@@ -78,7 +84,7 @@ WEIGHTED = {
     "ncl with a ridge": NCLRegressor(lam=0.5, alpha=0.2, **NCL),
     "ncl without intercept": NCLRegressor(lam=0.5, fit_intercept=False, **NCL),
     "ncl by qr": NCLRegressor(lam=0.9, solver="qr", **NCL),
-    "ncl on trees": NCLRegressor(lam=0.7, basis="trees", **NCL),
+    "ncl on trees": NCLRegressor(lam=0.7, **NCL | {"basis": "trees"}),
     "mean": DummyRegressor(),
     "constant": DummyRegressor(strategy="constant", constant=7.0),
 }
@@ -561,7 +567,11 @@ def test_steps_that_write_into_their_input_get_their_own():
 
 def test_ncl_without_a_seed_is_one_fit():
     X, y, _, _ = data()
-    smoother = linear_smoother(NCLRegressor(lam=0.5, n_estimators=3, n_components=3), X, y)
+    smoother = linear_smoother(
+        NCLRegressor(lam=0.5, n_estimators=3, n_components=3, basis="fourier", gamma="kwok-tsang"),
+        X,
+        y,
+    )
     close(np.trace(smoother.weights(X)), smoother.dof[0])
 
 

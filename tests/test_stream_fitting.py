@@ -32,7 +32,9 @@ from negcorr.exceptions import (
 )
 from negcorr.rowhash import content_hash
 
-SMALL = {"n_estimators": 8, "n_components": 5, "random_state": 0}
+#: An ensemble that searches for no basis.
+PLAIN = {"basis": "fourier", "gamma": "kwok-tsang"}
+SMALL = {"n_estimators": 8, "n_components": 5, "random_state": 0, **PLAIN}
 LAZY = ("path_", "lam_", "gap_", "dof_", "noise_variance_", "coef_", "intercept_")
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=25)
@@ -171,7 +173,7 @@ class TestSameAsInMemory:
     @pytest.mark.parametrize("basis", ["fourier", "orthogonal", "nystroem", "trees"])
     def test_for_every_basis(self, basis):
         X, y = data()
-        model = NCLRegressor(**SMALL, basis=basis, alpha=1e-3)
+        model = NCLRegressor(**SMALL | {"basis": basis, "alpha": 1e-3})
         fitted = clone(model).fit(X, y)
         assert_same(streamed(model.draw(X), X, y), fitted, X)
 
@@ -253,7 +255,7 @@ class TestSameAsInMemory:
         if draw.draw(st.booleans()):
             weight = np.random.default_rng(seed + 1).integers(0, 3, size=len(y)).astype(float)
         # Not the criterion: with few rows two valleys may be equal to the last digits.
-        model = NCLRegressor(4, 4, random_state=0, gap=0.05)
+        model = NCLRegressor(4, 4, random_state=0, gap=0.05, **PLAIN)
         fitted = clone(model).fit(X, y, weight)
         chunks = [order[index] for index in cuts(len(y), sizes)]
         assert_same(streamed(basis_alone(fitted), X, y, weight, chunks), fitted, X)
@@ -273,7 +275,7 @@ class TestSameAsInMemory:
         X, y = np.repeat(data(40)[0], 150, axis=0), np.repeat(data(40)[1], 150)
         weight = np.tile(np.arange(1.0, 151.0), 40)
         order = np.random.default_rng(0).permutation(len(y))
-        model = NCLRegressor(4, 4, random_state=0, gap=0.1)
+        model = NCLRegressor(4, 4, random_state=0, gap=0.1, **PLAIN)
         fitted = clone(model).fit(X, y, weight)
         in_parts = streamed(basis_alone(fitted), X[order], y[order], weight[order], (1_000,))
         kept, wanted = in_parts._calibration.rows, fitted._calibration.rows
@@ -368,7 +370,7 @@ class TestLaziness:
 
     def test_the_model_is_usable_after_every_chunk(self):
         X, y = data(120)
-        drawn = NCLRegressor(4, 3, random_state=0).draw(X)
+        drawn = NCLRegressor(4, 3, random_state=0, **PLAIN).draw(X)
         model = copy.copy(drawn)
         for index in cuts(120, (40,)):
             model.partial_fit(X[index], y[index])
@@ -395,7 +397,7 @@ class TestLaziness:
 
     def test_a_warning_points_at_the_line_that_asked(self):
         X, y = data()
-        options = {"n_estimators": 2, "n_components": 2, "random_state": 0}
+        options = {"n_estimators": 2, "n_components": 2, "random_state": 0, **PLAIN}
         model = NCLRegressor(**options, criterion="sure", noise_variance=1e-12).partial_fit(X, y)
         with pytest.warns(SearchBoundaryWarning, match="smallest of the search") as caught:
             _ = model.lam_
@@ -501,7 +503,7 @@ class TestUnfitted:
         assert why in str(caught.value.__cause__)
 
     def test_leave_one_out_that_is_not_asked_for_does_not_matter(self):
-        assert hasattr(NCLRegressor(criterion="loo", lam=0.5), "partial_fit")
+        assert hasattr(NCLRegressor(criterion="loo", lam=0.5, **PLAIN), "partial_fit")
 
 
 class TestStreamedModels:
@@ -601,7 +603,7 @@ class TestMemory:
     def test_chunks_can_be_overwritten(self, n, weighted):
         X, y = data(n)
         weight = np.full(n, 2.0) if weighted else None
-        model = NCLRegressor(4, 4, random_state=0).draw(X)
+        model = NCLRegressor(4, 4, random_state=0, **PLAIN).draw(X)
         buffers = X.copy(), y.copy(), None if weight is None else weight.copy()
         for _ in range(2):
             model.partial_fit(*buffers)
@@ -609,13 +611,13 @@ class TestMemory:
             if buffer is not None:
                 buffer[...] = 9.0
         twice = np.vstack([X, X]), np.tile(y, 2), None if weight is None else np.tile(weight, 2)
-        drawn = NCLRegressor(4, 4, random_state=0).draw(X)
+        drawn = NCLRegressor(4, 4, random_state=0, **PLAIN).draw(X)
         assert_same(model, streamed(drawn, *twice, chunks=(3000,)), X[:50])
 
     def test_chunks_are_not_held(self):
         X, y = data(500)
         chunks = [X[:250].copy(), X[250:].copy()]
-        model = NCLRegressor(4, 4, random_state=0)
+        model = NCLRegressor(4, 4, random_state=0, **PLAIN)
         for chunk, target in zip(chunks, (y[:250], y[250:]), strict=True):
             model.partial_fit(chunk, target)
         alive = [weakref.ref(chunk) for chunk in chunks]
@@ -627,7 +629,7 @@ class TestMemory:
 
     def test_a_fixed_number_of_rows_is_kept(self):
         X, y = data(20_000)
-        model = NCLRegressor(4, 4, random_state=0).partial_fit(X[:5000], y[:5000])
+        model = NCLRegressor(4, 4, random_state=0, **PLAIN).partial_fit(X[:5000], y[:5000])
         size = len(pickle.dumps(model))
         for start in range(5000, 20_000, 5000):
             model.partial_fit(X[start : start + 5000], y[start : start + 5000])
@@ -683,7 +685,7 @@ class TestAfterFit:
     def test_with_empty_folds_and_weights(self):
         X, y = data(8)
         weight = np.array([1.0, 0.0, 2.0, 1.0, 3.0, 1.0, 1.0, 2.0])
-        fitted = NCLRegressor(4, 3, random_state=0, gap=0.1, cv=12).fit(X, y, weight)
+        fitted = NCLRegressor(4, 3, random_state=0, gap=0.1, cv=12, **PLAIN).fit(X, y, weight)
         assert len(fitted.path_.cells) < 12
         X2, y2 = data(100, seed=1)
         whole = streamed(
@@ -696,7 +698,7 @@ class TestAfterFit:
 
     def test_with_more_rows_than_are_kept(self):
         X, y = data(9000)
-        fitted = NCLRegressor(4, 4, random_state=0).fit(X[:6000], y[:6000])
+        fitted = NCLRegressor(4, 4, random_state=0, **PLAIN).fit(X[:6000], y[:6000])
         whole = streamed(basis_alone(fitted), X, y, chunks=(2500,))
         gone_on = fitted.partial_fit(X[6000:], y[6000:])
         assert_same(gone_on, whole, X[:100])
@@ -712,7 +714,7 @@ class TestAfterFit:
 
     def test_after_leave_one_out_with_another_criterion(self):
         X, y = data(150)
-        fitted = NCLRegressor(4, 4, random_state=0, criterion="loo").fit(X[:100], y[:100])
+        fitted = NCLRegressor(4, 4, random_state=0, criterion="loo", **PLAIN).fit(X[:100], y[:100])
         fitted.set_params(criterion="gcv")
         whole = streamed(basis_alone(fitted), X, y)
         assert_same(fitted.partial_fit(X[100:], y[100:]), whole, X)
@@ -902,7 +904,7 @@ class TestMerge:
     def test_is_associative(self, sizes, seed, weighted):
         X, y = data(sum(sizes), seed=seed)
         weight = np.random.default_rng(seed).uniform(0.5, 2, size=len(y)) if weighted else None
-        drawn = NCLRegressor(3, 4, random_state=0, gap=0.05).draw(data(50)[0])
+        drawn = NCLRegressor(3, 4, random_state=0, gap=0.05, **PLAIN).draw(data(50)[0])
         ends = np.cumsum([0, *sizes])
         parts = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
         a, b, c = (streamed(drawn, X, y, weight, [index]) for index in parts)
@@ -940,11 +942,13 @@ class TestMerge:
         transformer = NCLRegressor(8, basis=RBFSampler(n_components=5), random_state=0)
         others = {
             "same basis": [
-                NCLRegressor(8, 5, random_state=1).partial_fit(X, y),
-                NCLRegressor(8, 5, random_state=0).partial_fit(X * 1.001, y),
-                NCLRegressor(8, 5, random_state=0, basis="orthogonal").partial_fit(X, y),
+                NCLRegressor(8, 5, random_state=1, **PLAIN).partial_fit(X, y),
+                NCLRegressor(8, 5, random_state=0, **PLAIN).partial_fit(X * 1.001, y),
+                NCLRegressor(
+                    8, 5, random_state=0, basis="orthogonal", gamma="kwok-tsang"
+                ).partial_fit(X, y),
                 NCLRegressor(**SMALL).partial_fit(X[:, :2], y),
-                NCLRegressor(9, 5, random_state=0).partial_fit(X, y),
+                NCLRegressor(9, 5, random_state=0, **PLAIN).partial_fit(X, y),
                 clone(transformer).partial_fit(names, y),
             ],
             r"1 and 2 output\(s\)": [NCLRegressor(**SMALL).partial_fit(X, np.column_stack([y, y]))],
@@ -971,7 +975,7 @@ class TestMerge:
 
     def test_refuses_parameters_that_need_all_rows(self):
         X, y = data(60)
-        one = NCLRegressor(4, 4, random_state=0).partial_fit(X, y)
+        one = NCLRegressor(4, 4, random_state=0, **PLAIN).partial_fit(X, y)
         with pytest.raises(ValueError, match="criterion='loo'"):
             copy.copy(one).set_params(criterion="loo").merge(one)
 
@@ -1004,7 +1008,7 @@ class TestSubtract:
         weight = np.random.default_rng(seed).integers(0, 3, size=len(y)).astype(float)
         weight[[0, 1, 2, -1]] = 1.0
         weight = weight if weighted else None
-        drawn = NCLRegressor(3, 4, random_state=0, gap=0.05).draw(data(50)[0])
+        drawn = NCLRegressor(3, 4, random_state=0, gap=0.05, **PLAIN).draw(data(50)[0])
         left = streamed(drawn, X, y, weight, [np.arange(n_left)])
         gone = streamed(drawn, X, y, weight, [np.arange(n_left, len(y))])
         with warnings.catch_warnings():
@@ -1027,7 +1031,7 @@ class TestSubtract:
 
     def test_a_window_slides_over_a_stream(self):
         X, y = data(600)
-        drawn = NCLRegressor(4, 4, random_state=0, gap=0.05).draw(X)
+        drawn = NCLRegressor(4, 4, random_state=0, gap=0.05, **PLAIN).draw(X)
         parts = [streamed(drawn, X, y, None, [index]) for index in cuts(600, (60,))]
         window = parts[0].merge(parts[1]).merge(parts[2])
         for old, new in zip(parts[:-3], parts[3:], strict=True):
@@ -1036,7 +1040,7 @@ class TestSubtract:
 
     def test_takes_one_of_equal_rows(self):
         X, y = data(100)
-        drawn = NCLRegressor(4, 4, random_state=0, gap=0.05).draw(X)
+        drawn = NCLRegressor(4, 4, random_state=0, gap=0.05, **PLAIN).draw(X)
         once, some = streamed(drawn, X, y), streamed(drawn, X[:40], y[:40])
         rest = once.merge(some).subtract(some)
         assert_same(rest, once, X, rtol=1e-7)
@@ -1074,7 +1078,7 @@ class TestSubtract:
 
     def test_keeps_a_fair_sample_of_more_rows_than_fit(self):
         X, y = data(12_000)
-        drawn = NCLRegressor(4, 4, random_state=0, gap=0.05).draw(X)
+        drawn = NCLRegressor(4, 4, random_state=0, gap=0.05, **PLAIN).draw(X)
         whole = streamed(drawn, X, y, chunks=(4000,))
         first = streamed(drawn, X[:6000], y[:6000])
         rest = whole.subtract(first)
@@ -1117,17 +1121,17 @@ class TestSubtract:
 
 def test_a_stream_that_the_fast_route_cannot_resolve_says_so():
     X, y = data(400, d=1)
-    model = NCLRegressor(10, 8, random_state=0, gap=1e-9).draw(X)
+    model = NCLRegressor(10, 8, random_state=0, gap=1e-9, **PLAIN).draw(X)
     with pytest.warns(PrecisionWarning, match="Gram route") as caught:
         _ = streamed(model, X, y).lam_
     assert caught[0].filename == __file__
-    accurate = NCLRegressor(10, 8, random_state=0, gap=1e-9, solver="qr")
+    accurate = NCLRegressor(10, 8, random_state=0, gap=1e-9, solver="qr", **PLAIN)
     fitted = clone(accurate).fit(X, y)
     in_parts = streamed(accurate.draw(X), X, y)
     assert in_parts.path_.solver == "qr"
     np.testing.assert_allclose(in_parts.predict(X), fitted.predict(X), rtol=1e-3, atol=1e-3)
     # A fit in memory that has moved on to the accurate route stays there.
-    moved = NCLRegressor(10, 8, random_state=0, gap=1e-9).fit(X, y)
+    moved = NCLRegressor(10, 8, random_state=0, gap=1e-9, **PLAIN).fit(X, y)
     assert moved.path_.solver == "qr"
     assert moved.partial_fit(X[:50], y[:50]).path_.solver == "qr"
 
@@ -1143,7 +1147,9 @@ class TestParametersOfTheBasis:
     def test_that_are_changed_after_the_draw_are_refused(self, name, value):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
-        model = NCLRegressor(n_estimators=8, n_components=3, random_state=0).partial_fit(X, y)
+        model = NCLRegressor(n_estimators=8, n_components=3, random_state=0, **PLAIN).partial_fit(
+            X, y
+        )
         model.set_params(**{name: value})
         with pytest.raises(ValueError, match=rf"{name}={value}, but the basis was drawn with"):
             model.partial_fit(X, y)
@@ -1151,7 +1157,11 @@ class TestParametersOfTheBasis:
     def test_that_name_another_kind_are_refused(self):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
-        model = NCLRegressor(n_estimators=8, random_state=0).fit(X, y).set_params(basis="trees")
+        model = (
+            NCLRegressor(n_estimators=8, random_state=0, **PLAIN)
+            .fit(X, y)
+            .set_params(basis="trees")
+        )
         with pytest.raises(ValueError, match=r"basis='trees', but .* is a FourierFeatures"):
             model.partial_fit(X, y)
         assert "fourier" in str(model.summary())
@@ -1163,4 +1173,6 @@ class TestParametersOfTheBasis:
         rng = np.random.default_rng(0)
         (name, value), *_ = parameters.items()
         with pytest.raises(ValueError, match=f"{name}={value!r}"):
-            NCLRegressor(**parameters).partial_fit(rng.normal(size=(9, 2)), rng.normal(size=9))
+            NCLRegressor(**PLAIN, **parameters).partial_fit(
+                rng.normal(size=(9, 2)), rng.normal(size=9)
+            )

@@ -347,7 +347,9 @@ class TestWhatCanBeStreamed:
 
 def test_a_scheduler_is_told_how_large_a_stream_is():
     rng = np.random.default_rng(0)
-    model = NCLRegressor(n_estimators=10, n_components=3, random_state=0)
+    model = NCLRegressor(
+        n_estimators=10, n_components=3, random_state=0, basis="fourier", gamma="kwok-tsang"
+    )
     model.partial_fit(rng.normal(size=(500, 3)), rng.normal(size=500))
     size = sys.getsizeof(model._seen())
     # Five folds' products of thirty features and a target, and the rows that are kept.

@@ -293,7 +293,7 @@ def test_probes_agree_with_the_closed_form():
     [
         (MyRidge(), ALPHAS),
         (ExtraTreesRegressor(5), {"max_depth": [2, 4]}),
-        (NCLRegressor(4, 3), {"gap": [0.1, 1.0]}),
+        (NCLRegressor(4, 3, basis="fourier", gamma="kwok-tsang"), {"gap": [0.1, 1.0]}),
     ],
     ids=["probes", "trees", "ncl"],
 )
@@ -312,7 +312,9 @@ def test_random_state_makes_searches_equal(estimator, grid):
 def test_what_is_fitted_is_what_was_scored(gap):
     # Features without a seed of their own: those of the best estimator had the best SURE.
     X, y = data()
-    search = SURESearch(NCLRegressor(4, 3), {"gap": [gap]}, random_state=0).fit(X, y)
+    search = SURESearch(
+        NCLRegressor(4, 3, basis="fourier", gamma="kwok-tsang"), {"gap": [gap]}, random_state=0
+    ).fit(X, y)
     error = np.mean((search.predict(X) - y) ** 2)
     assert search.cv_results_["train_error"][0] == pytest.approx(error)
     assert search.cv_results_["dof"][0] == pytest.approx(search.best_estimator_.dof_)

@@ -19,7 +19,8 @@ GAPS = [1.0, 0.3, 1e-3]
 
 
 def ncl(**parameters):
-    return NCLRegressor(**{"n_estimators": 8, "n_components": 4, "random_state": 0} | parameters)
+    small = {"n_estimators": 8, "n_components": 4, "random_state": 0}
+    return NCLRegressor(**small | {"basis": "fourier", "gamma": "kwok-tsang"} | parameters)
 
 
 @pytest.mark.parametrize(

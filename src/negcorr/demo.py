@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     out: Path = parser.parse_args(arguments).out
     X, y = load_diabetes(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=0)
-    model = NCLRegressor(random_state=0).fit(X_train, y_train)
+    model = NCLRegressor(random_state=0, basis="fourier", gamma="kwok-tsang").fit(X_train, y_train)
     print(model.summary())
     _print_held_out(model, X_train, y_train, X_test, y_test)
     out.mkdir(parents=True, exist_ok=True)

@@ -276,7 +276,8 @@ class FittedPathMixin:
         >>> from sklearn.datasets import load_diabetes
         >>> from negcorr import NCLRegressor
         >>> X, y = load_diabetes(return_X_y=True)
-        >>> model = NCLRegressor(random_state=0).fit(X, y).without_folds()
+        >>> model = NCLRegressor(basis="fourier", gamma="kwok-tsang", random_state=0)
+        >>> model = model.fit(X, y).without_folds()
         >>> bool(model.with_lam(0.5).dof_ < model.dof_), model.predict_interval(X[:1]).shape
         (True, (1, 2))
         """
@@ -313,7 +314,8 @@ class FittedPathMixin:
         >>> from sklearn.datasets import load_diabetes
         >>> from negcorr import NCLRegressor
         >>> X, y = load_diabetes(return_X_y=True)
-        >>> type(NCLRegressor(random_state=0).fit(X, y).to_numpy().coef_)
+        >>> model = NCLRegressor(basis="fourier", gamma="kwok-tsang", random_state=0)
+        >>> type(model.fit(X, y).to_numpy().coef_)
         <class 'numpy.ndarray'>
         """
         check_is_fitted(self)

@@ -113,7 +113,8 @@ def to_onnx(
     >>> from sklearn.datasets import load_diabetes
     >>> from negcorr import NCLRegressor, to_onnx
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> graph = to_onnx(NCLRegressor(random_state=0).fit(X, y)).graph
+    >>> model = NCLRegressor(basis="fourier", gamma="kwok-tsang", random_state=0)
+    >>> graph = to_onnx(model.fit(X, y)).graph
     >>> [value.name for value in (*graph.input, *graph.output)]
     ['X', 'y']
     """

@@ -137,7 +137,8 @@ def excess_optimism(
     >>> from sklearn.datasets import load_diabetes
     >>> from negcorr import NCLRegressor, excess_optimism
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = NCLRegressor(n_estimators=20, criterion="sure", random_state=0)
+    >>> plain = {"basis": "fourier", "gamma": "kwok-tsang"}
+    >>> model = NCLRegressor(n_estimators=20, criterion="sure", random_state=0, **plain)
     >>> found = excess_optimism(model, X, y, n_probes=20, random_state=0)
     >>> print(f"{found.dof_at_choice:.1f} at the chosen lam, {found.excess:.1f} for the search")
     22.1 at the chosen lam, 0.3 for the search

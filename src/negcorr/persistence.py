@@ -76,7 +76,7 @@ def save(
     >>> from sklearn.datasets import load_diabetes
     >>> import negcorr
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = negcorr.NCLRegressor(random_state=0).fit(X, y)
+    >>> model = negcorr.NCLRegressor(basis="fourier", gamma="kwok-tsang", random_state=0).fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = negcorr.save(model, Path(folder) / "diabetes.skops")
     ...     bool((negcorr.load(file).predict(X) == model.predict(X)).all())

@@ -48,7 +48,8 @@ def path_sketch(path: NCLPath, output: int = 0) -> str:
     >>> from negcorr import NCLRegressor
     >>> from negcorr.sketch import path_sketch
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> path_sketch(NCLRegressor(random_state=0).fit(X, y).path_)[:4]
+    >>> model = NCLRegressor(basis="fourier", gamma="kwok-tsang", random_state=0)
+    >>> path_sketch(model.fit(X, y).path_)[:4]
     '<svg'
     """
     chosen = float(path.chosen_gap[output])

@@ -81,10 +81,11 @@ class StreamMixin:
         >>> from sklearn.datasets import load_diabetes
         >>> from negcorr import NCLRegressor
         >>> X, y = load_diabetes(return_X_y=True)
-        >>> drawn = NCLRegressor(random_state=0).draw(X)
+        >>> model = NCLRegressor(basis="fourier", gamma="kwok-tsang", random_state=0)
+        >>> drawn = deepcopy(model).draw(X)
         >>> one, other = deepcopy(drawn), deepcopy(drawn)
         >>> both = one.partial_fit(X[:200], y[:200]).merge(other.partial_fit(X[200:], y[200:]))
-        >>> all_at_once = NCLRegressor(random_state=0).fit(X, y)
+        >>> all_at_once = model.fit(X, y)
         >>> bool(both.lam_ == all_at_once.lam_)
         True
         """
@@ -127,7 +128,7 @@ class StreamMixin:
         >>> from sklearn.datasets import load_diabetes
         >>> from negcorr import NCLRegressor
         >>> X, y = load_diabetes(return_X_y=True)
-        >>> model = NCLRegressor(random_state=0)
+        >>> model = NCLRegressor(basis="fourier", gamma="kwok-tsang", random_state=0)
         >>> for start in range(0, 442, 100):
         ...     model = model.partial_fit(X[start : start + 100], y[start : start + 100])
         >>> model.path_.spectrum.weight

@@ -118,7 +118,7 @@ def test_rows_of_no_weight_may_hold_anything(place, basis):
     out = np.arange(400) % 8 > 0
     wild = np.where(out[:, None], 1e14 * rng.normal(size=X.shape), X)
     there, home = both(place, wild, y, np.where(out, 0.0, 1.0), basis=basis, lam=0.9)
-    without = NCLRegressor(**SMALL, basis=basis, lam=0.9).fit(X[~out], y[~out])
+    without = NCLRegressor(**SMALL | {"basis": basis, "lam": 0.9}).fit(X[~out], y[~out])
     assert apart(home.predict(X), without.predict(X)) < 1e-12
     assert apart(there.predict(place.put(X)), without.predict(X)) < 1e-9
 
@@ -263,7 +263,7 @@ def test_order_of_rows_changes_nothing(place, criterion, basis):
     X, y = problem()
     weight = np.random.default_rng(4).integers(0, 3, size=120).astype(float)
     order = np.random.default_rng(5).permutation(120)
-    model = NCLRegressor(**SMALL, criterion=criterion, basis=basis)
+    model = NCLRegressor(**SMALL | {"criterion": criterion, "basis": basis})
     first = model.fit(place.put(X), place.put(y), place.put(weight))
     lam, prediction = first.lam_, first.predict(place.put(X))
     model.fit(place.put(X[order]), place.put(y[order]), place.put(weight[order]))

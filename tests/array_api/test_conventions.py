@@ -11,8 +11,16 @@ if not hasattr(estimator_checks, "_yield_array_api_checks"):
     pytest.skip("this version of scikit-learn has no such checks", allow_module_level=True)
 
 ESTIMATORS = {
-    "default": NCLRegressor(n_estimators=10, n_components=3),
-    "sure": NCLRegressor(10, 3, criterion="sure", noise_variance=0.1, random_state=0),
+    "default": NCLRegressor(n_estimators=10, n_components=3, basis="fourier", gamma="kwok-tsang"),
+    "sure": NCLRegressor(
+        10,
+        3,
+        criterion="sure",
+        noise_variance=0.1,
+        random_state=0,
+        basis="fourier",
+        gamma="kwok-tsang",
+    ),
     "basis": NCLRegressor(basis=NystroemFeatures(4, 3), random_state=0),
 }
 

@@ -56,7 +56,7 @@ def fitted(place, how):
         "at once": NCLRegressor(**SMALL),
         "alone": NCLRegressor(**SMALL, criterion="loo"),
         "accurate": NCLRegressor(**SMALL, solver="qr", alpha=0.1),
-        "nystroem": NCLRegressor(**SMALL, basis=NystroemFeatures(8, 5, kernel="laplace")),
+        "nystroem": NCLRegressor(**SMALL | {"basis": NystroemFeatures(8, 5, kernel="laplace")}),
         "given": NCLRegressor(**SMALL, lam=place.put([0.3, 0.6]), noise_variance=place.put([1.0])),
         "splitter": NCLRegressor(**SMALL, cv=KFold(3)),
         "subclass": Mine(**SMALL),
@@ -153,7 +153,7 @@ def test_whitening_at_home_works_block_by_block(torch):
 
 
 def test_what_is_at_home_already_is_copied_and_not_computed():
-    model = NCLRegressor(**SMALL, basis=FourierFeatures(8, 5)).fit(X, Y)
+    model = NCLRegressor(**SMALL | {"basis": FourierFeatures(8, 5)}).fit(X, Y)
     spectrum = model.path_.spectrum
     known = set(vars(spectrum))
     home = model.to_numpy()

@@ -215,7 +215,7 @@ def test_gradients_leave_no_history_in_a_model(torch):
     for model in (
         NCLRegressor(**SMALL).fit(inputs, target, torch.put(np.ones(120)).requires_grad_()),
         NCLRegressor(**SMALL).partial_fit(inputs, target),
-        NCLRegressor(**SMALL, basis=NystroemFeatures(8, 5)).fit(inputs, target),
+        NCLRegressor(**SMALL | {"basis": NystroemFeatures(8, 5)}).fit(inputs, target),
     ):
         assert not model.coef_.requires_grad
         assert not model.predict(torch.put(X)).requires_grad

@@ -44,6 +44,7 @@ def test_a_fit_brings_little_home(somewhere_else, brought_home, criterion, optio
     place = somewhere_else
     X, y = problem(N_ROWS)
     inputs, target = place.put(X), place.put(y)
+    options = {"basis": "fourier", "gamma": "kwok-tsang", **options}
     model = NCLRegressor(MEMBERS, WIDTH, criterion=criterion, random_state=0, **options)
     model.fit(inputs, target)
     assert brought_home
@@ -56,7 +57,9 @@ def test_a_fit_brings_little_home(somewhere_else, brought_home, criterion, optio
 def test_a_prediction_brings_nothing_home(brought_home):
     place = somewhere("torch")
     X, y = problem(N_ROWS)
-    model = NCLRegressor(MEMBERS, WIDTH, criterion="sure", random_state=0)
+    model = NCLRegressor(
+        MEMBERS, WIDTH, criterion="sure", random_state=0, basis="fourier", gamma="kwok-tsang"
+    )
     model.fit(place.put(X), place.put(y))
     brought_home.clear()
     model.predict(place.put(X))
@@ -71,5 +74,7 @@ def test_a_prediction_brings_nothing_home(brought_home):
 def test_the_watch_sees_a_transfer(brought_home):
     place = somewhere("torch")
     X, y = problem(60)
-    NCLRegressor(4, 3, criterion="loo", random_state=0).fit(place.put(X), place.put(y))
+    NCLRegressor(4, 3, criterion="loo", random_state=0, basis="fourier", gamma="kwok-tsang").fit(
+        place.put(X), place.put(y)
+    )
     assert 60 * 12 in brought_home

@@ -230,7 +230,9 @@ def test_a_closed_form_ensemble_near_one_is_found_out():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 4))
     y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=400)
-    model = NCLRegressor(n_estimators=20, lam=0.0, random_state=0).fit(X[:200], y[:200])
+    model = NCLRegressor(
+        n_estimators=20, lam=0.0, random_state=0, basis="fourier", gamma="kwok-tsang"
+    ).fit(X[:200], y[:200])
     verdicts, held_out, shares = [], [], []
     for gap in (1.0, 0.1, 1e-4):
         moved = model.with_lam(gap=gap)

@@ -88,7 +88,10 @@ def test_a_table_and_its_pipeline(tmp_path):
 
 
 def test_only_deep_files_load_what_is_deep(tmp_path):
-    plain = save(NCLRegressor(3, 2, lam=0.5).fit(X, Y), tmp_path / "plain.skops")
+    plain = save(
+        NCLRegressor(3, 2, lam=0.5, basis="fourier", gamma="kwok-tsang").fit(X, Y),
+        tmp_path / "plain.skops",
+    )
     code = (
         f"import sys, negcorr; negcorr.load({str(plain)!r}); "
         "print(sorted({'torch', 'dask', 'negcorr.deep'} & set(sys.modules))); import torch"

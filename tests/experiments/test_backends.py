@@ -35,7 +35,7 @@ def backend(request):
 
 
 MODELS = {
-    "ncl": NCLRegressor(n_estimators=5, n_components=4),
+    "ncl": NCLRegressor(n_estimators=5, n_components=4, basis="fourier", gamma="kwok-tsang"),
     "tree": DecisionTreeRegressor(max_depth=3, max_features=2),
 }
 

@@ -77,6 +77,7 @@ def test_every_split_is_the_regressor_tuned_by_kfold(rows, data, members):
         cv=inner_folds(data),
         solver="qr",
         random_state=SETUP.seed_for("features", "machine", 1, "split"),
+        basis="fourier",
     ).fit(data.X, data.Y[:, 0])
     row = one(rows, "ncl", members)
     error = np.mean((model.predict(data.X_test) - data.Y_test[:, 0]) ** 2)

@@ -56,7 +56,8 @@ def model_of(outputs=1, **parameters):
     X = rng.normal(size=(150, 3))
     y = np.sin(2 * X[:, :1]) + X[:, 1:2] + 0.3 * rng.normal(size=(150, outputs))
     y = y[:, 0] if outputs == 1 else y
-    model = NCLRegressor(n_estimators=10, n_components=4, random_state=0, **parameters)
+    small = {"n_estimators": 10, "n_components": 4, "random_state": 0}
+    model = NCLRegressor(**small | {"basis": "fourier", "gamma": "kwok-tsang"} | parameters)
     return model.fit(X[:100], y[:100]), X[100:], y[100:]
 
 

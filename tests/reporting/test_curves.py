@@ -66,7 +66,9 @@ def test_kfold_is_tabulated_at_the_chosen_gap_too():
 
 
 def test_without_folds_there_is_no_kfold():
-    model = NCLRegressor(n_estimators=3, n_components=2, lam=0.5, random_state=0)
+    model = NCLRegressor(
+        n_estimators=3, n_components=2, lam=0.5, random_state=0, basis="fourier", gamma="kwok-tsang"
+    )
     path = model.fit(np.ones((3, 2)), np.ones(3)).path_
     assert not path.folds.splits
     assert curve_data(path).kfold.shape == (1, 0)

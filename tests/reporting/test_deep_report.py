@@ -35,7 +35,8 @@ def deep(**parameters):
 
 
 def exact(**parameters):
-    return NCLRegressor(n_estimators=6, n_components=4, random_state=0, **parameters)
+    small = {"n_estimators": 6, "n_components": 4, "random_state": 0}
+    return NCLRegressor(**small | {"basis": "fourier", "gamma": "kwok-tsang"} | parameters)
 
 
 def payload(text):

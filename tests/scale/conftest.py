@@ -11,7 +11,13 @@ from negcorr import NCLRegressor
 
 @pytest.fixture(scope="session")
 def small():
-    return {"n_estimators": 6, "n_components": 4, "random_state": 0}
+    return {
+        "n_estimators": 6,
+        "n_components": 4,
+        "random_state": 0,
+        "basis": "fourier",
+        "gamma": "kwok-tsang",
+    }
 
 
 @pytest.fixture(scope="session")

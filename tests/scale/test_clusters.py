@@ -21,7 +21,13 @@ from negcorr.exceptions import ChunkError  # noqa: E402
 from negcorr.moments import FactorMoments  # noqa: E402
 from negcorr.scale import clusters  # noqa: E402
 
-SMALL = {"n_estimators": 8, "n_components": 4, "random_state": 0}
+SMALL = {
+    "n_estimators": 8,
+    "n_components": 4,
+    "random_state": 0,
+    "basis": "fourier",
+    "gamma": "kwok-tsang",
+}
 
 
 def data(n=900, outputs=None):
@@ -279,11 +285,13 @@ def test_processes_give_the_same_model_though_one_is_killed():
 def test_rows_of_a_block_are_not_for_the_user_to_say():
     rows = da.ones((20, 2), chunks=(10, 2))
     with pytest.raises(ValueError, match=r"block_size=5 .*blocks of Dask"):
-        scale.fit(NCLRegressor(), rows, rows[:, 0], block_size=5)
+        scale.fit(NCLRegressor(basis="fourier", gamma="kwok-tsang"), rows, rows[:, 0], block_size=5)
 
 
 def test_dask_arrays_are_arrays_to_a_fit_in_memory():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
-    model = NCLRegressor(n_estimators=5, random_state=0).fit(da.from_array(X), da.from_array(y))
+    model = NCLRegressor(n_estimators=5, random_state=0, basis="fourier", gamma="kwok-tsang").fit(
+        da.from_array(X), da.from_array(y)
+    )
     np.testing.assert_array_equal(model.predict(da.from_array(X)), model.predict(X))

@@ -91,7 +91,7 @@ def test_a_scheduler_is_told_how_large_a_summary_is():
 def test_names_that_change_are_found_in_the_first_pass():
     rng = np.random.default_rng(0)
     frames = [pd.DataFrame(rng.normal(size=(50, 3)), columns=list(n)) for n in ("aby", "bay")]
-    model = NCLRegressor(n_estimators=5, random_state=0)
+    model = NCLRegressor(n_estimators=5, random_state=0, basis="fourier", gamma="kwok-tsang")
     before = dict(vars(model))
     with pytest.raises(
         ChunkError, match=r"chunk 1 .*columns are \['b', 'a'\], and were \['a', 'b'"

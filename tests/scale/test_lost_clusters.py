@@ -23,7 +23,13 @@ from negcorr.scale import clusters  # noqa: E402
 #: What Dask warns of when it is torn apart is not what is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-SMALL = {"n_estimators": 4, "n_components": 3, "random_state": 0}
+SMALL = {
+    "n_estimators": 4,
+    "n_components": 3,
+    "random_state": 0,
+    "basis": "fourier",
+    "gamma": "kwok-tsang",
+}
 
 #: Seconds after which a fit counts as hanging.
 PATIENCE = 45.0

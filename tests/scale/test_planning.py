@@ -27,6 +27,9 @@ from negcorr.scale.costs import (
 )
 from negcorr.scale.planning import Budget, Plan
 
+#: An ensemble that searches for no basis.
+PLAIN = {"basis": "fourier", "gamma": "kwok-tsang"}
+
 WIDTH = Width(n_inputs=10, n_outputs=1, n_numbers=11)
 
 
@@ -119,7 +122,7 @@ class TestPlan:
         assert IterableSource([], None).width is None
 
     def test_chunks_fit_both_passes(self):
-        model = NCLRegressor(n_estimators=20, n_components=10)
+        model = NCLRegressor(n_estimators=20, n_components=10, **PLAIN)
         budget = Budget.of(None, "64MB")
         both = Plan.of(model, 5, budget, drawn=False).before(self.source(), first_pass=True)
         shape = Shape(WIDTH, 200, 5, planning.blas_threads())
@@ -142,7 +145,9 @@ class TestPlan:
 
         X = np.zeros((3000, 10)).view(Unread)
         with pytest.raises(ValueError, match=r"memory='100MB' .* is too little for this fit"):
-            scale.fit(NCLRegressor(n_estimators=100, n_components=10), X, X, memory="100MB")
+            scale.fit(
+                NCLRegressor(n_estimators=100, n_components=10, **PLAIN), X, X, memory="100MB"
+            )
 
     def test_chunks_of_a_fit_are_those_of_the_budget(self, monkeypatch):
         sizes = []
@@ -154,7 +159,7 @@ class TestPlan:
         partial_fit = NCLRegressor.partial_fit
         monkeypatch.setattr(NCLRegressor, "partial_fit", spy)
         X = np.random.default_rng(0).normal(size=(5000, 60))
-        model = NCLRegressor(n_estimators=2, n_components=3, random_state=0)
+        model = NCLRegressor(n_estimators=2, n_components=3, random_state=0, **PLAIN)
         scale.fit(model, X, X[:, 0], memory="56MB")
         assert sizes == [2048, 2048, 904]
 
@@ -171,11 +176,12 @@ SCRIPT = textwrap.dedent(
         with open("/proc/self/status") as file:
             return next(1024 * int(line.split()[1]) for line in file if "VmHWM" in line)
 
+    plain = {"basis": "fourier", "gamma": "kwok-tsang"}
     given = json.loads(sys.argv[2])
     rows = np.random.default_rng(0).normal(size=(100, 3))
-    scale.fit(NCLRegressor(n_estimators=2, n_components=2), [(rows, rows[:, 0])] * 3)
+    scale.fit(NCLRegressor(n_estimators=2, n_components=2, **plain), [(rows, rows[:, 0])] * 3)
     before = peak()
-    model = NCLRegressor(n_estimators=4, n_components=4, random_state=0)
+    model = NCLRegressor(n_estimators=4, n_components=4, random_state=0, **plain)
     scale.fit(model, sys.argv[1], target="y", **given)
     print(peak() - before)
     """

@@ -237,7 +237,7 @@ class TestErrors:
     def test_in_parameters_come_before_any_row_is_read(self, settings, message, rows):
         parts = Counted([rows])
         with pytest.raises(ValueError, match=message):
-            scale.fit(NCLRegressor(**settings), parts)
+            scale.fit(NCLRegressor(basis="fourier", gamma="kwok-tsang", **settings), parts)
         assert parts.reads == 0
 
     def test_in_progress_come_before_any_row_is_read(self, rows, small):
@@ -336,7 +336,16 @@ class TestMemory:
                     yield X, X[:, 0]
 
             tracemalloc.start()
-            scale.fit(NCLRegressor(n_estimators=2, n_components=3, random_state=0), chunks())
+            scale.fit(
+                NCLRegressor(
+                    n_estimators=2,
+                    n_components=3,
+                    random_state=0,
+                    basis="fourier",
+                    gamma="kwok-tsang",
+                ),
+                chunks(),
+            )
             most = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
             return most

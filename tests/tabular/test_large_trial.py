@@ -24,7 +24,7 @@ from negcorr.tabular import (
 
 pytest.importorskip("pyarrow")
 
-SMALL = {"n_estimators": 8, "n_components": 5}
+SMALL = {"n_estimators": 8, "n_components": 5, "basis": "fourier", "gamma": "kwok-tsang"}
 
 
 def rows(n=600, seed=0):

@@ -17,7 +17,7 @@ from negcorr import NCLRegressor, make_tabular
 from negcorr.exceptions import TableError
 from negcorr.tabular import infer_columns, samples
 
-SMALL = {"n_estimators": 8, "n_components": 5}
+SMALL = {"n_estimators": 8, "n_components": 5, "basis": "fourier", "gamma": "kwok-tsang"}
 
 
 @pytest.fixture(scope="module")

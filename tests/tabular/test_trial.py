@@ -7,7 +7,7 @@ from negcorr import make_tabular
 from negcorr.exceptions import TableError
 from negcorr.tabular import hold_out, infer_columns, samples, try_out
 
-SMALL = {"n_estimators": 8, "n_components": 5}
+SMALL = {"n_estimators": 8, "n_components": 5, "basis": "fourier", "gamma": "kwok-tsang"}
 
 
 def rows(n=120, seed=0):

@@ -68,7 +68,8 @@ def run_dof(options: DofOptions, screen: Screen) -> None:
     if isinstance(estimator, NCLRegressor):
         # As negcorr fit has it: inputs are scaled already.
         given = {text.partition("=")[0].strip() for text in options.parameters}
-        usual = {"standardize": False, "random_state": options.seed}
+        usual: dict[str, Any] = {"basis": "fourier", "gamma": "kwok-tsang", "standardize": False}
+        usual["random_state"] = options.seed
         estimator.set_params(**{k: v for k, v in usual.items() if k not in given})
     check_target(options.target, options.data)
     with screen.busy(f"reading {options.data.name}") as tell:

@@ -80,7 +80,8 @@ class DiversityDisplay:
     >>> from sklearn.datasets import load_diabetes
     >>> from negcorr import DiversityDisplay, NCLRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = NCLRegressor(random_state=0).fit(X[:300], y[:300])
+    >>> model = NCLRegressor(basis="fourier", gamma="kwok-tsang", random_state=0)
+    >>> model = model.fit(X[:300], y[:300])
     >>> display = DiversityDisplay.from_estimator(model, X[300:], y[300:], gaps=[1, 0.1, 0.01])
     >>> difference = display.member_error - display.diversity
     >>> bool((abs(difference - display.ensemble_error) < 1e-6).all())

@@ -107,6 +107,8 @@ def simulated(setup: Setup, data_home: str | None, design: int) -> list[Row]:
         lam=0.5,
         solver="qr",  # λ = 1 and the smallest gaps need the accurate route
         random_state=setup.seed_for(NAME, "features", design),
+        basis="fourier",
+        gamma="kwok-tsang",
     ).fit(X[:n], Y)
     spectrum = model.path_.spectrum
     coef = spectrum.coef_path(np.array(GAPS))

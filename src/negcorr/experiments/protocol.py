@@ -192,6 +192,7 @@ def fit_ncl(
         cv=folds_of(len(task.X), setup, task.name, task.fold, "inner"),
         solver=solver,
         random_state=setup.seed_for("features", task.name, task.fold, width),
+        basis="fourier",
     )
     return model.fit(task.X, task.Y)
 

@@ -72,7 +72,8 @@ def report(
     >>> from sklearn.datasets import load_diabetes
     >>> from negcorr import NCLRegressor, report
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = NCLRegressor(n_estimators=20, random_state=0).fit(X[:300], y[:300])
+    >>> model = NCLRegressor(20, basis="fourier", gamma="kwok-tsang", random_state=0)
+    >>> model = model.fit(X[:300], y[:300])
     >>> with TemporaryDirectory() as folder:
     ...     file = report(model, X[300:], y[300:], path=f"{folder}/diabetes.html")
     ...     text = file.read_text(encoding="utf-8")

@@ -95,7 +95,8 @@ def fit(
     ...         rng = np.random.default_rng(seed)
     ...         X = rng.normal(size=(200, 4))
     ...         yield X, np.sin(X[:, 0]) + 0.5 * rng.normal(size=200)
-    >>> model = scale.fit(NCLRegressor(n_estimators=20, random_state=0), chunks())
+    >>> model = NCLRegressor(20, basis="fourier", gamma="kwok-tsang", random_state=0)
+    >>> model = scale.fit(model, chunks())
     >>> model.path_.spectrum.weight
     600.0
     """
@@ -189,7 +190,8 @@ def predict(model: Any, X: Any) -> Any:
     >>> from negcorr import NCLRegressor, scale
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 3))
-    >>> model = NCLRegressor(n_estimators=10, random_state=0).fit(X, X[:, 0])
+    >>> model = NCLRegressor(10, basis="fourier", gamma="kwok-tsang", random_state=0)
+    >>> model = model.fit(X, X[:, 0])
     >>> import dask.array
     >>> scale.predict(model, dask.array.from_array(X, chunks=100)).compute().shape
     (300,)

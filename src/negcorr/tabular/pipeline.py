@@ -105,7 +105,8 @@ def _ensemble(estimator: Any, random_state: Any, parameters: dict[str, Any]) -> 
             )
         return clone(estimator)
     # The encoder has scaled what is to be scaled.
-    settings = {"standardize": False, "random_state": random_state, **parameters}
+    settings: dict[str, Any] = {"basis": "fourier", "gamma": "kwok-tsang", "standardize": False}
+    settings |= {"random_state": random_state, **parameters}
     unknown = settings.keys() - set(NCLRegressor._get_param_names())
     if unknown:
         raise TypeError(
