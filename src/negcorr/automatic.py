@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import numbers
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,29 +15,35 @@ from negcorr._arrays import is_abroad, to_host
 from negcorr._typing import FloatArray, Table
 from negcorr._validation import check_positive_int
 from negcorr.bases import Basis, MappedFeatures, NestedFeatures
+from negcorr.bases.kernel import STAGE, ridge_gap
 from negcorr.candidates import Candidate, bare_basis
-from negcorr.choosing import ALPHAS, Choice, OpenQuestions, choose
+from negcorr.choosing import ALPHAS, INNER_GAPS, KERNELLED, Choice, Chosen, OpenQuestions, choose
 from negcorr.named_basis import (
     BASES,
+    RIDGE,
     check_choices,
     is_auto,
     is_switch,
     make_basis,
     named_inputs,
 )
-from negcorr.proving import RUNGS, ProvingGround
+from negcorr.proving import ProvingGround
 from negcorr.rows import Rows
 
-__all__ = ["chosen_basis", "open_questions"]
+__all__ = ["Sizes", "chosen_basis", "made_basis", "open_questions", "sizes_of"]
 
 #: With fewer distinct rows nothing is searched for.
 FEWEST_ROWS = 30
 
-#: Most candidates that are taken together.
-MOST_MEMBERS = 3
+#: Fewest and most candidates that are taken together; most where there are many rows, which tell
+#: candidates apart and make each of them dear.
+FEWEST_MEMBERS, MOST_MEMBERS, MOST_OF_MANY_ROWS = 2, 6, 4
 
-#: Bases that have a kernel and a bandwidth.
-KERNELLED = ("nystroem", "fourier", "orthogonal")
+#: Fewest landmarks of each of several kernels, where there are as many rows.
+FEWEST_LANDMARKS = 300
+
+#: An ensemble grows from a stage of landmarks on where there are as many rows.
+ROWS_TO_GROW = 2000
 
 
 def open_questions(estimator: Any) -> OpenQuestions | None:
@@ -68,9 +73,16 @@ def open_questions(estimator: Any) -> OpenQuestions | None:
         inputs=_allowed(named_inputs(estimator), OpenQuestions.inputs, "standard", free),
         bandwidths=None if is_auto(gamma) and free else (0,),
         relevance=_open_relevance(estimator.relevance, free),
-        alphas=(0.0, *ALPHAS) if is_auto(alpha) else (float(alpha),),
+        alphas=_open_alphas(alpha, basis),
         columns=estimator.n_components if basis == "linear" else None,
     )
+
+
+def _open_alphas(alpha: Any, basis: str) -> tuple[float, ...]:
+    usual = RIDGE if basis in ("auto", "kernel") else 0.0
+    if is_auto(alpha):
+        return (usual, *(each for each in (0.0, *ALPHAS) if each != usual))
+    return (usual if alpha is None else float(alpha),)
 
 
 def _open_relevance(relevance: Any, free: bool) -> tuple[bool, ...]:
@@ -99,8 +111,26 @@ def _allowed(value: Any, every: tuple[Any, ...], plain: Any, free: bool) -> tupl
     return every if free else (plain,)
 
 
+@dataclass(frozen=True)
+class Sizes:
+    """How many landmarks, or members of other features, each of several lines may have.
+
+    Attributes
+    ----------
+    landmarks : tuple of int
+        For each line; the first is tried first, the others while errors fall.
+    n_components : int
+        Features per small member.
+    """
+
+    landmarks: tuple[int, ...]
+    n_components: int
+
+
 def chosen_basis(estimator: Any, rows: Rows, gap: FloatArray | None) -> tuple[Basis, Choice | None]:
     """An unfitted basis for these rows, and the choice that was made for it, if any.
+
+    Where an ensemble may grow, that of the first size.
 
     Parameters
     ----------
@@ -109,39 +139,86 @@ def chosen_basis(estimator: Any, rows: Rows, gap: FloatArray | None) -> tuple[Ba
     rows : Rows
         Training rows.
     gap : ndarray or None
-        Where candidates are compared; at the best gap of each if None.
+        Where candidates of one ensemble are compared; at the best gap of each if None.
     """
+    check_size(estimator)
     questions = open_questions(estimator)
     if questions is None:
         return make_basis(estimator), None
-    check_positive_int("n_components", estimator.n_components)
-    check_positive_int("n_estimators", estimator.n_estimators)
     generator = check_random_state(estimator.random_state)
     seed = int(generator.randint(np.iinfo(np.int32).max))
     gamma, relevance = estimator.gamma, estimator.relevance
     given = not (is_auto(relevance) or is_switch(relevance))
-    make = partial(
-        ProvingGround.of,
+    alone = not is_auto(estimator.basis) or estimator.criterion == "loo"
+    compared = gap if alone else None
+    ground = ProvingGround.of(
         rows,
         n_components=estimator.n_components,
         seed=seed,
-        gap=None if gap is None else float(np.exp(np.mean(np.log(np.maximum(gap, 1e-10))))),
+        gap=None if compared is None else _middle(compared),
         given_gamma=None if isinstance(gamma, str) else float(gamma),
         given_relevance=relevance if given else None,
     )
-    ground = make()
     if ground.n_rows < FEWEST_ROWS or ground.y.shape[1] == 0:
         return _plain_basis(estimator), None
-    larger = None
-    if ground.n_rows == RUNGS[0].n_rows:
-        larger = make(rung=RUNGS[1], teacher=ground)
-        larger = larger if larger.n_rows > ground.n_rows else None
-    weight = rows.n_rows if rows.weight is None else float(to_host(rows.weight).sum())
-    # At a given lam, and for leave-one-out, one ensemble of plain members.
-    alone = not is_auto(estimator.basis) or gap is not None or estimator.criterion == "loo"
-    most = 1 if alone else min(MOST_MEMBERS, estimator.n_estimators)
-    choice = choose(ground, _answerable(questions, rows.X), most, weight, larger)
-    return _basis_of(choice, estimator, rows, ground.given_relevance), choice
+    weight = total_weight(rows)
+    choice = choose(
+        ground, _answerable(questions, rows.X), _together(estimator, alone, rows), weight
+    )
+    first = sizes_of(estimator, choice, rows).landmarks[0]
+    return made_basis(choice, estimator, rows, first), choice
+
+
+def total_weight(rows: Rows) -> float:
+    """Σw."""
+    return rows.n_rows if rows.weight is None else float(to_host(rows.weight).sum())
+
+
+def _middle(gap: FloatArray) -> float:
+    return float(np.exp(np.mean(np.log(np.maximum(gap, 1e-10)))))
+
+
+def _together(estimator: Any, alone: bool, rows: Rows) -> tuple[int, int]:
+    """Fewest and most candidates that are taken together."""
+    if alone:
+        return 1, 1
+    most = MOST_MEMBERS if rows.n_rows < ROWS_TO_GROW else MOST_OF_MANY_ROWS
+    if not is_auto(estimator.n_estimators):
+        most = min(most, estimator.n_estimators)
+    return min(FEWEST_MEMBERS, most), most
+
+
+def sizes_of(estimator: Any, choice: Choice, rows: Rows) -> Sizes:
+    """Landmarks for each line of a choice.
+
+    Given ``n_estimators`` are shared among the lines. Else lines share ``budget``: where there are
+    many rows, they begin with one stage each and double while that fits into the budget and into
+    half of the rows.
+    """
+    width, lines = int(estimator.n_components), len(choice.members)
+    if not is_auto(estimator.n_estimators):
+        return Sizes((max(1, estimator.n_estimators // lines) * width,), width)
+    if rows.n_rows < ROWS_TO_GROW:
+        return Sizes((min(rows.n_rows, max(FEWEST_LANDMARKS, estimator.budget // lines)),), width)
+    most = max(1, min(estimator.budget, rows.n_rows // 2) // lines)
+    sizes = [min(STAGE, most)]
+    while 2 * sizes[-1] <= most:
+        sizes.append(2 * sizes[-1])
+    return Sizes(tuple(sizes), width)
+
+
+def check_size(estimator: Any) -> None:
+    """Raise where the number of members, features or their budget is none."""
+    check_positive_int("n_components", estimator.n_components)
+    check_positive_int("budget", estimator.budget)
+    if isinstance(estimator.n_estimators, str):
+        if not is_auto(estimator.n_estimators):
+            raise ValueError(
+                f"n_estimators={estimator.n_estimators!r} must be 'auto' or an integer of at "
+                "least 1."
+            )
+        return
+    check_positive_int("n_estimators", estimator.n_estimators)
 
 
 def _plain_basis(estimator: Any) -> Basis:
@@ -178,32 +255,43 @@ def _for_sparse(questions: OpenQuestions) -> OpenQuestions:
     return replace(questions, inputs=sparse or questions.inputs, relevance=(False,))
 
 
-def _basis_of(
-    choice: Choice, estimator: Any, rows: Rows, given_relevance: FloatArray | None
-) -> Basis:
+def made_basis(choice: Choice, estimator: Any, rows: Rows, landmarks: int) -> Basis:
     """Features of the chosen candidate; of several, those of as many ensembles."""
-    share = max(1, estimator.n_estimators // len(choice.members))
     generator = check_random_state(estimator.random_state)
-    bases = []
+    given = estimator.relevance
+    given = None if is_auto(given) or is_switch(given) else given
+    width = int(estimator.n_components)
+    bases, gaps = [], []
     for number, chosen in enumerate(choice.members):
         seed = generator.randint(np.iinfo(np.int32).max) if number else estimator.random_state
         bare = bare_basis(
             chosen.candidate,
             chosen.gamma,
-            share,
-            estimator.n_components,
+            -(-landmarks // width),
+            width,
             int(rows.X.shape[1]),
             seed,
         )
-        relevance = chosen.relevance if chosen.candidate.relevant else given_relevance
-        bases.append(_on_columns(bare, chosen.candidate, relevance))
-    if len(bases) == 1:
-        return bases[0]
-    return NestedFeatures(bases, gaps=[chosen.gap for chosen in choice.members])
+        bases.append(_on_columns(bare, chosen.candidate, chosen.relevance, given))
+        gaps.append(_inner_gap(chosen, rows, landmarks, width))
+    return bases[0] if len(bases) == 1 else NestedFeatures(bases, gaps)
 
 
-def _on_columns(bare: Basis, candidate: Candidate, relevance: FloatArray | None) -> Basis:
+def _inner_gap(chosen: Chosen, rows: Rows, landmarks: int, width: int) -> float:
+    candidate = chosen.candidate
+    if candidate.basis != "kernel":
+        return chosen.strength
+    count = min(landmarks, rows.n_rows)
+    members = max(1, round(count / width))
+    if candidate.kernel == "linear":
+        members = min(members, int(rows.X.shape[1]))
+    gap = ridge_gap(chosen.strength, total_weight(rows), count, members, candidate.alpha)
+    return float(np.clip(gap, *INNER_GAPS))
+
+
+def _on_columns(bare: Basis, candidate: Candidate, learnt: Any, given: Any) -> Basis:
     """The basis with what is done to columns before it."""
+    relevance = learnt if candidate.relevant else given
     if relevance is None and candidate.inputs in ("standard", "none"):
         if "standardize" in bare.get_params():
             bare.set_params(standardize=candidate.inputs == "standard")

@@ -20,9 +20,9 @@ class Candidate:
 
     Attributes
     ----------
-    basis : {"nystroem", "fourier", "orthogonal", "linear", "trees"}
-    kernel : {"gaussian", "laplace", "cauchy"} or None
-        For the first three.
+    basis : {"kernel", "nystroem", "fourier", "orthogonal", "linear", "trees"}
+    kernel : {"gaussian", "laplace", "cauchy", "linear"} or None
+        For the first four, "linear" for the first alone.
     multiple : float
         Bandwidth γ over that of Kwok and Tsang.
     inputs : {"standard", "clip", "rank", "none"}
@@ -45,11 +45,11 @@ class Candidate:
 
     def __str__(self) -> str:
         parts = [self.basis if self.kernel is None else f"{self.basis} {self.kernel}"]
-        if self.kernel is not None:
+        if self.kernel not in (None, "linear"):
             parts.append(f"gamma x{self.multiple:.2g}")
         parts.append(f"inputs {self.inputs}")
         parts += ["by relevance"] * self.relevant
-        parts += [f"alpha {self.alpha:.2g}"] * (self.alpha > 0)
+        parts += [f"alpha {self.alpha:.2g}"] * (self.alpha > 0 and self.basis != "kernel")
         return ", ".join(parts)
 
 

@@ -2,7 +2,8 @@
 
 Every choice that was left open is made on the training rows alone, by leave-one-out on the
 proving ground (:mod:`negcorr.proving`). Bandwidths are walked along a lattice of two points a
-decade, from the heuristic of Kwok and Tsang, for as long as that pays.
+decade, from the heuristic of Kwok and Tsang, for as long as that pays. What the rows cannot tell
+apart is not chosen between: it is taken together, as members of one ensemble.
 """
 
 from __future__ import annotations
@@ -28,17 +29,27 @@ WORTH_WALKING = 1.2
 #: Lines for which relevance is tried, and bandwidths that a walk starts with.
 LINES_FOR_RELEVANCE, START = 3, (-1, 0)
 
-#: Lines that are tried once more on more rows.
-RERUN = 4
+#: Kernels and the inputs that suit them: what is tried where both are open.
+LINES = (
+    ("laplace", "clip"),
+    ("laplace", "rank"),
+    ("gaussian", "clip"),
+    ("gaussian", "standard"),
+    ("linear", "standard"),
+)
 
-#: Candidates within this factor of the best error are worth a member of their own.
-WORTH_KEEPING = 1.1
+#: A line stays in the running while it is not worse than the best by this many standard errors,
+#: nor by this factor: with long tails standard errors say little.
+TOLD_APART, FAR_OFF = 2.0, 1.3
 
 #: Least and largest gap within a member.
-INNER_GAPS = (1e-8, 0.9)
+INNER_GAPS = (1e-10, 0.9)
 
 #: Ridges that are tried where alpha="auto".
 ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+
+#: Bases with a kernel and a bandwidth.
+KERNELLED = ("kernel", "nystroem", "fourier", "orthogonal")
 
 
 @dataclass(frozen=True)
@@ -58,13 +69,26 @@ class OpenQuestions:
         Columns of each linear member; few if None.
     """
 
-    bases: tuple[str, ...] = ("nystroem", "linear", "fourier", "orthogonal", "trees")
-    kernels: tuple[str, ...] = ("laplace", "gaussian")
+    bases: tuple[str, ...] = ("kernel", "fourier", "orthogonal", "trees")
+    kernels: tuple[str, ...] = ("laplace", "gaussian", "linear")
     inputs: tuple[str, ...] = ("clip", "standard", "rank")
     bandwidths: tuple[int, ...] | None = None
     relevance: tuple[bool, ...] = (False, True)
     alphas: tuple[float, ...] = (0.0,)
     columns: int | None = None
+
+    def lines(self, basis: str) -> list[Candidate]:
+        """Candidates of a basis with a kernel, each at the bandwidth of the heuristic."""
+        kernels = ["gaussian"] if basis == "orthogonal" else list(self.kernels)
+        if basis != "kernel" and len(kernels) > 1:
+            kernels.remove("linear")
+        pairs = [(k, i) for k in kernels for i in self.inputs]
+        usual = [pair for pair in LINES if pair in pairs]
+        chosen = usual if len(pairs) > len(LINES) or basis == "kernel" else pairs
+        return [
+            Candidate(basis, kernel, 1.0, kind, self.relevance == (True,), self.alphas[0])
+            for kernel, kind in chosen or pairs
+        ]
 
 
 @dataclass(frozen=True)
@@ -78,14 +102,15 @@ class Chosen:
         Its bandwidth.
     relevance : ndarray of shape (d,) or None
         Its relevance of columns, learnt from all rows of the search.
-    gap : float
-        The gap that was best for it, scaled to the rows of the fit.
+    strength : float
+        What was best for it: the ridge of a kernel; the gap of other features, scaled to the
+        rows of the fit.
     """
 
     candidate: Candidate
     gamma: float
     relevance: FloatArray | None
-    gap: float
+    strength: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,20 +122,17 @@ class Choice:
     members : tuple of Chosen
         One candidate; or several, each of which makes a member that is an ensemble itself.
     trials : tuple of Trial
-        All candidates that came to the end, the best first.
+        All candidates, the best first.
     validated : float
         Error of the search: on each fifth of the rows, that of what the other four would choose.
     n_rows : int
-        Distinct rows that these candidates were tried on.
-    n_tried : int
-        Trials in all, with those on fewer rows that came before.
+        Distinct rows that candidates were tried on.
     """
 
     members: tuple[Chosen, ...]
     trials: tuple[Trial, ...]
     validated: float
     n_rows: int
-    n_tried: int
 
     @property
     def best(self) -> Trial:
@@ -140,7 +162,7 @@ class Choice:
     def lines(self) -> list[str]:
         """What was chosen, in a few lines."""
         members = [str(chosen.candidate) for chosen in self.members]
-        how = f"by leave-one-out, {self.n_tried} trials on {self.n_rows} rows"
+        how = f"by leave-one-out, {len(self.trials)} trials on {self.n_rows} rows"
         error = (
             f"error {self.best.error:.4g} of var(y), {self.validated:.4g} if the search is held out"
         )
@@ -149,7 +171,7 @@ class Choice:
     def __repr__(self) -> str:
         return (
             f"Choice({self.candidate}; error {self.best.error:.4g}, validated "
-            f"{self.validated:.4g}, of {self.n_tried} on {self.n_rows} rows)"
+            f"{self.validated:.4g}, of {len(self.trials)} on {self.n_rows} rows)"
         )
 
     def __str__(self) -> str:
@@ -165,9 +187,8 @@ class Choice:
 def choose(
     ground: ProvingGround,
     questions: OpenQuestions,
-    n_members: int = 1,
+    n_members: tuple[int, int] = (1, 1),
     weight: float | None = None,
-    larger: ProvingGround | None = None,
 ) -> Choice:
     """Answer the open questions by leave-one-out.
 
@@ -177,13 +198,11 @@ def choose(
         Rows to try candidates on.
     questions : OpenQuestions
         What is open.
-    n_members : int, default=1
-        Most candidates that are taken together.
+    n_members : (int, int), default=(1, 1)
+        Fewest and most candidates that are taken together. Between these all that the rows
+        cannot tell from the best are.
     weight : float, optional
         Σw of the rows of the fit, to which gaps are scaled; that of the rows of the search if None.
-    larger : ProvingGround, optional
-        More rows, on which the best are tried once more. More rows ask for rougher features, so
-        bandwidths are walked on.
 
     Returns
     -------
@@ -197,13 +216,13 @@ def choose(
     >>> from negcorr.rows import Rows
     >>> X = np.random.default_rng(0).uniform(-3, 3, size=(200, 2))
     >>> y = np.sin(3 * X[:, :1])
-    >>> ground = ProvingGround.of(Rows(X, y), n_components=10, seed=0, gap=None)
-    >>> choice = choose(ground, OpenQuestions(relevance=(False, True)))
+    >>> ground = ProvingGround.of(Rows(X, y), n_components=10, seed=0)
+    >>> choice = choose(ground, OpenQuestions())
     >>> choice.candidate.relevant, bool(choice.relevance[0] > choice.relevance[1])
     (True, True)
     """
     race = _Race(ground)
-    kernelled = [name for name in questions.bases if name in ("nystroem", "fourier", "orthogonal")]
+    kernelled = [name for name in questions.bases if name in KERNELLED]
     if kernelled:
         _bandwidths(race, questions, kernelled[0])
         _relevance(race, questions)
@@ -214,13 +233,9 @@ def choose(
             kinds, alpha = _inputs_of(name, questions), questions.alphas[0]
             columns = questions.columns if name == "linear" else None
             race.run(Candidate(name, inputs=k, alpha=alpha, columns=columns) for k in kinds)
-    if len(questions.alphas) > 1:
+    if len(questions.alphas) > 1 and race.best.candidate.basis != "kernel":
         race.run(replace(race.best.candidate, alpha=alpha) for alpha in questions.alphas[1:])
-    n_before = 0
-    if larger is not None:
-        n_before = len(race.trials)
-        race = _rerun(race, larger, questions)
-    return _choice(race, n_members, weight, n_before)
+    return _choice(race, n_members, weight)
 
 
 class _Race:
@@ -269,41 +284,38 @@ def at(line: Candidate, i: int) -> Candidate:
 
 
 def _bandwidths(race: _Race, questions: OpenQuestions, basis: str) -> None:
-    kernels = questions.kernels if basis != "orthogonal" else ("gaussian",)
-    lines = [
-        Candidate(basis, kernel, inputs=kind, relevant=relevant, alpha=questions.alphas[0])
-        for kind in questions.inputs
-        for kernel in kernels
-        for relevant in questions.relevance[:1]
-    ]
+    lines = questions.lines(basis)
+    # Scaling a linear kernel is the same as another ridge; relevance comes with a bandwidth.
+    fixed = [line for line in lines if line.kernel == "linear" or line.relevant]
+    race.run(fixed)
+    free = [line for line in lines if line not in fixed]
     if questions.bandwidths is not None:
-        race.run(at(line, i) for line in lines for i in questions.bandwidths)
-    else:
-        race.walk(lines, START)
+        race.run(at(line, i) for line in free for i in questions.bandwidths)
+    elif free:
+        race.walk(free, START)
 
 
 def _relevance(race: _Race, questions: OpenQuestions) -> None:
-    """Relevance for the best lines so far, from where their bandwidths were best."""
+    """Relevance for the best lines so far, at the bandwidth that is learnt with it."""
     if questions.relevance != (False, True):
         return
-    lines: dict[Candidate, int] = {}
-    for trial in race.ranking():
-        line = replace(trial.candidate, relevant=True, multiple=1.0)
-        lines.setdefault(line, round(2.0 * np.log10(trial.candidate.multiple)))
-    chosen = list(lines)[:LINES_FOR_RELEVANCE]
-    race.run(at(line, lines[line]) for line in chosen)
-    if questions.bandwidths is None:
-        race.walk(chosen, [])
+    lines = dict.fromkeys(
+        replace(trial.candidate, relevant=True, multiple=1.0)
+        for trial in race.ranking()
+        if trial.candidate.kernel != "linear"
+    )
+    race.run(list(lines)[:LINES_FOR_RELEVANCE])
 
 
 def _other_kernelled(race: _Race, questions: OpenQuestions, basis: str) -> None:
     """Another basis, where the best so far stands."""
     best = race.best.candidate
-    if basis == "orthogonal" and best.kernel != "gaussian":
+    if best.kernel == "linear" or (basis == "orthogonal" and best.kernel != "gaussian"):
         return
     line = replace(best, basis=basis)
     race.run([line])
-    if questions.bandwidths is None and race.best.candidate.basis == basis:
+    free = questions.bandwidths is None and not line.relevant
+    if free and race.best.candidate.basis == basis:
         race.walk([line], [])
 
 
@@ -313,51 +325,74 @@ def _inputs_of(basis: str, questions: OpenQuestions) -> tuple[str, ...]:
     return tuple(kind for kind in questions.inputs if kind in allowed) or questions.inputs[:1]
 
 
-def _rerun(race: _Race, ground: ProvingGround, questions: OpenQuestions) -> _Race:
-    """The best lines once more, from where their bandwidths were best."""
-    again = _Race(ground)
-    lines = {replace(t.candidate, multiple=1.0): t for t in _finalists(race.ranking(), RERUN)}
-    again.run(trial.candidate for trial in lines.values())
-    if questions.bandwidths is None:
-        again.walk([line for line in lines if line.kernel is not None], [])
-    return again
-
-
-def _choice(race: _Race, n_members: int, weight: float | None, n_before: int) -> Choice:
+def _choice(race: _Race, n_members: tuple[int, int], weight: float | None) -> Choice:
     ground, ranking = race.ground, race.ranking()
     mass = float(ground.weight.sum())
-    # A ridge that suits n rows suits 2n when it is halved.
+    # A gap that suits n rows suits 2n when it is halved.
     scale = 1.0 if weight is None else min(mass / weight, 1.0)
-    members = [_chosen(ground, trial, scale) for trial in _finalists(ranking, n_members)]
+    taken = _finalists(ranking, ground, n_members)
+    # What is learnt from all rows takes long, and is learnt at once.
+    columns = spread(lambda trial: ground.columns(trial.candidate), taken)
+    members = [
+        Chosen(t.candidate, ground.gamma(t.candidate), relevance, _strength(t, scale))
+        for t, relevance in zip(taken, columns, strict=True)
+    ]
     return Choice(
         members=tuple(members),
         trials=tuple(ranking),
-        validated=_validated(ranking) / float(ground.judges.sum()),
+        validated=_validated(ranking) / mass,
         n_rows=ground.n_rows,
-        n_tried=n_before + len(ranking),
     )
 
 
-def _finalists(ranking: Sequence[Trial], n_members: int) -> list[Trial]:
-    """The best trial, and the best of other lines that are nearly as good."""
+def _strength(trial: Trial, scale: float) -> float:
+    if trial.candidate.basis == "kernel":
+        return trial.strength
+    return float(np.clip(trial.strength * scale, *INNER_GAPS))
+
+
+def _finalists(
+    ranking: Sequence[Trial], ground: ProvingGround, n_members: tuple[int, int]
+) -> list[Trial]:
+    """The best of every line that the rows cannot tell from the best of all.
+
+    Errors of two candidates at the same rows are compared, so that what makes a row hard for both
+    cancels. Features other than kernels have to be the best to be taken: they are kernels that
+    are drawn at random. Relevance that half of the rows have taught is worse than what all of them
+    teach: it is out only where it is told from the best although it was judged by its own rows.
+    """
+    fewest, most = n_members
+    best = ranking[0]
     lines: dict[Candidate, Trial] = {}
     for trial in ranking:
-        if trial.error <= WORTH_KEEPING * ranking[0].error:
+        if trial is best or trial.candidate.basis == "kernel":
             lines.setdefault(replace(trial.candidate, multiple=1.0), trial)
-    return list(lines.values())[:n_members]
+    if most == 1:
+        return [best]
+    taught = [t for t in lines.values() if t.candidate.relevant]
+    again = dict(
+        zip(taught, spread(lambda t: ground.try_out(t.candidate, True), taught), strict=True)
+    )
+    close = [
+        again.get(t, t)
+        for t in lines.values()
+        if any(_cannot_be_told(each, best, ground.weight) for each in (t, again.get(t, t)))
+    ]
+    taken = close if len(close) >= fewest else list(lines.values())[:fewest]
+    return taken[:most]
 
 
-def _chosen(ground: ProvingGround, trial: Trial, scale: float) -> Chosen:
-    candidate = trial.candidate
-    gap = float(np.clip(trial.gap * scale, *INNER_GAPS))
-    relevance = ground.relevance(candidate.inputs) if candidate.relevant else None
-    return Chosen(candidate, ground.gamma(candidate), relevance, gap)
+def _cannot_be_told(trial: Trial, best: Trial, weight: FloatArray) -> bool:
+    excess = trial.losses - best.losses
+    share = weight / weight.sum()
+    mean = float(share @ excess)
+    error = float(np.sqrt(share**2 @ (excess - mean) ** 2))
+    return mean <= TOLD_APART * error and trial.error <= FAR_OFF * best.error
 
 
 def _validated(trials: Sequence[Trial]) -> float:
     """Σ over parts of the error there of what the other parts would choose."""
-    errors = np.stack([trial.by_part for trial in trials])
-    rest = errors.sum(axis=2, keepdims=True) - errors
-    flat = errors.reshape(-1, errors.shape[2])
-    chosen = np.argmin(rest.reshape(flat.shape), axis=0)
-    return float(flat[chosen, np.arange(flat.shape[1])].sum())
+    errors = np.concatenate([trial.by_part for trial in trials])
+    rest = errors.sum(axis=1, keepdims=True) - errors
+    chosen = np.argmin(rest, axis=0)
+    return float(errors[chosen, np.arange(errors.shape[1])].sum())

@@ -91,8 +91,9 @@ class KFold:
             )
 
         # SciPy's reduction of a Gram matrix holds the interpreter's lock: lanes would only
-        # take memory there.
-        one_by_one = isinstance(cells[0], GramMoments) or not place_of(cells[0].mean).is_home
+        # take memory there, unless there is more to do.
+        reduction_only = isinstance(cells[0], GramMoments) and nesting is None
+        one_by_one = reduction_only or not place_of(cells[0].mean).is_home
         # As within a fit, so that a copy that makes them again gets the same bits.
         with our_own_threads():
             held_out = [total([cells[i] for i in folds.splits[number][1]]) for number in numbers]

@@ -13,6 +13,7 @@ from negcorr.bases import (
     BlockFeatures,
     ClonedFeatures,
     FourierFeatures,
+    KernelFeatures,
     LinearFeatures,
     MappedFeatures,
     NystroemFeatures,
@@ -20,16 +21,18 @@ from negcorr.bases import (
     TreeFeatures,
 )
 from negcorr.bases.inputs import INPUTS
-from negcorr.bases.kernels import KERNELS
+from negcorr.bases.kernels import KERNEL_VALUES
 
 __all__ = [
     "BASES",
+    "RIDGE",
     "check_choices",
     "is_auto",
     "is_switch",
     "make_basis",
     "named_inputs",
     "takes_device_arrays",
+    "usual_ridge",
 ]
 
 #: Bases that can be named by a string.
@@ -37,9 +40,17 @@ BASES: dict[str, type[Basis]] = {
     "fourier": FourierFeatures,
     "orthogonal": OrthogonalFourierFeatures,
     "nystroem": NystroemFeatures,
+    "kernel": KernelFeatures,
     "linear": LinearFeatures,
     "trees": TreeFeatures,
 }
+
+#: Ridge inside the blocks of a kernel's own functions where none is given: with it an ensemble is
+#: near to kernel ridge regression.
+RIDGE = 10.0
+
+#: Members where their number is left open and no budget is shared out.
+PLAIN_ESTIMATORS = 100
 
 #: What "auto" means where nothing is searched for.
 PLAIN_BASIS, PLAIN_KERNEL, PLAIN_GAMMA, PLAIN_INPUTS = (
@@ -76,8 +87,14 @@ def make_basis(estimator: Any) -> Basis:
             "transformers."
         )
     return ClonedFeatures(
-        basis, n_estimators=estimator.n_estimators, random_state=estimator.random_state
+        basis, n_estimators=plain_estimators(estimator), random_state=estimator.random_state
     )
+
+
+def plain_estimators(estimator: Any) -> Any:
+    """The number of members as given, or the usual one."""
+    given = estimator.n_estimators
+    return PLAIN_ESTIMATORS if is_auto(given) else given
 
 
 def takes_device_arrays(estimator: Any) -> bool:
@@ -90,6 +107,12 @@ def takes_device_arrays(estimator: Any) -> bool:
         basis = BASES.get(PLAIN_BASIS if is_auto(basis) else basis)
     kind = basis
     return bool(getattr(kind, "array_api", False))
+
+
+def usual_ridge(basis: Any) -> float:
+    """The ridge inside the blocks of a basis where nothing else is said."""
+    kernel = isinstance(basis, KernelFeatures) or (isinstance(basis, str) and basis == "kernel")
+    return RIDGE if kernel else 0.0
 
 
 def _check_members(members: Any) -> None:
@@ -129,7 +152,7 @@ def named_inputs(estimator: Any) -> str:
 def check_choices(estimator: Any) -> None:
     """Raise where a parameter that names one of several is none of them."""
     allowed = {
-        "kernel": ("auto", *sorted(KERNELS)),
+        "kernel": ("auto", *sorted(KERNEL_VALUES)),
         "inputs": ("auto", *INPUTS),
     }
     for name, names in allowed.items():
@@ -154,8 +177,8 @@ def _named(estimator: Any, name: str) -> Basis:
             "transformers."
         )
     kind = BASES[PLAIN_BASIS if is_auto(name) else name]
-    wanted = ("n_estimators", "n_components", "random_state")
-    values = {key: getattr(estimator, key) for key in wanted}
+    values = {key: getattr(estimator, key) for key in ("n_components", "random_state")}
+    values["n_estimators"] = plain_estimators(estimator)
     values["kernel"] = PLAIN_KERNEL if is_auto(estimator.kernel) else estimator.kernel
     values["gamma"] = PLAIN_GAMMA if is_auto(estimator.gamma) else estimator.gamma
     known = kind._get_param_names()

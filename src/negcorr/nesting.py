@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import lapack
 
 from negcorr._arrays import place_of, to_host
 from negcorr._typing import FloatArray, IntArray
@@ -147,11 +148,19 @@ def nest(
         size = int(gram.shape[0])
         shifted = count * gap * place.eye(size) + (1.0 - gap) * gram
         lower = place.xp.linalg.cholesky(shifted)
-        inverses.append(place.xp.linalg.inv(lower))
+        inverses.append(_inverse(lower) if place.is_home else place.xp.linalg.inv(lower))
     condition = inner.condition * _lifted(nesting.gaps) ** 0.5
     return NestedWhitening(
         inner.blocks, outer, rank_starts, condition, inner, tuple(inverses), nesting
     )
+
+
+def _inverse(lower: FloatArray) -> FloatArray:
+    """Of a triangular matrix, at a sixth of the price of any other."""
+    inverse, info = lapack.dtrtri(lower, lower=1)
+    if info != 0:
+        raise np.linalg.LinAlgError(f"LAPACK dtrtri failed with info={info}.")
+    return np.ascontiguousarray(inverse)
 
 
 def _lifted(gaps: Sequence[float]) -> float:

@@ -1,7 +1,7 @@
 """Rows on which candidates are tried, and what leave-one-out says of each.
 
-A candidate is tried with few members on some of the rows (:data:`RUNGS`). One draw of landmarks,
-and one of frequencies, serves all bandwidths; distances to landmarks are kept.
+A candidate is tried on some of the rows. One draw of frequencies serves all bandwidths; distances
+are kept. Relevance that was learnt from half of the rows is judged by the other half.
 """
 
 from __future__ import annotations
@@ -20,54 +20,60 @@ from negcorr._threads import spread
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr.bases import kwok_tsang_gamma
 from negcorr.bases.inputs import fit_input_map
+from negcorr.bases.kernels import KERNEL_VALUES
 from negcorr.candidates import Candidate, bare_basis
-from negcorr.relevance import column_relevance
+from negcorr.relevance import Relevance, learn_relevance
 from negcorr.rowhash import content_hash
 from negcorr.rows import Rows
-from negcorr.screening import screen
+from negcorr.screening import ridge_losses, screen
 
-__all__ = ["RUNGS", "ProvingGround", "Rung", "Trial"]
+__all__ = ["ProvingGround", "Trial"]
 
+#: Distinct rows that candidates are tried on.
+ROWS = 500
 
-@dataclass(frozen=True)
-class Rung:
-    """How much effort goes into a trial: rows at most, and members."""
+#: Those that relevance is learnt from in the end, where there are at least as many as the second.
+ROWS_FOR_RELEVANCE, MANY_ROWS = 1000, 2000
 
-    n_rows: int
-    n_members: int
+#: Members of a candidate that is tried by its features.
+MEMBERS = 50
 
-
-#: Many candidates on few rows; then, where there are more rows, the best of them on more.
-RUNGS = (Rung(1500, 50), Rung(4000, 100))
-
-#: Leave-one-out is asked at these gaps, four a decade.
+#: Where leave-one-out is asked: gaps of features, ridges of kernels, four a decade.
 SEARCH_GAPS = np.power(10.0, -np.arange(0.0, 10.25, 0.25))
+SEARCH_RIDGES = np.power(10.0, np.arange(1.5, -6.25, -0.25))
 
 #: Parts of the rows that the search is validated by.
 PARTS = 5
 
+#: Steps that relevance is refined by, from where fewer rows have led.
+REFINING_STEPS = 10
+
 _METRICS = {"gaussian": "sqeuclidean", "laplace": "cityblock"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trial:
     """What leave-one-out said of a candidate.
 
     Attributes
     ----------
     candidate : Candidate
-    by_part : ndarray of shape (gaps, parts)
-        Weighted sums of squared errors, outputs of unit variance, by gap and part of the rows.
+    by_part : ndarray of shape (strengths, parts)
+        Weighted sums of squared errors, outputs of unit variance, by strength of regularisation
+        and part of the rows.
+    losses : ndarray of shape (n,)
+        Squared error of every row where the sum over all is least.
     error : float
-        Mean squared error at the best gap, relative to the variance of y.
-    gap : float
-        That gap.
+        Their weighted mean, relative to the variance of y.
+    strength : float
+        There: the ridge of a kernel, the gap of other features.
     """
 
     candidate: Candidate
     by_part: FloatArray = field(repr=False)
+    losses: FloatArray = field(repr=False)
     error: float
-    gap: float
+    strength: float
 
 
 @dataclass(frozen=True)
@@ -77,25 +83,23 @@ class ProvingGround:
     Attributes
     ----------
     X : {ndarray, sparse matrix} of shape (n, d)
-        Distinct rows.
+        Distinct rows that candidates are tried on.
     y : ndarray of shape (n, outputs)
         Targets of unit variance, those of equal rows averaged.
     weight : ndarray of shape (n,)
         Rows that each stands for.
+    more : ProvingGround or None
+        The same rows and others, from which the relevance of what was chosen is learnt.
     n_components : int
         Features per member.
     seed : int
         Of all draws.
     gaps : ndarray of shape (k,)
-        At which candidates are compared.
-    n_members : int
-        With which candidates are tried.
+        At which candidates that are tried by their features are compared.
     given_gamma : float or None
         A bandwidth that is not open.
     given_relevance : ndarray of shape (d,) or None
         Relevance of columns that is not open.
-    teacher : ProvingGround or None
-        Fewer of the same rows, from which relevance is learnt; the others judge then.
     """
 
     X: Table
@@ -104,12 +108,13 @@ class ProvingGround:
     n_components: int
     seed: int
     gaps: FloatArray
-    n_members: int = RUNGS[0].n_members
     given_gamma: float | None = None
     given_relevance: FloatArray | None = None
-    teacher: ProvingGround | None = None
+    more: ProvingGround | None = None
     _mapped: dict[str, Table] = field(default_factory=dict, repr=False)
-    _relevance: dict[tuple[str, str], FloatArray] = field(default_factory=dict, repr=False)
+    _relevance: dict[tuple[str, str, str], Relevance | None] = field(
+        default_factory=dict, repr=False
+    )
     _distances: dict[tuple[str, str, str], FloatArray] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -121,15 +126,14 @@ class ProvingGround:
         gap: float | None = None,
         given_gamma: float | None = None,
         given_relevance: FloatArray | None = None,
-        rung: Rung = RUNGS[0],
-        teacher: ProvingGround | None = None,
+        most_rows: int = ROWS,
     ) -> ProvingGround:
         """From training rows: distinct ones, the first by content, averaged where they repeat."""
         keys = content_hash(_home(rows.X))
         weight = np.ones(rows.n_rows) if rows.weight is None else to_host(rows.weight)
         used = np.flatnonzero(weight > 0)
         _, first, number = np.unique(keys[used], return_index=True, return_inverse=True)
-        n_distinct = min(len(first), rung.n_rows)
+        n_distinct = min(len(first), most_rows)
         inside = number < n_distinct
         target, part, number = to_host(rows.y)[used[inside]], weight[used[inside]], number[inside]
         # Sums in an order that content decides, about a value that makes constants exactly zero.
@@ -144,18 +148,11 @@ class ProvingGround:
         y = (y[:, varies] - centre[varies]) / spread[varies]
         X = _home(taken(rows.X, used[first[:n_distinct]]))
         gaps = SEARCH_GAPS if gap is None else np.array([gap])
-        return cls(
-            X,
-            y,
-            mass,
-            n_components,
-            seed,
-            gaps,
-            rung.n_members,
-            given_gamma,
-            given_relevance,
-            teacher,
-        )
+        given = (n_components, seed, gap, given_gamma, given_relevance)
+        more = None
+        if most_rows == ROWS and len(first) >= MANY_ROWS:
+            more = cls.of(rows, *given, most_rows=ROWS_FOR_RELEVANCE)
+        return cls(X, y, mass, n_components, seed, gaps, given_gamma, given_relevance, more)
 
     @property
     def n_rows(self) -> int:
@@ -167,18 +164,6 @@ class ProvingGround:
         """A part for every row; rows stand in the order of a hash, so any rule is random."""
         return np.arange(self.n_rows) % PARTS
 
-    @cached_property
-    def landmarks(self) -> IntArray:
-        """Rows that are landmarks, those of each member side by side."""
-        rng = np.random.RandomState(self.seed)
-        width = min(self.n_components, max(self.n_rows // 2, 1))
-        return np.concatenate([rng.permutation(self.n_rows)[:width] for _ in range(self.n_members)])
-
-    @cached_property
-    def landmark_starts(self) -> IntArray:
-        """Where the landmarks of each member begin."""
-        return np.linspace(0, len(self.landmarks), self.n_members + 1).astype(np.intp)
-
     def mapped(self, inputs: str) -> Table:
         """The rows as features see them."""
         if inputs not in self._mapped:
@@ -186,109 +171,129 @@ class ProvingGround:
             self._mapped[inputs] = learnt(self.X)
         return self._mapped[inputs]
 
-    @cached_property
-    def judges(self) -> FloatArray:
-        """Weights of the rows whose errors count."""
-        if self.teacher is None:
-            return self.weight
-        return self.weight * (np.arange(self.n_rows) >= self.teacher.n_rows)
-
     def prepare(self, candidates: Iterable[Candidate]) -> None:
         """Make what several of these need, each thing once, before they are tried at once."""
-        needed = [(c, half) for c in candidates for half in self._halves(c)]
-        learnt = dict.fromkeys((c.inputs, half) for c, half in needed if half != "none")
+        needed = [(c, half) for c in candidates for half in _halves(c)]
         for inputs in dict.fromkeys(c.inputs for c, _ in needed):
             self.mapped(inputs)
+        learnt = dict.fromkeys((c.inputs, _metric(c), half) for c, half in needed if half != "none")
         spread(lambda key: self.relevance(*key), list(learnt))
         one_of_each = {
             (c.inputs, c.kernel, half): (c, half)
             for c, half in needed
-            if c.basis == "nystroem" and c.kernel in _METRICS
+            if c.basis == "kernel" and c.kernel in _METRICS
         }
-        spread(lambda pair: self._distances_to_landmarks(*pair), list(one_of_each.values()))
+        spread(lambda pair: self._distances_between(*pair), list(one_of_each.values()))
 
-    def _halves(self, candidate: Candidate) -> tuple[str, ...]:
-        """Rows that the relevance of a candidate is learnt from, for its trial."""
+    def relevance(self, inputs: str, kernel: str, half: str = "both") -> Relevance | None:
+        """Relevance of the columns; None where nothing could be learnt.
+
+        From even rows, odd ones, both, or "all" rows that there are.
+        """
+        key = (inputs, kernel, half)
+        if key not in self._relevance:
+            self._relevance[key] = self._learnt(*key)
+        return self._relevance[key]
+
+    def _learnt(self, inputs: str, kernel: str, half: str) -> Relevance | None:
+        if half == "all" and self.more is None:
+            return self.relevance(inputs, kernel)
+        ground = self.more if half == "all" and self.more is not None else self
+        rows = {"even": slice(0, None, 2), "odd": slice(1, None, 2)}.get(half, slice(None))
+        before = {"both": ("even", "odd"), "all": ("both",)}.get(half, ())
+        known = [self._relevance.get((inputs, kernel, each)) for each in before]
+        starts = [each.logs for each in known if each is not None]
+        given = (ground.mapped(inputs)[rows], ground.y[rows], kernel, ground.weight[rows])
+        if not starts:
+            return learn_relevance(*given)
+        return learn_relevance(*given, np.mean(starts, axis=0), REFINING_STEPS)
+
+    def columns(self, candidate: Candidate) -> FloatArray | None:
+        """What the columns of a candidate are multiplied by, learnt from all rows."""
         if not candidate.relevant:
-            return ("none",)
-        return ("even", "odd") if self.teacher is None else ("taught",)
-
-    def relevance(self, inputs: str, half: str = "both") -> FloatArray:
-        """Relevance of the columns, learnt from even rows, odd ones, all, or by a teacher."""
-        if half == "taught" and self.teacher is not None:
-            return self.teacher.relevance(inputs)
-        if (inputs, half) not in self._relevance:
-            rows = {"both": slice(None), "even": slice(0, None, 2), "odd": slice(1, None, 2)}[half]
-            mapped = self.mapped(inputs)
-            self._relevance[inputs, half] = column_relevance(
-                mapped[rows],
-                self.y[rows],
-                mapped[self.landmarks],
-                self.landmark_starts,
-                SEARCH_GAPS,
-                self.weight[rows],
-            )
-        return self._relevance[inputs, half]
+            return None
+        found = self.relevance(candidate.inputs, _metric(candidate), "all")
+        return None if found is None else found.columns
 
     def gamma(self, candidate: Candidate) -> float:
         """The bandwidth of a candidate as a number."""
-        half = "both" if candidate.relevant else "none"
-        return self._gamma(candidate, half)
+        return self._gamma(candidate, "all" if candidate.relevant else "none")
 
     def _gamma(self, candidate: Candidate, half: str) -> float:
-        kernel = candidate.kernel or "gaussian"
-        return candidate.multiple * self._unit_gamma(candidate.inputs, kernel, half)
-
-    def _unit_gamma(self, inputs: str, kernel: str, half: str) -> float:
         if self.given_gamma is not None:
             return self.given_gamma
-        return kwok_tsang_gamma(self._seen(inputs, half), self.weight, kernel)
+        kernel = candidate.kernel or "gaussian"
+        learnt = (
+            self.relevance(candidate.inputs, _metric(candidate), half) if half != "none" else None
+        )
+        if learnt is not None and kernel in _METRICS:
+            return candidate.multiple * learnt.gamma
+        like = "gaussian" if kernel == "linear" else kernel
+        rows = self._seen(candidate, half)
+        return candidate.multiple * kwok_tsang_gamma(rows, self.weight, like)
 
-    def _seen(self, inputs: str, half: str) -> Table:
-        mapped = self.mapped(inputs)
-        return mapped if half == "none" else mapped * self.relevance(inputs, half)
+    def _seen(self, candidate: Candidate, half: str) -> Table:
+        mapped = self.mapped(candidate.inputs)
+        if half == "none":
+            return mapped
+        learnt = self.relevance(candidate.inputs, _metric(candidate), half)
+        return mapped if learnt is None else mapped * learnt.columns
 
-    def try_out(self, candidate: Candidate) -> Trial:
-        """Leave-one-out of a candidate at all gaps.
+    def try_out(self, candidate: Candidate, by_own_rows: bool = False) -> Trial:
+        """Leave-one-out of a candidate at all strengths of regularisation.
 
         Relevance that was learnt from the even rows is judged by the odd ones, and the other way
-        round; that of a teacher by rows which the teacher has not seen: errors of rows that it was
-        learnt from would flatter it.
+        round: errors of rows that it was learnt from would flatter it. With ``by_own_rows`` it is
+        learnt from all and flattered.
         """
-        losses, *others = (self._losses(candidate, half) for half in self._halves(candidate))
+        halves = ("both",) if by_own_rows else _halves(candidate)
+        first, *others = (self._losses(candidate, half) for half in halves)
+        losses = first
         if others:
             odd = np.arange(self.n_rows) % 2 == 1
-            losses = np.where(odd, losses, others[0])
-        weighted = losses * self.judges
+            losses = np.where(odd, first, others[0])
+        weighted = losses * self.weight
         by_part = np.stack([weighted[:, self.parts == k].sum(axis=1) for k in range(PARTS)], axis=1)
-        errors = by_part.sum(axis=1) / self.judges.sum()
+        errors = by_part.sum(axis=1) / self.weight.sum()
         best = int(np.argmin(errors))
-        return Trial(candidate, by_part, float(errors[best]), float(self.gaps[best]))
+        strengths = SEARCH_RIDGES if candidate.basis == "kernel" else self.gaps
+        return Trial(candidate, by_part, losses[best], float(errors[best]), float(strengths[best]))
 
     def _losses(self, candidate: Candidate, half: str) -> FloatArray:
-        features, starts = self._features(candidate, half)
-        fit = screen(features, self.y, starts, self.weight, candidate.alpha)
-        return fit.losses(self.gaps)
-
-    def _features(self, candidate: Candidate, half: str) -> tuple[FloatArray, IntArray]:
-        plain = candidate.alpha == 0 and candidate.kernel in _METRICS
-        # Where blocks are whitened alone, normalised features and bare kernel values are as good.
-        if candidate.basis == "nystroem" and plain:
-            distances = self._distances_to_landmarks(candidate, half)
-            return np.exp(-self._gamma(candidate, half) * distances), self.landmark_starts
-        rows = self._seen(candidate.inputs, half)
+        if candidate.basis == "kernel":
+            return ridge_losses(self._kernel(candidate, half), self.y, self.weight, SEARCH_RIDGES)
+        rows = self._seen(candidate, half)
         width = min(self.n_components, max(self.n_rows // 2, 1))
         gamma = self._gamma(candidate, half)
-        basis = bare_basis(candidate, gamma, self.n_members, width, rows.shape[1], self.seed)
-        return basis.fit(rows, sample_weight=self.weight).transform(rows), basis.block_starts_
+        basis = bare_basis(candidate, gamma, MEMBERS, width, rows.shape[1], self.seed)
+        features = basis.fit(rows, sample_weight=self.weight).transform(rows)
+        fit = screen(features, self.y, basis.block_starts_, self.weight, candidate.alpha)
+        return fit.losses(self.gaps)
 
-    def _distances_to_landmarks(self, candidate: Candidate, half: str) -> FloatArray:
+    def _kernel(self, candidate: Candidate, half: str) -> FloatArray:
+        gamma, kernel = self._gamma(candidate, half), candidate.kernel or "gaussian"
+        if kernel in _METRICS:
+            return np.asarray(np.exp(-gamma * self._distances_between(candidate, half)))
+        rows = self._seen(candidate, half)
+        return KERNEL_VALUES[kernel](rows, rows, gamma)
+
+    def _distances_between(self, candidate: Candidate, half: str) -> FloatArray:
         kernel = candidate.kernel or "gaussian"
         key = (candidate.inputs, kernel, half)
         if key not in self._distances:
-            rows = self._seen(candidate.inputs, half)
-            self._distances[key] = _distances(rows, rows[self.landmarks], kernel)
+            rows = self._seen(candidate, half)
+            self._distances[key] = _distances(rows, rows, kernel)
         return self._distances[key]
+
+
+def _halves(candidate: Candidate) -> tuple[str, ...]:
+    """Rows that the relevance of a candidate is learnt from, for its trial."""
+    return ("even", "odd") if candidate.relevant else ("none",)
+
+
+def _metric(candidate: Candidate) -> str:
+    """The kernel that relevance is learnt by."""
+    return "laplace" if candidate.kernel == "laplace" else "gaussian"
 
 
 def _distances(X: Table, Z: Table, kernel: str) -> FloatArray:

@@ -16,18 +16,20 @@ from sklearn.utils.validation import (
 from negcorr._arrays import place_of, to_host
 from negcorr._threads import our_own_threads
 from negcorr._typing import AnyArray, FloatArray, Table
-from negcorr.automatic import chosen_basis, open_questions
+from negcorr.automatic import chosen_basis, made_basis, open_questions, sizes_of
+from negcorr.bases import Basis
 from negcorr.choosing import Choice
 from negcorr.fitted import FittedPathMixin, warn_if_not_frequencies
+from negcorr.growing import grown_path
 from negcorr.intervals import (
     calibration_rows,
 )
-from negcorr.named_basis import is_auto, make_basis, takes_device_arrays
-from negcorr.rows import canonical_order, inverse_order
+from negcorr.named_basis import is_auto, make_basis, takes_device_arrays, usual_ridge
+from negcorr.rows import Rows, canonical_order, inverse_order
 from negcorr.scan import scan_features
 from negcorr.settings import PathSettings, given_gap
 from negcorr.stream_fitting import StreamMixin, all_or_nothing
-from negcorr.tuning import build_path, folds_for
+from negcorr.tuning import folds_for
 from negcorr.validated_rows import ValidatedRowsMixin
 
 __all__ = ["NCLRegressor"]
@@ -148,23 +150,24 @@ class NCLRegressor(
 
     def __init__(
         self,
-        n_estimators: int = 100,
+        n_estimators: int | Literal["auto"] = "auto",
         n_components: int = 10,
-        basis: Any = "fourier",
-        gamma: float | str = "kwok-tsang",
+        basis: Any = "auto",
+        gamma: float | str = "auto",
         standardize: bool = True,
         lam: npt.ArrayLike | Literal["auto"] = "auto",
         gap: npt.ArrayLike | None = None,
         criterion: str = "kfold",
         cv: Any = 5,
         noise_variance: Any = None,
-        alpha: float = 0.0,
+        alpha: float | Literal["auto"] | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",
         random_state: Any = None,
         kernel: str = "auto",
         inputs: str = "auto",
         relevance: Any = "auto",
+        budget: int = 2000,
     ) -> None:
         self.n_estimators = n_estimators
         self.n_components = n_components
@@ -183,6 +186,7 @@ class NCLRegressor(
         self.kernel = kernel
         self.inputs = inputs
         self.relevance = relevance
+        self.budget = budget
 
     def fit(self, X: Table, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Draw the basis, factorise once, choose λ.
@@ -223,13 +227,20 @@ class NCLRegressor(
             order = canonical_order(rows)
             position = inverse_order(order)
             rows, folds = rows.take(order), folds.renumbered(position)
-            basis = basis.fit(rows.X, sample_weight=rows.weight)
-            path = build_path(rows, basis, folds, settings, single_output)
+            bases = self._growing(basis, choice, rows)
+            basis, path = grown_path(bases, rows, folds, settings, single_output)
         self.basis_ = basis
         self._calibration = calibration_rows(rows, folds)
         self._residuals = None
         self._lazy = None
         return self._adopt(path)
+
+    def _growing(self, first: Basis, choice: Choice | None, rows: Rows) -> list[Basis]:
+        """Bases from small to large, each of which begins with the features of the one before."""
+        if choice is None:
+            return [first]
+        landmarks = sizes_of(self, choice, rows).landmarks[1:]
+        return [first, *(made_basis(choice, self, rows, each) for each in landmarks)]
 
     def predict(self, X: Table, return_std: bool = False) -> AnyArray | tuple[AnyArray, AnyArray]:
         """Ensemble prediction F(x), with its predictive standard deviation if asked.
@@ -310,11 +321,13 @@ class NCLRegressor(
         )
 
     def _alpha(self) -> Any:
-        """The ridge, or the one that was chosen."""
-        if not is_auto(self.alpha):
+        """The ridge as given, or that of what was chosen, or the usual one of the basis."""
+        if self.alpha is not None and not is_auto(self.alpha):
             return self.alpha
         choice: Choice | None = vars(self).get("choice_")
-        return 0.0 if choice is None else choice.candidate.alpha
+        if choice is not None:
+            return choice.candidate.alpha
+        return usual_ridge(self.basis)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)

@@ -26,7 +26,7 @@ from negcorr.moments import (
 )
 from negcorr.rows import Rows
 
-__all__ = ["scan_features", "scan_moments"]
+__all__ = ["fill_block", "lane_blocks", "provisional_centre", "scan_features", "scan_moments"]
 
 #: Bytes of features that one thread holds at a time.
 BLOCK_BYTES = 32 * 2**20
@@ -66,7 +66,7 @@ def scan_moments(
         One for each group. The result does not depend on how threads are scheduled: every
         thread adds its own rows in order, and the sums are joined in order.
     """
-    shift = _provisional_centre(rows, basis)
+    shift = provisional_centre(rows, basis)
     if is_abroad(rows.X):
         return scan_on_device(rows, basis, groups, shift, form)
     n_lanes = blas_threads() if basis.thread_safe else 1
@@ -96,7 +96,7 @@ def scan_features(
         _features_on_device(X, basis, n_rows, use)
         return
     n_lanes = blas_threads() if basis.thread_safe else 1
-    plan = _lane_blocks([np.arange(n_rows)], n_columns, n_lanes)
+    plan = lane_blocks([np.arange(n_rows)], n_columns, n_lanes)
 
     def work(lane: int) -> None:
         for block in plan[lane][0]:
@@ -122,7 +122,7 @@ def _features_on_device(
         use(block, features)
 
 
-def _provisional_centre(rows: Rows, basis: Basis) -> FloatArray:
+def provisional_centre(rows: Rows, basis: Basis) -> FloatArray:
     """A centre near the means: zero for well-spread columns, the mean of y always.
 
     Each column for itself: to shift one that needs no shift would leave rounding where the
@@ -140,7 +140,7 @@ def _provisional_centre(rows: Rows, basis: Basis) -> FloatArray:
 Plan = list[list[list[IntArray]]]
 
 
-def _lane_blocks(groups: list[IntArray], n_columns: int, n_lanes: int) -> Plan:
+def lane_blocks(groups: list[IntArray], n_columns: int, n_lanes: int) -> Plan:
     """For every lane and group, the blocks of rows that the lane scans.
 
     Lanes get equal numbers of rows, whole groups as far as that goes: a group that is not
@@ -161,7 +161,7 @@ def _lane_blocks(groups: list[IntArray], n_columns: int, n_lanes: int) -> Plan:
     return plan
 
 
-def _fill_block(
+def fill_block(
     rows: Rows, basis: Basis, block: IntArray, shift: FloatArray, out: FloatArray
 ) -> int:
     """Write √w·[φ − shift, y − shift, 1] of a block; return its rows of positive weight."""
@@ -188,7 +188,7 @@ def _scan_gram(
     moments: list[Moments] = []
     with lanes(n_lanes) as run:
         for first in range(0, len(groups), at_once):
-            plan = _lane_blocks(groups[first : first + at_once], size, n_lanes)
+            plan = lane_blocks(groups[first : first + at_once], size, n_lanes)
             by_lane = run(partial(_products, rows, basis, plan, shift))
             for of_group in zip(*by_lane, strict=True):
                 parts = [(product, n) for product, n in of_group if product is not None]
@@ -216,7 +216,7 @@ def _products(
         n_rows = 0
         for block in blocks:
             z = buffer[: len(block)]
-            n_rows += _fill_block(rows, basis, block, shift, z)
+            n_rows += fill_block(rows, basis, block, shift, z)
             # Aᵀ A of one array is a symmetric rank-k update in BLAS: half the work.
             product = z.T @ z
             total = product if total is None else np.add(total, product, out=total)
@@ -227,7 +227,7 @@ def _products(
 def _scan_factor(
     rows: Rows, basis: Basis, groups: list[IntArray], shift: FloatArray, n_lanes: int
 ) -> list[Moments]:
-    plan = _lane_blocks(groups, len(shift) + 1, n_lanes)
+    plan = lane_blocks(groups, len(shift) + 1, n_lanes)
     with lanes(n_lanes) as run:
         by_lane = run(lambda lane: [_factor(rows, basis, b, shift) for b in plan[lane]])
     moments: list[Moments] = []
@@ -250,6 +250,6 @@ def _factor(
     for block in blocks:
         stacked = np.empty((len(factor) + len(block), size))
         stacked[: len(factor)] = factor
-        n_rows += _fill_block(rows, basis, block, shift, stacked[len(factor) :])
+        n_rows += fill_block(rows, basis, block, shift, stacked[len(factor) :])
         factor = compress(stacked)
     return factor, n_rows

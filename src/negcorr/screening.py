@@ -3,7 +3,9 @@
 The blocks are whitened once, by all rows, and stay so when a row is left out. Whitening never
 sees y, so the error is an honest one, of an ensemble that differs a little from NCL refitted
 without the row (:mod:`negcorr.loo` has that one). What is left is ridge regression on whitened
-features (Theorem 7), and that has leave-one-out in closed form.
+features (Theorem 7), and that has leave-one-out in closed form. Ensembles of a kernel's own
+functions with a ridge inside their blocks are taken for what they are nearest to, kernel ridge
+regression, whose leave-one-out is exact.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 from negcorr._typing import FloatArray, IntArray
 from negcorr.whitening import Whitening, whiten_gram
 
-__all__ = ["ScreeningFit", "screen"]
+__all__ = ["ScreeningFit", "ridge_losses", "screen"]
 
 #: Eigenvalues below this share of the largest are rounding.
 NOISE = 1e-12
@@ -151,3 +153,46 @@ def screen(
         n_members=len(starts) - 1,
         whitening=whitening,
     )
+
+
+def ridge_losses(
+    kernel: FloatArray, target: FloatArray, weight: FloatArray, ridges: FloatArray
+) -> FloatArray:
+    """Squared leave-one-out error of kernel ridge regression, from one decomposition.
+
+    The objective is Σ w (y − f)² + ridge·‖f‖², without an intercept.
+
+    Parameters
+    ----------
+    kernel : ndarray of shape (n, n)
+        Kernel between all rows.
+    target : ndarray of shape (n, outputs)
+        Targets about their mean.
+    weight : ndarray of shape (n,)
+        Frequencies, positive; a row is left out with all that it stands for.
+    ridges : ndarray of shape (k,)
+        Positive.
+
+    Returns
+    -------
+    ndarray of shape (k, n)
+        Mean over outputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.screening import ridge_losses
+    >>> x = np.linspace(0, 1, 20)[:, None]
+    >>> losses = ridge_losses(np.exp(-((x - x.T) ** 2)), x, np.ones(20), np.array([1e-6, 1.0]))
+    >>> losses.mean(axis=1).round(3)
+    array([0.   , 0.011])
+    """
+    root = np.sqrt(weight)[:, np.newaxis]
+    values, vectors = np.linalg.eigh(root * kernel * root.T)
+    resistance = 1.0 / (np.maximum(values, 0.0)[:, np.newaxis] + ridges)
+    diagonal = (vectors**2) @ resistance
+    along = vectors.T @ (root * target)
+    total = np.zeros_like(diagonal)
+    for j in range(target.shape[1]):
+        total += ((vectors @ (resistance * along[:, j : j + 1])) / diagonal) ** 2
+    return np.asarray((total / (root**2 * target.shape[1])).T)

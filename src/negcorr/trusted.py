@@ -15,6 +15,8 @@ OURS = frozenset(
         "negcorr.bases.fourier.FourierFeatures",
         "negcorr.bases.fourier.OrthogonalFourierFeatures",
         "negcorr.bases.inputs.InputMap",
+        "negcorr.bases.kernel.KernelFeatures",
+        "negcorr.bases.kernel.Stage",
         "negcorr.bases.linear.LinearFeatures",
         "negcorr.bases.mapped.MappedFeatures",
         "negcorr.bases.nested.NestedFeatures",

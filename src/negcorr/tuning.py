@@ -28,7 +28,7 @@ from negcorr.search import search_lattice
 from negcorr.settings import PathSettings, given_gap
 from negcorr.spectrum import Spectrum
 
-__all__ = ["Form", "Route", "build_path", "folds_for", "ncl_path", "path_from_cells"]
+__all__ = ["Form", "Route", "build_path", "folds_for", "ncl_path", "path_from_cells", "routes_for"]
 
 #: Where features depend on each other across members, the error of leave-one-out grows as
 #: eps/gap; below this gap there is nothing left to choose by.
@@ -36,6 +36,10 @@ SMALLEST_LOO_GAP = 1e-10
 
 #: Most memory that the moments of all folds may take.
 MOST_FOLD_BYTES = 4 * 2**30
+
+#: Between members that are ensembles no smaller gap is looked at: as it shrinks, so does what
+#: regularises each of them.
+SMALLEST_NESTED_GAP = 1e-4
 
 #: Rows in which directions are looked for that the Gram matrix may have lost.
 SAMPLE_ROWS = 128
@@ -166,7 +170,7 @@ def build_path(
     _check_memory(folds, int(basis.block_starts_[-1]) + rows.y.shape[1], rows.n_rows)
     return path_from_cells(
         lambda form: tuple(scan_moments(rows, basis, list(folds.cells), form)),
-        _routes(settings.solver, rows.n_rows, int(basis.block_starts_[-1])),
+        routes_for(settings.solver, rows.n_rows, int(basis.block_starts_[-1])),
         rows,
         basis,
         folds,
@@ -260,7 +264,8 @@ def _lost_directions(rows: Rows, basis: Basis, path: NCLPath) -> bool:
     return bool((accurate.block_ranks > ranks).any())
 
 
-def _routes(solver: str, n_rows: int, n_features: int) -> list[Route]:
+def routes_for(solver: str, n_rows: int, n_features: int) -> list[Route]:
+    """Forms and routes to be tried, in this order."""
     # With few rows the factor is the rows themselves, and both routes start from it.
     fast: Route = ("gram" if n_rows > 2 * n_features else "factor", "gram")
     accurate: Route = ("factor", "qr")
@@ -316,16 +321,16 @@ def _choose(path: NCLPath, rows: Rows, basis: Basis, settings: PathSettings) -> 
         if path.spectrum.rho.shape[0] < path.spectrum.block_ranks.sum():
             smallest = max(smallest, SMALLEST_LOO_GAP)
         path = path.changed(leave_one_out=_leave_one_out(rows, basis, path.spectrum))
+    floor = 0.0 if basis.nesting_ is None else SMALLEST_NESTED_GAP
     found = search_lattice(
-        lambda gaps: to_host(path.criterion_curve(name, gaps)),
-        smallest,
+        lambda gaps: to_host(path.criterion_curve(name, gaps)), max(smallest, floor)
     )
     return path.changed(
         chosen_gap=found.chosen,
         criterion=name,
         gaps=found.gaps,
         all_values=found.values,
-        at_small_end=found.at_small_end,
+        at_small_end=found.at_small_end & (basis.nesting_ is None),
     )
 
 

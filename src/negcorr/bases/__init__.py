@@ -2,6 +2,7 @@
 
 from negcorr.bases._base import Basis
 from negcorr.bases.fourier import FourierFeatures, OrthogonalFourierFeatures
+from negcorr.bases.kernel import KernelFeatures
 from negcorr.bases.kernels import kwok_tsang_gamma
 from negcorr.bases.linear import LinearFeatures
 from negcorr.bases.mapped import MappedFeatures
@@ -15,6 +16,7 @@ __all__ = [
     "BlockFeatures",
     "ClonedFeatures",
     "FourierFeatures",
+    "KernelFeatures",
     "LinearFeatures",
     "MappedFeatures",
     "NestedFeatures",

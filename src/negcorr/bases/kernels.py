@@ -18,7 +18,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from negcorr._arrays import is_abroad, place_of
 from negcorr._typing import FloatArray, Table
 
-__all__ = ["KERNELS", "Kernel", "kwok_tsang_gamma", "mean_squared_distance"]
+__all__ = ["KERNELS", "KERNEL_VALUES", "Kernel", "kwok_tsang_gamma", "mean_squared_distance"]
 
 
 def mean_squared_distance(X: Table, sample_weight: FloatArray | None = None) -> float:
@@ -132,6 +132,11 @@ def _cauchy_values(X: Table, Z: Table, gamma: float) -> FloatArray:
     return values
 
 
+def _linear_values(X: Table, Z: Table, gamma: float) -> FloatArray:
+    product = X @ Z.T
+    return gamma * (product.toarray() if sp.issparse(product) else product)
+
+
 @dataclass(frozen=True)
 class Kernel:
     """One shift-invariant kernel.
@@ -167,6 +172,12 @@ KERNELS: dict[str, Kernel] = {
         _cauchy_frequencies,
         _cauchy_values,
     ),
+}
+
+#: Values of every kernel, also of the linear one, which has no frequencies.
+KERNEL_VALUES: dict[str, Callable[[Table, Table, float], FloatArray]] = {
+    **{name: kernel.values for name, kernel in KERNELS.items()},
+    "linear": _linear_values,
 }
 
 

@@ -1,0 +1,236 @@
+"""Random functions of a kernel's own space, dealt out to members: all together they are it."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from negcorr._arrays import is_abroad, place_of, taken, to_host
+from negcorr._typing import FloatArray, IntArray, Table
+from negcorr.bases._base import RandomBasis, distinct_rows, standardizer
+from negcorr.bases.fourier import resolve_gamma
+from negcorr.bases.kernels import KERNEL_VALUES
+
+__all__ = ["STAGE", "KernelFeatures", "ridge_gap"]
+
+#: Landmarks of one stage; features are scaled to a mean square of one in the first.
+STAGE = 500
+
+#: Directions that carry less than this share of a stage's largest are rounding.
+NOISE = 1e-9
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Features of some landmarks, beyond what those before them can express.
+
+    Attributes
+    ----------
+    explained : ndarray of shape (Q_before, landmarks)
+        Features of the stages before at these landmarks: what of their kernels is known.
+    mixing : ndarray of shape (landmarks, features)
+        From what is left of the kernels to features that are orthonormal in the kernel's space.
+    """
+
+    explained: FloatArray
+    mixing: FloatArray
+
+
+class KernelFeatures(RandomBasis):
+    r"""Blocks of random orthonormal functions in the span of kernels at landmarks.
+
+    With k_L(x) the kernel between x and Q landmarks, φ(x) = R K_L^(-1/2) k_L(x) for a random
+    rotation R, so that ⟨φ(x), φ(x')⟩ = k(x, x') wherever the landmarks reach. Members get H of
+    these functions each. With a ridge inside the blocks (``alpha``), an NCL ensemble of them runs
+    from an average of small kernel machines to kernel ridge regression with all landmarks.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of members M.
+    n_components : int, default=10
+        Features per member H; M·H landmarks are drawn from the distinct rows of X, all of them
+        if there are fewer. Then there are fewer members, and where kernels at the landmarks are
+        nearly dependent, fewer features.
+    kernel : {"gaussian", "laplace", "cauchy", "linear"}, default="gaussian"
+        Kernel, as in :class:`FourierFeatures`; "linear" is γ⟨x, x'⟩.
+    gamma : float or "kwok-tsang", default="kwok-tsang"
+        Inverse bandwidth.
+    standardize : bool, default=False
+        Centre and scale the columns of X.
+    random_state : int, RandomState or None, default=None
+        Seed of landmarks and rotations.
+
+    Attributes
+    ----------
+    landmarks_ : {ndarray, sparse matrix} of shape (Q', d)
+        Landmarks, standardised.
+    stages_ : list of Stage
+        How kernels at the landmarks become features, 500 landmarks at a time.
+    gamma_ : float
+        The bandwidth used.
+    center_, scale_ : ndarray of shape (d,)
+        What standardising subtracts and divides by.
+    block_starts_ : ndarray of shape (M' + 1,)
+        Where each member's columns begin.
+
+    Notes
+    -----
+    Landmarks come in stages of 500. Features of a stage are made of what its kernels have that
+    those before do not (the Schur complement of K), so a larger ensemble of the same seed begins
+    with the members of a smaller one, and moments of features can be extended.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.bases import KernelFeatures
+    >>> X = np.random.default_rng(0).normal(size=(20, 3))
+    >>> features = KernelFeatures(4, 5, gamma=0.5, random_state=0).fit_transform(X)
+    >>> kernel = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
+    >>> features.shape, bool(np.allclose(features @ features.T / 20, kernel))
+    ((20, 20), True)
+    """
+
+    array_api = True
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        n_components: int = 10,
+        *,
+        kernel: str = "gaussian",
+        gamma: float | str = "kwok-tsang",
+        standardize: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.standardize = standardize
+        self.random_state = random_state
+
+    def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
+        if self.kernel not in KERNEL_VALUES:
+            raise ValueError(
+                f"kernel={self.kernel!r} is unknown; allowed are {sorted(KERNEL_VALUES)}."
+            )
+        self.center_, self.scale_ = standardizer(X, sample_weight, self.standardize)
+        # The linear kernel sees Euclidean lengths, as the Gaussian one does.
+        like = "gaussian" if self.kernel == "linear" else self.kernel
+        self.gamma_ = resolve_gamma(self.gamma, like, X, sample_weight, self.scale_)
+        rows = rng.permutation(distinct_rows(X, sample_weight))
+        rows = rows[: self.n_estimators * self.n_components]
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        self.landmarks_ = self._scaled(taken(X, rows) if is_abroad(X) else X[rows])
+        values = to_host(KERNEL_VALUES[self.kernel](self.landmarks_, self.landmarks_, self.gamma_))
+        place = place_of(X)
+        stages = _stages(values, float(min(len(rows), STAGE)), np.random.RandomState(seed))
+        self.stages_ = [Stage(place.floats(s.explained), place.floats(s.mixing)) for s in stages]
+        widths = [_dealt(s.mixing, self.n_components) for s in stages]
+        self.block_starts_ = np.concatenate([[0], np.cumsum(np.concatenate(widths))]).astype(
+            np.intp
+        )
+
+    def _scaled(self, X: Table) -> Table:
+        if sp.issparse(X):
+            # Sparse rows are never centred: distances do not see it.
+            scaled = sp.csr_array(X @ sp.diags_array(1.0 / self.scale_))
+            scaled.sum_duplicates()  # else distances would sort it in place, in every thread
+            return scaled
+        return (place_of(X).floats(X) - self.center_) / self.scale_
+
+    def _landmarks(self, X: Table) -> Table:
+        """Landmarks about the same origin as the rows: sparse ones are never centred."""
+        if sp.issparse(X) == sp.issparse(self.landmarks_):
+            return self.landmarks_
+        offset = self.center_ / self.scale_
+        if sp.issparse(X):
+            return sp.csr_array(self.landmarks_ + offset)
+        return self.landmarks_.toarray() - offset
+
+    def fill(self, X: Table, out: FloatArray) -> None:
+        rows, landmarks = self._scaled(X), self._landmarks(X)
+        first, begin = 0, 0
+        for stage in self.stages_:
+            last, end = first + stage.mixing.shape[0], begin + stage.mixing.shape[1]
+            values = KERNEL_VALUES[self.kernel](rows, landmarks[first:last, :], self.gamma_)
+            if begin:
+                values = values - out[:, :begin] @ stage.explained
+            out[:, begin:end] = values @ stage.mixing
+            first, begin = last, end
+
+
+def _stages(values: FloatArray, square: float, rng: np.random.RandomState) -> list[Stage]:
+    """Stages from the kernel between all landmarks; features have a mean square near one."""
+    stages: list[Stage] = []
+    known = np.empty((0, len(values)))
+    largest = float(np.max(np.diagonal(values), initial=0.0))
+    for first in range(0, len(values), STAGE):
+        inside = slice(first, min(first + STAGE, len(values)))
+        # Features carry the factor √square, so products of them carry the square.
+        explained = known[:, inside] / square
+        rest = values[inside, inside] - explained.T @ known[:, inside]
+        strength, vectors = np.linalg.eigh((rest + rest.T) / 2.0)
+        kept = strength > NOISE * max(largest, float(strength[-1]))
+        if not kept.any() and stages:
+            mixing = np.empty((len(rest), 0))
+        else:
+            kept[-1] = True
+            root = vectors[:, kept] * np.sqrt(square / np.maximum(strength[kept], NOISE * largest))
+            mixing = root @ _rotation(root.shape[1], rng)
+        features = mixing.T @ (values[inside] - explained.T @ known)
+        known = np.concatenate([known, features])
+        stages.append(Stage(explained, mixing))
+    return stages
+
+
+def _rotation(size: int, rng: np.random.RandomState) -> FloatArray:
+    return np.linalg.qr(rng.standard_normal((size, size)))[0]
+
+
+def _dealt(mixing: FloatArray, width: int) -> IntArray:
+    """Widths of the members that share the features of a stage, one member for ``width`` rows."""
+    n_landmarks, n_features = mixing.shape
+    if n_features == 0:
+        return np.empty(0, dtype=np.intp)
+    count = min(max(1, round(n_landmarks / width)), n_features)
+    borders = np.linspace(0, n_features, count + 1).astype(np.intp)
+    return np.array([b - a for a, b in itertools.pairwise(borders)], dtype=np.intp)
+
+
+def ridge_gap(ridge: float, weight: float, n_landmarks: int, n_members: int, alpha: float) -> float:
+    r"""The gap at which an ensemble of these features is nearest to kernel ridge regression.
+
+    With A = Mg(D + αI) + (1 − g)G (Theorem 4 with a ridge) and D near its mean d̄, coefficients are
+    those of ridge regression with :math:`\mathrm{ridge}\cdot s^2 = n M (\alpha + \bar d)\,g/(1-g)`,
+    s² the square of the features' scale.
+
+    Parameters
+    ----------
+    ridge : float
+        That is added to the diagonal of the kernel matrix.
+    weight : float
+        Σw, the number of rows.
+    n_landmarks, n_members : int
+        Of the basis.
+    alpha : float
+        Ridge inside the blocks.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from negcorr.bases.kernel import ridge_gap
+    >>> round(ridge_gap(0.1, weight=1000, n_landmarks=500, n_members=50, alpha=9.0), 6)
+    0.0001
+    """
+    square = min(n_landmarks, STAGE)
+    odds = ridge * square / (weight * n_members * (alpha + square / n_landmarks))
+    return odds / (1.0 + odds)

@@ -1,0 +1,100 @@
+"""Moments of more features from those of fewer: only products with new ones are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from negcorr._threads import blas_threads, lanes
+from negcorr._typing import FloatArray, IntArray
+from negcorr.bases import Basis
+from negcorr.moments import GramMoments, Moments
+from negcorr.rows import Rows
+from negcorr.scan import fill_block, lane_blocks, provisional_centre
+
+__all__ = ["extend_moments"]
+
+
+def extend_moments(
+    rows: Rows,
+    basis: Basis,
+    groups: list[IntArray],
+    known: Sequence[GramMoments],
+    places: IntArray,
+) -> tuple[Moments, ...]:
+    """Moments of a basis from those of some of its features.
+
+    Parameters
+    ----------
+    rows, basis, groups
+        As in :func:`negcorr.scan.scan_moments`.
+    known : sequence of GramMoments
+        Moments of every group, of the features whose numbers are ``places``.
+    places : ndarray of shape (features,)
+        Ascending.
+
+    Returns
+    -------
+    tuple of GramMoments
+    """
+    shift = provisional_centre(rows, basis)
+    size = len(shift) + 1
+    old = np.concatenate([places, np.arange(int(basis.block_starts_[-1]), size)])
+    new = np.setdiff1d(np.arange(size), old)
+    n_lanes = blas_threads() if basis.thread_safe else 1
+    plan = lane_blocks(groups, size, n_lanes)
+
+    def work(lane: int) -> list[tuple[FloatArray, FloatArray]]:
+        longest = max((len(block) for blocks in plan[lane] for block in blocks), default=0)
+        buffer = np.empty((longest, size))
+        products = []
+        for blocks in plan[lane]:
+            cross, own = np.zeros((len(old), len(new))), np.zeros((len(new), len(new)))
+            for block in blocks:
+                z = buffer[: len(block)]
+                fill_block(rows, basis, block, shift, z)
+                fresh = z[:, new]
+                cross += z[:, old].T @ fresh
+                own += fresh.T @ fresh
+            products.append((cross, own))
+        return products
+
+    with lanes(n_lanes) as run:
+        by_lane = run(work)
+    extended = []
+    for moments, of_group in zip(known, zip(*by_lane, strict=True), strict=True):
+        cross = np.sum([product for product, _ in of_group], axis=0)
+        own = np.sum([product for _, product in of_group], axis=0)
+        extended.append(_extended(moments, shift, old[:-1], new, cross, own))
+    return tuple(extended)
+
+
+def _extended(
+    known: GramMoments,
+    shift: FloatArray,
+    old: IntArray,
+    new: IntArray,
+    cross: FloatArray,
+    own: FloatArray,
+) -> GramMoments:
+    """Moments of all columns, from Σ w [z_old − s, 1]ᵀ(z_new − s) and Σ w (z_new − s)ᵀ(z_new − s).
+
+    ``old`` and ``new`` say where the columns stand among all, s is the provisional centre.
+    """
+    size = len(shift)
+    if known.weight == 0:
+        return GramMoments(
+            0.0, np.zeros(size), np.zeros((size, size)), known.n_outputs, 0, np.zeros(size)
+        )
+    before, after = known.mean - shift[old], cross[-1] / known.weight
+    centred = cross[:-1] - np.multiply.outer(known.weight * before, after)
+    scatter = np.empty((size, size))
+    scatter[np.ix_(old, old)] = known.scatter
+    scatter[np.ix_(old, new)] = centred
+    scatter[np.ix_(new, old)] = centred.T
+    scatter[np.ix_(new, new)] = own - np.multiply.outer(known.weight * after, after)
+    mean, squares = np.empty(size), np.empty(size)
+    mean[old], mean[new] = known.mean, shift[new] + after
+    squares[old], squares[new] = known.squares, np.diagonal(own)
+    return GramMoments(known.weight, mean, scatter, known.n_outputs, known.n_rows, squares)
