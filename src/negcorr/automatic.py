@@ -127,10 +127,14 @@ class Sizes:
     n_components: int
 
 
-def chosen_basis(estimator: Any, rows: Rows, gap: FloatArray | None) -> tuple[Basis, Choice | None]:
+def chosen_basis(
+    estimator: Any,
+    rows: Rows,
+    gap: FloatArray | None,
+    weight: float | None = None,
+    largest: bool = False,
+) -> tuple[Basis, Choice | None]:
     """An unfitted basis for these rows, and the choice that was made for it, if any.
-
-    Where an ensemble may grow, that of the first size.
 
     Parameters
     ----------
@@ -140,6 +144,10 @@ def chosen_basis(estimator: Any, rows: Rows, gap: FloatArray | None) -> tuple[Ba
         Training rows.
     gap : ndarray or None
         Where candidates of one ensemble are compared; at the best gap of each if None.
+    weight : float, optional
+        Σw of all rows of the fit, where these are some of them.
+    largest : bool, default=False
+        Of an ensemble that may grow, whether that of the last size rather than the first.
     """
     check_size(estimator)
     questions = open_questions(estimator)
@@ -255,8 +263,24 @@ def _for_sparse(questions: OpenQuestions) -> OpenQuestions:
     return replace(questions, inputs=sparse or questions.inputs, relevance=(False,))
 
 
-def made_basis(choice: Choice, estimator: Any, rows: Rows, landmarks: int) -> Basis:
-    """Features of the chosen candidate; of several, those of as many ensembles."""
+def made_basis(
+    choice: Choice, estimator: Any, rows: Rows, landmarks: int, weight: float | None = None
+) -> Basis:
+    """Features of the chosen candidate; of several, those of as many ensembles.
+
+    Parameters
+    ----------
+    choice : Choice
+    estimator : NCLRegressor
+        Whose parameters are asked.
+    rows : Rows
+        Training rows, or some of them.
+    landmarks : int
+        For each of the ensembles.
+    weight : float, optional
+        Σw of all rows of the fit.
+    """
+    mass = total_weight(rows) if weight is None else weight
     generator = check_random_state(estimator.random_state)
     given = estimator.relevance
     given = None if is_auto(given) or is_switch(given) else given
@@ -273,11 +297,11 @@ def made_basis(choice: Choice, estimator: Any, rows: Rows, landmarks: int) -> Ba
             seed,
         )
         bases.append(_on_columns(bare, chosen.candidate, chosen.relevance, given))
-        gaps.append(_inner_gap(chosen, rows, landmarks, width))
+        gaps.append(_inner_gap(chosen, rows, landmarks, width, mass))
     return bases[0] if len(bases) == 1 else NestedFeatures(bases, gaps)
 
 
-def _inner_gap(chosen: Chosen, rows: Rows, landmarks: int, width: int) -> float:
+def _inner_gap(chosen: Chosen, rows: Rows, landmarks: int, width: int, mass: float) -> float:
     candidate = chosen.candidate
     if candidate.basis != "kernel":
         return chosen.strength
@@ -285,7 +309,7 @@ def _inner_gap(chosen: Chosen, rows: Rows, landmarks: int, width: int) -> float:
     members = max(1, round(count / width))
     if candidate.kernel == "linear":
         members = min(members, int(rows.X.shape[1]))
-    gap = ridge_gap(chosen.strength, total_weight(rows), count, members, candidate.alpha)
+    gap = ridge_gap(chosen.strength, mass, count, members, candidate.alpha)
     return float(np.clip(gap, *INNER_GAPS))
 
 

@@ -340,7 +340,7 @@ class FittedPathMixin:
         if isinstance(self.basis_, BlockFeatures):
             name = f"list of {self.basis_.n_members_} transformers"
         if isinstance(self.basis_, NestedFeatures):
-            name = "ensembles themselves"
+            name = "nested ensembles"
         choice = vars(self).get("choice_")
         chosen = () if choice is None else choice.lines()
         return summarise(self._path("summary"), name, outputs, chosen)

@@ -1,8 +1,4 @@
-"""Steps of a pipeline as elementary operations on columns, for NumPy and for ONNX alike.
-
-Each operation can be carried out in single precision here, just as a graph will carry it out, so
-that what rounding does to a prediction is known before anybody relies on it.
-"""
+"""Steps of a pipeline as elementary operations on columns, for NumPy and for ONNX alike."""
 
 from __future__ import annotations
 
@@ -15,6 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from negcorr._typing import AnyArray, FloatArray
+from negcorr.onnx_machines import Machine
 
 __all__ = ["Operation", "applied", "operations_of", "undone"]
 
@@ -38,16 +35,7 @@ class Operation:
     n_columns: int
 
 
-_FUNCTIONS = {
-    "Add": np.add,
-    "Sub": np.subtract,
-    "Mul": np.multiply,
-    "Div": np.divide,
-    "Max": np.maximum,
-    "Min": np.minimum,
-}
-
-_INVERSE = {"Add": "Sub", "Sub": "Add", "Mul": "Div", "Div": "Mul"}
+_INVERSE = {"Add": np.subtract, "Sub": np.add, "Mul": np.divide, "Div": np.multiply}
 
 
 def operations_of(name: str, step: Any) -> list[Operation]:
@@ -121,16 +109,18 @@ def _imputing(name: str, step: SimpleImputer) -> list[Operation]:
     return [Operation("Gather", kept, width), Operation("Impute", fill[kept], len(kept))]
 
 
-def applied(operations: Sequence[Operation], rows: FloatArray, dtype: Any) -> AnyArray:
-    """Rows after all operations, each rounded to ``dtype`` as a graph of that type would."""
-    out = rows.astype(dtype)
+def applied(operations: Sequence[Operation], machine: Machine, rows: Any) -> Any:
+    """Rows after all operations, as a machine carries them out."""
+    out = rows
     for operation in operations:
         if operation.kind == "Gather":
-            out = out[:, operation.values]
-        elif operation.kind == "Impute":
-            out = np.where(np.isnan(out), operation.values.astype(dtype), out)
+            out = machine.node("Gather", out, machine.integers(operation.values), axis=1)
+            continue
+        values = machine.constant(operation.values)
+        if operation.kind == "Impute":
+            out = machine.node("Where", machine.node("IsNaN", out), values, out)
         else:
-            out = _FUNCTIONS[operation.kind](out, operation.values.astype(dtype))
+            out = machine.node(operation.kind, out, values)
     return out
 
 
@@ -139,7 +129,7 @@ def undone(operations: Sequence[Operation], rows: FloatArray) -> FloatArray:
     out = rows
     for operation in reversed(operations):
         if operation.kind in _INVERSE:
-            out = _FUNCTIONS[_INVERSE[operation.kind]](out, operation.values)
+            out = _INVERSE[operation.kind](out, operation.values)
         elif operation.kind == "Gather":
             wide = np.zeros((len(out), operation.n_columns))
             wide[:, operation.values] = out

@@ -53,18 +53,22 @@ class NCLRegressor(
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of members M, for bases named by a string and for a single transformer.
+    n_estimators : int or "auto", default="auto"
+        Number of members M, for bases named by a string and for a single transformer; where
+        several candidates are taken together they share them. "auto" is 100, and with
+        ``basis="auto"`` as many as ``budget`` and the rows allow.
     n_components : int, default=10
         Features per member H, for bases named by a string.
-    basis : str, transformer or list, default="fourier"
-        The members' features: "fourier", "orthogonal", "nystroem", "linear" or "trees", or "auto"
-        to choose by leave-one-out, up to three together, which share the members. A transformer
-        is cloned once per member with its own seed; a list of M transformers or
-        ``(name, transformer)`` pairs gives one per member; a :class:`~negcorr.bases.Basis` is
-        used as it is. Features never see y but in that choice.
-    gamma : float, "kwok-tsang" or "auto", default="kwok-tsang"
-        Inverse bandwidth of the Fourier and Nyström bases named by a string; larger is rougher.
+    basis : str, transformer or list, default="auto"
+        The members' features: "kernel", "fourier", "orthogonal", "nystroem", "linear" or "trees";
+        or "auto", which tries kernels, and the others beside the best of them, by leave-one-out
+        on at most 500 rows. What these rows cannot tell apart is taken together, each as a member
+        that is an ensemble itself, and λ is the one between those. A transformer is cloned
+        once per member with its own seed; a list of M transformers or ``(name, transformer)``
+        pairs gives one per member; a :class:`~negcorr.bases.Basis` is used as it is. Features
+        never see y but in that choice.
+    gamma : float, "kwok-tsang" or "auto", default="auto"
+        Inverse bandwidth of bases with a kernel that are named by a string; larger is rougher.
         The heuristic is one over the mean squared distance between two rows; "auto" walks from
         there to where leave-one-out is best.
     standardize : bool, default=True
@@ -84,8 +88,10 @@ class NCLRegressor(
     noise_variance : float, array-like, "paper", "difference" or None, default=None
         σ² for SURE and C_p: known values, the paper's estimate at λ = 0 (also None), or one
         from differences of neighbours.
-    alpha : float or "auto", default=0.0
-        Ridge on the members' weights, inside the blocks: it vanishes as λ → 1.
+    alpha : float, "auto" or None, default=None
+        Ridge on the members' weights, inside the blocks: it vanishes as λ → 1. None is 10 for
+        ``basis="auto"`` and "kernel", which makes an ensemble of them nearly kernel ridge
+        regression, and 0 for others; "auto" tries several, where kernels are not the best.
     fit_intercept : bool, default=True
         Centre features and target; adds one degree of freedom.
     solver : {"auto", "gram", "qr"}, default="auto"
@@ -94,15 +100,20 @@ class NCLRegressor(
         gap asks for it.
     random_state : int, RandomState or None, default=None
         Seed of the basis.
-    kernel : {"auto", "gaussian", "laplace", "cauchy"}, default="auto"
-        Kernel of the Fourier and Nyström bases named by a string. Here and below, "auto" is open
-        where ``basis`` or ``gamma`` is "auto"; else it is the first one after it.
+    kernel : {"auto", "gaussian", "laplace", "cauchy", "linear"}, default="auto"
+        Kernel of bases that have one and are named by a string; "linear" for "kernel" alone. Here
+        and below, "auto" is open where ``basis`` or ``gamma`` is "auto"; else it is the first one
+        after it.
     inputs : {"auto", "standard", "clip", "rank", "none"}, default="auto"
         What is done to the columns of X for bases named by a string: unit standard deviation; the
         same, with values bent to at most 3 against long tails; ranks; nothing.
     relevance : "auto", bool or array-like of shape (d,), default="auto"
-        What columns are then multiplied by: given, or learnt from the slopes of an ensemble that
-        was fitted first (True); "auto" without a search is False.
+        What columns are then multiplied by: given, or learnt by marginal likelihood (True);
+        "auto" tries both and, without a search, is False.
+    budget : int, default=2000
+        Most features that "auto" numbers of members come to. From 2000 rows on an ensemble begins
+        with 500 landmarks for each candidate and doubles them within the budget, and half of the
+        rows, for as long as the criterion falls by 1 % or more.
 
     Attributes
     ----------
@@ -145,7 +156,11 @@ class NCLRegressor(
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = NCLRegressor(random_state=0).fit(X, y)
     >>> print(f"lam {model.lam_:.3f}, dof {model.dof_:.1f}, R2 {model.score(X, y):.2f}")
-    lam 0.760, dof 23.9, R2 0.55
+    lam 0.129, dof 23.8, R2 0.57
+    >>> for chosen in model.choice_.members[:2]:
+    ...     print(chosen.candidate)
+    orthogonal gaussian, gamma x1, inputs standard, by relevance, alpha 10
+    kernel gaussian, gamma x1, inputs standard, by relevance
     """
 
     def __init__(
@@ -189,7 +204,7 @@ class NCLRegressor(
         self.budget = budget
 
     def fit(self, X: Table, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Draw the basis, factorise once, choose λ.
+        """Choose and draw the basis, factorise once, choose λ.
 
         Parameters
         ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import numbers
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -56,7 +57,9 @@ class StreamMixin:
     _lazy: LazyAttributes | None
     choice_: Choice | None
 
-    def draw(self, X: Table, sample_weight: Any = None, y: Any = None) -> Self:
+    def draw(
+        self, X: Table, sample_weight: Any = None, y: Any = None, n_rows: float | None = None
+    ) -> Self:
         """Draw the basis, with its scales and bandwidth, from these rows, and nothing else.
 
         Copies of the estimator can then be fitted in parts, at several places, and be merged.
@@ -69,6 +72,9 @@ class StreamMixin:
             Frequencies.
         y : array-like of shape (n,) or (n, outputs), optional
             Targets, by which what is "auto" is chosen; needed where something is.
+        n_rows : float, optional
+            Rows, or their weight, that the ensemble is to be fitted to, where X is a sample of
+            them: more rows need less regularisation.
 
         Returns
         -------
@@ -94,7 +100,7 @@ class StreamMixin:
                 _check_nothing_open(self)
                 y = np.zeros(len_of(X))
             rows, _ = self._validated_rows(X, y, sample_weight)
-            basis, choice = _drawn(self, rows)
+            basis, choice = _drawn(self, rows, _checked_rows(n_rows))
             forget(self)
             self.basis_, self.choice_ = basis, choice
             return self
@@ -252,11 +258,22 @@ def all_or_nothing(model: Any) -> Iterator[None]:
         raise
 
 
-def _drawn(model: Any, rows: Rows) -> tuple[Basis, Choice | None]:
+def _checked_rows(n_rows: Any) -> float | None:
+    if n_rows is None:
+        return None
+    number = isinstance(n_rows, numbers.Real) and not isinstance(n_rows, bool)
+    if not (number and 0.0 < float(n_rows) < np.inf):
+        raise ValueError(f"n_rows={n_rows!r} must be a finite number > 0.")
+    return float(n_rows)
+
+
+def _drawn(model: Any, rows: Rows, weight: float | None = None) -> tuple[Basis, Choice | None]:
     """The basis from the rows in the order that a fit in memory takes them in."""
     rows = rows.take(canonical_order(rows))
     with our_own_threads():
-        basis, choice = chosen_basis(model, rows, given_gap(model.lam, model.gap))
+        # What is streamed cannot grow later.
+        gap = given_gap(model.lam, model.gap)
+        basis, choice = chosen_basis(model, rows, gap, weight, largest=True)
         return basis.fit(rows.X, sample_weight=rows.weight), choice
 
 

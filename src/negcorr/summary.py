@@ -34,6 +34,12 @@ WORSE_THAN_CONSTANT = 1.2
 #: How the note about such members begins.
 USELESS_NOTE = "Members are useless alone"
 
+#: Said where features were chosen by the rows.
+CHOSEN_NOTE = (
+    "Features were chosen, and scales of columns learnt, by the same rows. Degrees of freedom, "
+    "sigma and held-out errors take them as given; the error with the search held out does not."
+)
+
 #: Outputs that a note names.
 MOST_NAMES = 5
 
@@ -174,7 +180,8 @@ def summarise(
     names = _output_names(outputs, n_outputs)
     header = () if path.single_output else names
     title, sketch = "Negative Correlation Learning ensemble", path_sketch_or_nothing(path)
-    return Summary(title, facts, header, rows, _notes(path, names), sketch)
+    notes = (*_notes(path, names), *((CHOSEN_NOTE,) if chosen else ()))
+    return Summary(title, facts, header, rows, notes, sketch)
 
 
 def _output_names(outputs: Sequence[str] | None, n_outputs: int) -> tuple[str, ...]:

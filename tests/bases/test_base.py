@@ -17,6 +17,7 @@ from negcorr.bases import (
     BlockFeatures,
     ClonedFeatures,
     FourierFeatures,
+    KernelFeatures,
     NystroemFeatures,
     OrthogonalFourierFeatures,
     TreeFeatures,
@@ -31,6 +32,10 @@ DRAWN = [
     NystroemFeatures(3, 4, random_state=0),
     NystroemFeatures(3, 4, kernel="laplace", standardize=True, random_state=0),
     NystroemFeatures(3, 4, kernel="cauchy", standardize=True, random_state=0),
+    KernelFeatures(3, 4, random_state=0),
+    KernelFeatures(3, 4, kernel="laplace", standardize=True, random_state=0),
+    KernelFeatures(3, 4, kernel="cauchy", standardize=True, random_state=0),
+    KernelFeatures(3, 4, kernel="linear", random_state=0),
     TreeFeatures(3, 4, random_state=0),
 ]
 MADE = [
@@ -232,7 +237,7 @@ def test_scaling_of_columns_does_not_show_when_standardised(basis):
     basis = clone(basis).set_params(standardize=True)
     moved = X * [1e-3, 1.0, 1e4] + [5.0, -2.0, 1e3]
     expected, features = clone(basis).fit_transform(X), clone(basis).fit_transform(moved)
-    if isinstance(basis, NystroemFeatures):  # landmarks are drawn by content
+    if isinstance(basis, (KernelFeatures, NystroemFeatures)):  # landmarks are drawn by content
         assert features.shape == expected.shape
         assert clone(basis).fit(moved).gamma_ == pytest.approx(clone(basis).fit(X).gamma_)
     else:

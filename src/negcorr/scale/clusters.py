@@ -21,6 +21,7 @@ from negcorr.scale.first_pass import (
     draw_from,
     merge_summaries,
     needs_sample,
+    needs_targets,
     summary_of,
 )
 from negcorr.scale.sources import target_names, weight_name
@@ -58,7 +59,7 @@ def fit_blocks(model: Any, X: Any, y: Any, target: Any, sample_weight: Any) -> N
     blocks = _blocks(X, y, target, sample_weight)
     client = _client()
     if "basis_" not in vars(model):
-        summarised = _Summarised(needs_sample(model))
+        summarised = _Summarised(needs_sample(model), needs_targets(model))
         draw_from(model, _reduced(summarised, blocks, merge_summaries))
     # Moments do not need the basis, and it is the same for all.
     bare = copy.copy(model)
@@ -149,14 +150,15 @@ def _counts(block: tuple[Any, Any, Any]) -> bool:
 class _Summarised:
     """What the basis needs to know of a block."""
 
-    def __init__(self, sampled: bool) -> None:
-        self.sampled = sampled
+    def __init__(self, sampled: bool, targets: bool) -> None:
+        self.sampled, self.targets = sampled, targets
 
     def __call__(self, number: int, block: tuple[Any, Any, Any]) -> InputSummary | None:
         if not _counts(block):
             return None
         try:
-            return summary_of(block[0], block[2], self.sampled)
+            y = block[1] if self.targets else None
+            return summary_of(block[0], block[2], self.sampled, y)
         except (ValueError, TypeError) as error:
             raise ChunkError(f"block {number}: {error}") from error
 

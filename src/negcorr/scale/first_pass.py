@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from negcorr._arrays import dispatched, place_of, taken, to_host
-from negcorr._typing import FloatArray
+from negcorr._typing import FloatArray, IntArray
 from negcorr._validation import check_weight, float_types
 from negcorr.automatic import open_questions
 from negcorr.rowhash import HashArray, content_hash
@@ -23,6 +23,7 @@ __all__ = [
     "draw_from",
     "merge_summaries",
     "needs_sample",
+    "needs_targets",
     "summarise_inputs",
     "summary_of",
 ]
@@ -55,6 +56,8 @@ class InputSummary:
         Of the columns.
     here : array or None
         No rows of the inputs where those are on a device: the basis belongs there too.
+    targets : ndarray of shape (k, outputs) or None
+        Of the sample, where the basis is chosen by them.
     """
 
     weight: float
@@ -64,10 +67,12 @@ class InputSummary:
     keys: HashArray
     names: tuple[str, ...] | None
     here: Any = None
+    targets: FloatArray | None = None
 
     def __sizeof__(self) -> int:
         """Bytes of its arrays, for a scheduler that moves it about."""
-        return sum(array.nbytes for array in (self.mean, self.square, self.sample, self.keys))
+        arrays = (self.mean, self.square, self.sample, self.keys, self.targets)
+        return sum(array.nbytes for array in arrays if array is not None)
 
     def merged(self, other: InputSummary) -> InputSummary:
         """That of the rows of both."""
@@ -83,6 +88,9 @@ class InputSummary:
         share = other.weight / weight
         keys, first = np.unique(np.concatenate([self.keys, other.keys]), return_index=True)
         keys, first = keys[:SAMPLE_ROWS], first[:SAMPLE_ROWS]
+        targets = None
+        if self.targets is not None and other.targets is not None:
+            targets = np.concatenate([self.targets, other.targets])[first]
         return InputSummary(
             weight,
             self.mean + share * apart,
@@ -91,6 +99,7 @@ class InputSummary:
             keys,
             self.names if other.names is None else other.names,
             self.here,
+            targets,
         )
 
     def two_rows(self) -> tuple[Any, FloatArray]:
@@ -118,7 +127,7 @@ class InputSummary:
         return pandas.DataFrame(rows, columns=list(self.names))
 
 
-def summary_of(X: Any, weight: Any = None, sampled: bool = True) -> InputSummary:
+def summary_of(X: Any, weight: Any = None, sampled: bool = True, y: Any = None) -> InputSummary:
     """That of rows in memory, which must be numbers.
 
     Parameters
@@ -128,6 +137,8 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True) -> InputSummary
         Frequencies.
     sampled : bool, default=True
         Whether rows are kept, for bases that are drawn from rows themselves.
+    y : array of shape (n,) or (n, outputs), optional
+        Targets that are kept with these rows, for bases that are chosen by them.
 
     Examples
     --------
@@ -144,7 +155,7 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True) -> InputSummary
             "model.draw(X), from rows that are at hand."
         )
     if not dispatched(X).is_home:
-        return _summary_on_device(X, weight, sampled)
+        return _summary_on_device(X, weight, sampled, y)
     try:
         rows = check_array(X, dtype=np.float64, input_name="X")
     except (TypeError, ValueError) as error:
@@ -160,14 +171,32 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True) -> InputSummary
     # A column that does not vary has no square, whatever rounding makes of its mean.
     constant = np.ptp(rows, axis=0) == 0
     mean = np.where(constant, rows[0], mean)
-    sample, keys = _sample(rows, mass) if sampled else (rows[:0].copy(), np.empty(0, np.uint64))
+    chosen, keys = np.empty(0, np.intp), np.empty(0, np.uint64)
+    if sampled:
+        chosen, keys = _sample(rows, mass)
     columns: list[Any] = list(X.columns) if hasattr(X, "columns") else [None]
     # As in scikit-learn: names are names only if all are strings.
     names = tuple(columns) if all(isinstance(name, str) for name in columns) else None
-    return InputSummary(total, mean, _squares(rows, mean, mass), sample, keys, names)
+    return InputSummary(
+        total,
+        mean,
+        _squares(rows, mean, mass),
+        rows[chosen],
+        keys,
+        names,
+        targets=_targets(y, len(rows), chosen),
+    )
 
 
-def _summary_on_device(X: Any, weight: Any, sampled: bool) -> InputSummary:
+def _targets(y: Any, n_rows: int, chosen: IntArray) -> FloatArray | None:
+    """Targets of the chosen rows, where there are targets."""
+    if y is None:
+        return None
+    target = check_array(to_host(y), dtype=np.float64, ensure_2d=False, input_name="y")
+    return np.asarray(target.reshape(n_rows, -1)[chosen])
+
+
+def _summary_on_device(X: Any, weight: Any, sampled: bool, y: Any) -> InputSummary:
     """The same of rows on a device, of which no more than the sample comes home."""
     place = place_of(X)
     xp = place.xp
@@ -178,13 +207,18 @@ def _summary_on_device(X: Any, weight: Any, sampled: bool) -> InputSummary:
     constant = xp.max(rows, axis=0) == xp.min(rows, axis=0)
     mean = xp.where(constant, rows[0, :], share @ rows / total)
     square = share @ (rows - mean) ** 2
-    sample, keys = np.empty((0, rows.shape[1])), np.empty(0, np.uint64)
+    chosen, keys = np.empty(0, np.intp), np.empty(0, np.uint64)
     if sampled:
-        used = np.flatnonzero(to_host(share) > 0)
-        keys, first = np.unique(content_hash(rows)[used], return_index=True)
-        sample = to_host(taken(rows, used[first[:SAMPLE_ROWS]]))
+        chosen, keys = _sample(rows, None if mass is None else to_host(mass))
     return InputSummary(
-        total, to_host(mean), to_host(square), sample, keys[:SAMPLE_ROWS], None, rows[:0, :]
+        total,
+        to_host(mean),
+        to_host(square),
+        to_host(taken(rows, chosen)),
+        keys,
+        None,
+        rows[:0, :],
+        _targets(y, int(rows.shape[0]), chosen),
     )
 
 
@@ -198,14 +232,16 @@ def _squares(rows: FloatArray, mean: FloatArray, mass: FloatArray | None) -> Flo
     return square
 
 
-def _sample(rows: FloatArray, mass: FloatArray | None) -> tuple[FloatArray, HashArray]:
-    """The distinct rows of the smallest hashes, and these."""
-    used = np.arange(len(rows)) if mass is None else np.flatnonzero(mass > 0)
+def _sample(rows: FloatArray, mass: FloatArray | None) -> tuple[IntArray, HashArray]:
+    """The distinct rows of the smallest hashes by number, and these."""
+    used = np.arange(rows.shape[0]) if mass is None else np.flatnonzero(mass > 0)
     keys, first = np.unique(content_hash(rows)[used], return_index=True)
-    return rows[used[first[:SAMPLE_ROWS]]], keys[:SAMPLE_ROWS]
+    return used[first[:SAMPLE_ROWS]], keys[:SAMPLE_ROWS]
 
 
-def summarise_inputs(chunks: Iterable[Chunk], sampled: bool = True) -> InputSummary:
+def summarise_inputs(
+    chunks: Iterable[Chunk], sampled: bool = True, targets: bool = False
+) -> InputSummary:
     """Look at all rows once.
 
     Parameters
@@ -214,11 +250,13 @@ def summarise_inputs(chunks: Iterable[Chunk], sampled: bool = True) -> InputSumm
         With numbers as inputs.
     sampled : bool, default=True
         Whether rows are kept.
+    targets : bool, default=False
+        Whether their targets are kept too.
     """
     found: InputSummary | None = None
     for chunk in chunks:
         try:
-            part = summary_of(chunk.X, chunk.weight, sampled)
+            part = summary_of(chunk.X, chunk.weight, sampled, chunk.y if targets else None)
             found = part if found is None else found.merged(part)
         except (ValueError, TypeError) as error:
             raise chunk.failed(error) from error
@@ -239,10 +277,15 @@ def needs_sample(model: Any) -> bool:
     return not (by_moments and plain and open_questions(model) is None)
 
 
+def needs_targets(model: Any) -> bool:
+    """Whether the basis of a model is chosen by targets."""
+    return open_questions(model) is not None
+
+
 def draw_from(model: Any, summary: InputSummary) -> None:
     """Draw the basis of a model from a summary of its inputs."""
     if not needs_sample(model):
         rows, weight = summary.two_rows()
         model.draw(rows, sample_weight=weight)
     else:
-        model.draw(summary.sample_rows())
+        model.draw(summary.sample_rows(), y=summary.targets, n_rows=summary.weight)

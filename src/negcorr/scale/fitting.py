@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from negcorr.scale.ahead import read_ahead
 from negcorr.scale.chunks import Chunk, IterableSource, Source, is_path, usable
 from negcorr.scale.clusters import fit_blocks, is_dask, predict_blocks
-from negcorr.scale.first_pass import draw_from, needs_sample, summarise_inputs
+from negcorr.scale.first_pass import draw_from, needs_sample, needs_targets, summarise_inputs
 from negcorr.scale.planning import Budget, Plan
 from negcorr.scale.sources import source_of
 from negcorr.scale.watching import Watch, watching
@@ -121,7 +121,7 @@ def fit(
     with watching(progress, source, 1 + first_pass) as watch:
         if first_pass:
             with _read(source, name, watch, 1) as chunks:
-                summary = summarise_inputs(chunks, needs_sample(model))
+                summary = summarise_inputs(chunks, needs_sample(model), needs_targets(model))
             draw_from(model, summary)
             name += ", read for a second time,"
         elif not drawn:

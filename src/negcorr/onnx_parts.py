@@ -1,0 +1,301 @@
+"""A fitted basis as parts: what is done to columns, and functions of them to be weighed.
+
+Features of a kernel are linear in the kernel's values at the landmarks. An ensemble is linear in its
+features, so each part of it needs one weight for each landmark and output, however many features
+and small members lie between.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from negcorr._arrays import to_host
+from negcorr._typing import FloatArray
+from negcorr.bases import (
+    FourierFeatures,
+    KernelFeatures,
+    MappedFeatures,
+    NestedFeatures,
+    OrthogonalFourierFeatures,
+)
+from negcorr.bases.inputs import CLIP, DIGITS, InputMap
+from negcorr.bases.kernel import Stage
+from negcorr.onnx_machines import Machine
+
+__all__ = ["Cosines", "KernelValues", "Part", "parts_of"]
+
+
+@dataclass(frozen=True)
+class Cosines:
+    """Fourier features.
+
+    Attributes
+    ----------
+    center : ndarray of shape (d,)
+        What is subtracted from the columns.
+    turns : ndarray of shape (d, Q)
+        Frequencies, in turns.
+    offset : ndarray of shape (Q,)
+        Phases, in turns.
+    """
+
+    center: FloatArray
+    turns: FloatArray
+    offset: FloatArray
+
+    @classmethod
+    def of(cls, basis: FourierFeatures) -> Cosines:
+        """Those of a fitted basis."""
+        turns = to_host(basis._turns)
+        return cls(to_host(basis.center_), turns[:-1], turns[-1] - np.rint(turns[-1]))
+
+    def values(self, machine: Machine, columns: Any) -> Any:
+        """All cosines, of shape (rows, Q)."""
+        if self.center.any():
+            columns = machine.node("Sub", columns, machine.constant(self.center))
+        turns = machine.node("MatMul", columns, machine.constant(self.turns))
+        turns = machine.node("Add", turns, machine.constant(self.offset))
+        # Whole turns go while they are still exact: runtimes differ in cosines of large angles.
+        turns = machine.node("Sub", turns, machine.node("Round", turns))
+        return machine.node("Cos", machine.node("Mul", turns, machine.constant(2.0 * math.pi)))
+
+    def weights(self, coef: FloatArray) -> FloatArray:
+        """Weights of the values, for weights of the features: the same."""
+        return coef
+
+
+@dataclass(frozen=True)
+class KernelValues:
+    """Values of a kernel at landmarks.
+
+    Attributes
+    ----------
+    kernel : {"gaussian", "laplace", "cauchy", "linear"}
+    gamma : float
+        Inverse bandwidth.
+    center, scale : ndarray of shape (d,)
+        What is subtracted from the columns, and what they are divided by then.
+    landmarks : ndarray of shape (L, d)
+        After that.
+    stages : tuple of Stage
+        How values become features.
+    """
+
+    kernel: str
+    gamma: float
+    center: FloatArray
+    scale: FloatArray
+    landmarks: FloatArray
+    stages: tuple[Stage, ...]
+
+    @classmethod
+    def of(cls, basis: KernelFeatures) -> KernelValues:
+        """Those of a fitted basis."""
+        center, landmarks = to_host(basis.center_), basis.landmarks_
+        if sp.issparse(landmarks):
+            # They were never centred, nor were the rows that features were made of.
+            center, landmarks = np.zeros_like(center), landmarks.toarray()
+        return cls(
+            kernel=basis.kernel,
+            gamma=float(basis.gamma_),
+            center=center,
+            scale=to_host(basis.scale_),
+            landmarks=to_host(landmarks),
+            stages=tuple(Stage(to_host(s.explained), to_host(s.mixing)) for s in basis.stages_),
+        )
+
+    def values(self, machine: Machine, columns: Any) -> Any:
+        """Values of shape (rows, L); for the linear kernel the columns, of shape (rows, d)."""
+        columns = _affine(machine, columns, self.center, self.scale)
+        if self.kernel == "linear":
+            return columns
+        own = {"gaussian": self._gaussian, "laplace": self._laplace, "cauchy": self._cauchy}
+        return own[self.kernel](machine, columns)
+
+    def _gaussian(self, machine: Machine, columns: Any) -> Any:
+        """By squared lengths and one product; about the middle, where these are smallest."""
+        middle = self.landmarks.mean(axis=0)
+        landmarks, gamma = self.landmarks - middle, self.gamma
+        columns = machine.node("Sub", columns, machine.constant(middle))
+        squares = machine.node("Mul", columns, columns)
+        lengths = machine.node(
+            "MatMul", squares, machine.constant(np.full((len(middle), 1), -gamma))
+        )
+        exponent = machine.node("MatMul", columns, machine.constant(2.0 * gamma * landmarks.T))
+        exponent = machine.node("Add", exponent, lengths)
+        known = -gamma * np.sum(landmarks**2, axis=1)
+        exponent = machine.node("Add", exponent, machine.constant(known))
+        return machine.node("Exp", machine.node("Min", exponent, machine.constant(0.0)))
+
+    def _laplace(self, machine: Machine, columns: Any) -> Any:
+        """Column by column, so that nothing is larger than rows times landmarks."""
+        total = None
+        for off in self._differences(machine, columns, 1.0):
+            distance = machine.node("Abs", off)
+            total = distance if total is None else machine.node("Add", total, distance)
+        return machine.node("Exp", machine.node("Mul", total, machine.constant(-self.gamma)))
+
+    def _cauchy(self, machine: Machine, columns: Any) -> Any:
+        """Column by column as well."""
+        total, one = None, machine.constant(1.0)
+        for off in self._differences(machine, columns, math.sqrt(self.gamma)):
+            factor = machine.node("Add", machine.node("Mul", off, off), one)
+            total = factor if total is None else machine.node("Mul", total, factor)
+        return machine.node("Reciprocal", total)
+
+    def _differences(self, machine: Machine, columns: Any, factor: float) -> Iterator[Any]:
+        """For one column after the other, its differences to that of the landmarks."""
+        if factor != 1.0:
+            columns = machine.node("Mul", columns, machine.constant(factor))
+        for j, values in enumerate(self.landmarks.T):
+            column = machine.node("Gather", columns, machine.integers([j]), axis=1)
+            yield machine.node("Sub", column, machine.constant(factor * values))
+
+    def weights(self, coef: FloatArray) -> FloatArray:
+        """Weights of the values, for weights of the features.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (Q, k)
+            What features are multiplied by.
+
+        Returns
+        -------
+        ndarray of shape (L, k), or (d, k) for the linear kernel
+        """
+        left, found = np.array(coef), []
+        for stage in reversed(self.stages):
+            begin = len(left) - stage.mixing.shape[1]
+            weights = stage.mixing @ left[begin:]
+            left = left[:begin] - stage.explained @ weights
+            found.append(weights)
+        weights = np.concatenate(found[::-1])
+        return self.gamma * (self.landmarks.T @ weights) if self.kernel == "linear" else weights
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of the features of a basis.
+
+    Attributes
+    ----------
+    maps : tuple of InputMap
+        What is done to the columns, in this order.
+    functions : Cosines or KernelValues
+        What is made of them.
+    n_features : int
+        Features that are made of the functions.
+    """
+
+    maps: tuple[InputMap, ...]
+    functions: Cosines | KernelValues
+    n_features: int
+
+    def values(self, machine: Machine, columns: Any) -> Any:
+        """Values of the functions, of shape (rows, functions)."""
+        for each in self.maps:
+            columns = _mapped(machine, columns, each)
+        return self.functions.values(machine, columns)
+
+
+def parts_of(basis: Any, owner: str) -> list[Part]:
+    """The parts of a fitted basis, in the order of its features.
+
+    Parameters
+    ----------
+    basis : Basis
+        Fitted.
+    owner : str
+        Whose basis it is, for errors.
+
+    Raises
+    ------
+    ValueError
+        Names the first basis that has no such form.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.bases import KernelFeatures, MappedFeatures
+    >>> from negcorr.onnx_parts import parts_of
+    >>> X = np.random.default_rng(0).normal(size=(20, 3))
+    >>> basis = MappedFeatures(KernelFeatures(4, 5, random_state=0), inputs="rank").fit(X)
+    >>> [(part.functions.kernel, part.n_features) for part in parts_of(basis, "this model")]
+    [('gaussian', 20)]
+    """
+    kind = type(basis)
+    if kind is NestedFeatures:
+        named = [(each, f"member {k} of {owner}") for k, each in enumerate(basis.bases_)]
+        return [part for each, name in named for part in parts_of(each, name)]
+    if kind is MappedFeatures:
+        first = _on_host(basis.input_map_)
+        return [replace(part, maps=(first, *part.maps)) for part in parts_of(basis.basis_, owner)]
+    if kind not in (KernelFeatures, FourierFeatures, OrthogonalFourierFeatures):
+        raise ValueError(
+            f"basis {kind.__name__} of {owner} has no form in ONNX here; allowed are "
+            "KernelFeatures, FourierFeatures and OrthogonalFourierFeatures, also within "
+            "MappedFeatures and NestedFeatures: fit with basis='kernel', 'fourier' or 'orthogonal'."
+        )
+    width = int(basis.block_starts_[-1])
+    functions = KernelValues.of(basis) if kind is KernelFeatures else Cosines.of(basis)
+    return [Part((), functions, width)]
+
+
+def _on_host(inputs: InputMap) -> InputMap:
+    names = ("center", "scale", "relevance", "knots", "ranks")
+    return replace(inputs, **{name: to_host(getattr(inputs, name)) for name in names})
+
+
+def _affine(machine: Machine, columns: Any, center: FloatArray, scale: FloatArray) -> Any:
+    if center.any():
+        columns = machine.node("Sub", columns, machine.constant(center))
+    if (scale != 1.0).any():
+        columns = machine.node("Div", columns, machine.constant(scale))
+    return columns
+
+
+def _mapped(machine: Machine, columns: Any, inputs: InputMap) -> Any:
+    """What an input map does to the columns."""
+    if inputs.kind == "rank":
+        columns = _rounded(machine, _ranked(machine, columns, inputs))
+    columns = _affine(machine, columns, inputs.center, inputs.scale)
+    if inputs.kind == "clip":
+        third = machine.node("Div", columns, machine.constant(CLIP))
+        square = machine.node("Add", machine.node("Mul", third, third), machine.constant(1.0))
+        columns = _rounded(machine, machine.node("Div", columns, machine.node("Sqrt", square)))
+    if (inputs.relevance != 1.0).any():
+        columns = machine.node("Mul", columns, machine.constant(inputs.relevance))
+    return columns
+
+
+def _ranked(machine: Machine, columns: Any, inputs: InputMap) -> Any:
+    """Interpolation by the share of each step between knots that lies below a value."""
+    zero, ranked = machine.constant(0.0), []
+    for j, (knots, ranks) in enumerate(zip(inputs.knots, inputs.ranks, strict=True)):
+        kept = np.diff(knots) > 0
+        if not kept.any():  # a constant column; any step will do
+            kept[0] = True
+        start, width = knots[:-1][kept], np.diff(knots)[kept]
+        column = machine.node("Gather", columns, machine.integers([j]), axis=1)
+        above = machine.node("Sub", column, machine.constant(start))
+        width = machine.constant(np.where(width > 0, width, 1.0))
+        inside = machine.node("Min", machine.node("Max", above, zero), width)
+        share = machine.node("Div", inside, width)
+        rise = np.diff(ranks)[kept][:, np.newaxis]
+        ranked.append(machine.node("MatMul", share, machine.constant(rise)))
+    table = machine.node("Concat", *ranked, axis=1)
+    return machine.node("Add", table, machine.constant(inputs.ranks[:, 0]))
+
+
+def _rounded(machine: Machine, columns: Any) -> Any:
+    """As the basis rounds; single precision has no digits beyond these."""
+    if np.dtype(machine.dtype).itemsize < 8:
+        return columns
+    digits = machine.constant(DIGITS)
+    return machine.node("Div", machine.node("Round", machine.node("Mul", columns, digits)), digits)
