@@ -1,6 +1,5 @@
 """Candidates are tried on distinct rows, and relevance never on rows that it was learnt from."""
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +9,7 @@ import scipy.sparse as sp
 from negcorr import proving
 from negcorr.bases import (
     FourierFeatures,
+    KernelFeatures,
     LinearFeatures,
     NystroemFeatures,
     OrthogonalFourierFeatures,
@@ -18,10 +18,14 @@ from negcorr.bases import (
 )
 from negcorr.bases.inputs import fit_input_map
 from negcorr.candidates import Candidate, bare_basis, linear_width
-from negcorr.proving import PARTS, ProvingGround, Rung
-from negcorr.relevance import column_relevance
+from negcorr.proving import PARTS, REFINING_STEPS, SEARCH_GAPS, SEARCH_RIDGES, ProvingGround
+from negcorr.relevance import learn_relevance
 from negcorr.rows import Rows
 from negcorr.screening import screen
+
+every_kernel = pytest.mark.parametrize("kernel", ["gaussian", "laplace", "cauchy", "linear"])
+
+every_metric = pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
 
 
 def data(n=80, d=3, seed=0, outputs=1):
@@ -46,6 +50,48 @@ def same_ground(one, other, tolerance=0.0):
     np.testing.assert_allclose(other.X, one.X, rtol=0, atol=0)
     np.testing.assert_allclose(other.y, one.y, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(other.weight, one.weight, rtol=tolerance)
+
+
+def same_relevance(one, other):
+    np.testing.assert_array_equal(other.columns, one.columns)
+    np.testing.assert_array_equal(other.logs, one.logs)
+    assert other.gamma == one.gamma
+
+
+def literal_kernel(kernel, X, gamma):
+    difference = X[:, np.newaxis] - X
+    return {
+        "gaussian": lambda: np.exp(-gamma * (difference**2).sum(axis=2)),
+        "laplace": lambda: np.exp(-gamma * np.abs(difference).sum(axis=2)),
+        "cauchy": lambda: np.prod(1.0 / (1.0 + gamma * difference**2), axis=2),
+        "linear": lambda: gamma * X @ X.T,
+    }[kernel]()
+
+
+def refits(kernel, y, weight, ridges=SEARCH_RIDGES):
+    """Squared errors of kernel ridge regression without each row, (ridges, n)."""
+    losses = np.empty((len(ridges), len(y)))
+    for i in range(len(y)):
+        rest = np.arange(len(y)) != i
+        for j, ridge in enumerate(ridges):
+            penalty = np.diag(ridge / weight[rest])
+            dual = np.linalg.solve(kernel[np.ix_(rest, rest)] + penalty, y[rest])
+            losses[j, i] = np.mean((y[i] - kernel[i, rest] @ dual) ** 2)
+    return losses
+
+
+def same_trial(trial, losses, ground, strengths):
+    """A trial is what these losses, (strengths, n), come to."""
+    errors = losses @ ground.weight / ground.weight.sum()
+    best = int(errors.argmin())
+    assert trial.error == pytest.approx(errors[best], rel=1e-6)
+    assert trial.strength == strengths[best]
+    np.testing.assert_allclose(trial.losses, losses[best], rtol=1e-4, atol=1e-9)
+    assert trial.by_part.shape == (len(strengths), PARTS)
+    for part in range(PARTS):
+        inside = ground.parts == part
+        expected = losses[:, inside] @ ground.weight[inside]
+        np.testing.assert_allclose(trial.by_part[:, part], expected, rtol=1e-4)
 
 
 class TestRows:
@@ -93,22 +139,21 @@ class TestRows:
         same_ground(repeated, ground_of(X, y, weight.astype(float)), 1e-12)
 
     def test_are_not_too_many_and_the_same_whatever_comes_before(self):
-        few = Rung(30, 50)
         X, y = data(100)
-        ground = ground_of(X, y, rung=few)
+        ground = ground_of(X, y, most_rows=30)
         assert ground.n_rows == len(ground.weight) == ground.X.shape[0] == 30
         order = np.random.default_rng(0).permutation(100)
-        same_ground(ground, ground_of(X[order], y[order], rung=few))
+        same_ground(ground, ground_of(X[order], y[order], most_rows=30))
         np.testing.assert_allclose(ground.y.mean(), 0.0, atol=1e-12)
         np.testing.assert_allclose(ground.y.std(), 1.0)
         # Targets are those of the rows.
         where = [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in ground.X]
         np.testing.assert_allclose(np.corrcoef(ground.y.T, y[where].T)[0, 1], 1.0)
 
-    def test_are_at_most_1500(self):
-        X, y = data(1600, 2)
-        assert ground_of(X, y).n_rows == 1500
-        assert ground_of(X[:1500], y[:1500]).n_rows == 1500
+    def test_are_at_most_500(self):
+        X, y = data(600, 2)
+        assert ground_of(X, y).n_rows == 500
+        assert ground_of(X[:500], y[:500]).n_rows == 500
 
     @pytest.mark.parametrize("weighted", [False, True])
     def test_lose_outputs_that_do_not_vary(self, weighted):
@@ -139,31 +184,82 @@ class TestRows:
         assert np.ptp(counts) <= 1
 
 
-class TestLandmarks:
-    def test_are_drawn_without_replacement_for_each_member(self):
-        ground = ground_of(*data(), n_components=6)
-        starts = ground.landmark_starts
-        assert (np.diff(starts) == 6).all()
-        draws = [ground.landmarks[a:b] for a, b in itertools.pairwise(starts)]
-        assert all(len(set(draw)) == 6 for draw in draws)
-        assert len({frozenset(draw) for draw in draws}) == 50
+class TestMoreRows:
+    """Where there are many, relevance is learnt from more of them in the end."""
 
-    def test_are_at_most_half_of_the_rows(self):
-        ground = ground_of(*data(31), n_components=400)
-        assert len(ground.landmarks) == 50 * 15
-        assert ground.landmark_starts[-1] == 50 * 15
+    @pytest.fixture(autouse=True)
+    def small_numbers(self, monkeypatch):
+        monkeypatch.setattr(proving, "ROWS", 40)
+        monkeypatch.setattr(proving, "MANY_ROWS", 90)
+        monkeypatch.setattr(proving, "ROWS_FOR_RELEVANCE", 70)
 
-    def test_follow_the_seed(self):
-        X, y = data()
-        one, same, other = (ground_of(X, y, seed=s).landmarks for s in (0, 0, 1))
-        np.testing.assert_array_equal(one, same)
-        assert not np.array_equal(one, other)
+    def ground(self, n=100, **settings):
+        rng = np.random.default_rng(0)
+        X, y = data(n)
+        return ground_of(X, y, rng.uniform(0.5, 2.0, n), most_rows=40, **settings)
+
+    def test_are_the_same_and_others(self):
+        ground = self.ground(given_gamma=0.3, given_relevance=[1.0, 0.5, 0.2], gap=0.1)
+        assert (ground.n_rows, ground.more.n_rows) == (40, 70)
+        np.testing.assert_array_equal(ground.more.X[:40], ground.X)
+        np.testing.assert_array_equal(ground.more.weight[:40], ground.weight)
+        # Targets have unit variance over other rows.
+        assert np.corrcoef(ground.more.y[:40, 0], ground.y[:, 0])[0, 1] == pytest.approx(1.0)
+        assert ground.more.more is None
+        for name in ("n_components", "seed", "given_gamma"):
+            assert getattr(ground.more, name) == getattr(ground, name)
+        np.testing.assert_array_equal(ground.more.given_relevance, ground.given_relevance)
+        np.testing.assert_array_equal(ground.more.gaps, ground.gaps)
+
+    def test_are_there_where_distinct_ones_are_many(self):
+        assert self.ground(90).more is not None
+        assert self.ground(89).more is None
+        X, y = data(89)
+        repeated = ground_of(np.tile(X, (2, 1)), np.tile(y, (2, 1)), most_rows=40)
+        assert repeated.more is None
+
+    def test_are_all_where_these_are_fewer_than_are_wanted(self, monkeypatch):
+        monkeypatch.setattr(proving, "ROWS_FOR_RELEVANCE", 1000)
+        assert self.ground(100).more.n_rows == 100
+
+    @every_metric
+    def test_teach_relevance_from_where_fewer_have_led(self, kernel):
+        ground = self.ground()
+        start = ground.relevance("clip", kernel, "both").logs
+        more = ground.more
+        expected = learn_relevance(
+            more.mapped("clip"), more.y, kernel, more.weight, start, REFINING_STEPS
+        )
+        same_relevance(expected, ground.relevance("clip", kernel, "all"))
+        candidate = Candidate("kernel", kernel, 10.0, "clip", relevant=True)
+        np.testing.assert_array_equal(ground.columns(candidate), expected.columns)
+        assert ground.gamma(candidate) == 10.0 * expected.gamma
+
+    def test_teach_relevance_from_the_start_where_nothing_is_known(self):
+        ground = self.ground()
+        more = ground.more
+        expected = learn_relevance(more.mapped("rank"), more.y, "laplace", more.weight)
+        same_relevance(expected, ground.relevance("rank", "laplace", "all"))
+
+    def test_that_are_not_there_change_nothing(self):
+        ground = self.ground(80)
+        same_relevance(
+            ground.relevance("clip", "laplace"), ground.relevance("clip", "laplace", "all")
+        )
+
+    def test_do_not_change_what_is_tried(self):
+        ground = self.ground()
+        alone = replace(ground, more=None, _relevance={}, _mapped={}, _distances={})
+        for relevant in (False, True):
+            candidate = Candidate("kernel", "laplace", inputs="clip", relevant=relevant)
+            one, other = ground.try_out(candidate), alone.try_out(candidate)
+            np.testing.assert_array_equal(one.by_part, other.by_part)
 
 
 class TestRelevance:
-    def test_of_a_half_never_sees_the_targets_of_the_other(self):
-        X, y = data()
-        ground = ground_of(X, y)
+    @every_metric
+    def test_of_a_half_never_sees_the_targets_of_the_other(self, kernel):
+        ground = ground_of(*data())
         odd = np.arange(ground.n_rows) % 2 == 1
         wild = np.random.default_rng(5).normal(size=ground.y.shape) * 7.0
         for half, theirs in (("even", odd), ("odd", ~odd)):
@@ -171,57 +267,125 @@ class TestRelevance:
                 ground, y=np.where(theirs[:, np.newaxis], wild, ground.y), _relevance={}
             )
             for inputs in ("standard", "clip", "rank"):
-                mine = ground.relevance(inputs, half)
-                np.testing.assert_array_equal(moved.relevance(inputs, half), mine)
-                assert not np.allclose(moved.relevance(inputs, "both"), ground.relevance(inputs))
+                mine = ground.relevance(inputs, kernel, half)
+                same_relevance(mine, moved.relevance(inputs, kernel, half))
+                both = ground.relevance(inputs, kernel)
+                assert not np.allclose(moved.relevance(inputs, kernel).logs, both.logs)
 
-    def test_is_learnt_from_the_rows_of_the_half_alone(self):
+    @every_metric
+    def test_of_a_half_judges_no_row_by_the_targets_of_its_own_half(self, kernel):
+        ground = ground_of(*data(40))
+        candidate = Candidate("kernel", kernel, relevant=True)
+        trial = ground.try_out(candidate)
+        # A row's own target decides its error, but not what it is judged by.
+        for i in (0, 7):
+            y = ground.y.copy()
+            y[i] += 3.0
+            moved = replace(ground, y=y, _relevance={}, _distances={})
+            half = "odd" if i % 2 == 0 else "even"
+            same_relevance(
+                ground.relevance("standard", kernel, half),
+                moved.relevance("standard", kernel, half),
+            )
+            learnt = ground.relevance("standard", kernel, half)
+            seen = ground.mapped("standard") * learnt.columns
+            values = literal_kernel(kernel, seen, learnt.gamma)
+            losses = refits(values, ground.y, ground.weight, [trial.strength])[0]
+            assert trial.losses[i] == pytest.approx(losses[i], rel=1e-6)
+
+    @every_metric
+    def test_is_learnt_from_the_rows_of_the_half_alone(self, kernel):
         ground = ground_of(*data(), np.random.default_rng(0).uniform(0.5, 2.0, 80))
         mapped = ground.mapped("clip")
-        for half, rows in (("both", slice(None)), ("even", slice(0, None, 2))):
-            found = ground.relevance("clip", half)
-            expected = column_relevance(
-                mapped[rows],
-                ground.y[rows],
-                mapped[ground.landmarks],
-                ground.landmark_starts,
-                proving.SEARCH_GAPS,
-                ground.weight[rows],
-            )
-            np.testing.assert_array_equal(found, expected)
-        assert not np.allclose(ground.relevance("clip", "odd"), ground.relevance("clip", "even"))
+        for half, rows in (("even", slice(0, None, 2)), ("odd", slice(1, None, 2))):
+            expected = learn_relevance(mapped[rows], ground.y[rows], kernel, ground.weight[rows])
+            same_relevance(expected, ground.relevance("clip", kernel, half))
+        one, other = (ground.relevance("clip", kernel, half).logs for half in ("even", "odd"))
+        assert not np.allclose(one, other)
 
-    def test_is_judged_by_the_other_half(self):
+    @every_metric
+    def test_of_all_rows_goes_on_from_between_the_halves(self, kernel):
+        fresh, ground = ground_of(*data()), ground_of(*data())
+        given = (ground.mapped("clip"), ground.y, kernel, ground.weight)
+        same_relevance(learn_relevance(*given), fresh.relevance("clip", kernel))
+        halves = [ground.relevance("clip", kernel, half).logs for half in ("even", "odd")]
+        expected = learn_relevance(*given, np.mean(halves, axis=0), REFINING_STEPS)
+        same_relevance(expected, ground.relevance("clip", kernel, "both"))
+
+    def test_is_learnt_once(self, monkeypatch):
+        calls = []
+        monkeypatch.setattr(proving, "learn_relevance", lambda *given: calls.append(given))
         ground = ground_of(*data())
-        candidate = Candidate("nystroem", "laplace", inputs="standard", relevant=True)
-        losses = np.empty((len(ground.gaps), ground.n_rows))
+        for _ in range(2):
+            assert ground.relevance("clip", "laplace", "even") is None
+            assert ground.relevance("clip", "gaussian", "even") is None
+        assert [given[2] for given in calls] == ["laplace", "gaussian"]
+
+    @every_metric
+    def test_is_judged_by_the_other_half(self, kernel):
+        weight = np.random.default_rng(3).uniform(0.5, 2.0, 40)
+        ground = ground_of(*data(40), weight)
+        candidate = Candidate("kernel", kernel, inputs="standard", relevant=True)
+        losses = np.empty((len(SEARCH_RIDGES), ground.n_rows))
         for learnt, judged in (("even", 1), ("odd", 0)):
-            rows = ground.mapped("standard") * ground.relevance("standard", learnt)
-            gamma = kwok_tsang_gamma(rows, ground.weight, "laplace")
-            values = kernel_values(rows, rows[ground.landmarks], gamma)
-            fit = screen(values, ground.y, ground.landmark_starts, ground.weight)
-            losses[:, judged::2] = fit.losses(ground.gaps)[:, judged::2]
-        errors = losses.mean(axis=1)
-        trial = ground.try_out(candidate)
-        assert trial.error == pytest.approx(errors.min(), rel=1e-9)
-        assert trial.gap == ground.gaps[errors.argmin()]
+            found = ground.relevance("standard", kernel, learnt)
+            rows = ground.mapped("standard") * found.columns
+            values = literal_kernel(kernel, rows, found.gamma)
+            losses[:, judged::2] = refits(values, ground.y, ground.weight)[:, judged::2]
+        same_trial(ground.try_out(candidate), losses, ground, SEARCH_RIDGES)
+
+    @every_metric
+    def test_may_be_judged_by_its_own_rows(self, kernel):
+        ground = ground_of(*data(40))
+        candidate = Candidate("kernel", kernel, inputs="rank", relevant=True)
+        fair = ground.try_out(candidate)
+        trial = ground.try_out(candidate, by_own_rows=True)
+        found = ground.relevance("rank", kernel, "both")
+        values = literal_kernel(kernel, ground.mapped("rank") * found.columns, found.gamma)
+        losses = refits(values, ground.y, ground.weight)
+        same_trial(trial, losses, ground, SEARCH_RIDGES)
+        assert trial.error < fair.error
+
+    def test_of_features_that_are_no_kernels_is_judged_by_the_other_half(self):
+        ground = ground_of(*data())
+        candidate = Candidate("fourier", "laplace", 3.0, "clip", relevant=True)
+        losses = np.empty((len(SEARCH_GAPS), ground.n_rows))
+        for half, judged in (("even", 1), ("odd", 0)):
+            learnt = ground.relevance("clip", "laplace", half)
+            rows = ground.mapped("clip") * learnt.columns
+            basis = FourierFeatures(50, 4, kernel="laplace", gamma=3.0 * learnt.gamma)
+            basis.set_params(random_state=0).fit(rows)
+            fit = screen(basis.transform(rows), ground.y, basis.block_starts_)
+            losses[:, judged::2] = fit.losses(SEARCH_GAPS)[:, judged::2]
+        same_trial(ground.try_out(candidate), losses, ground, SEARCH_GAPS)
+
+    def test_of_kernels_without_a_metric_is_that_of_the_gaussian(self):
+        ground = ground_of(*data(40))
+        learnt = ground.relevance("clip", "gaussian")
+        for kernel in ("cauchy", "linear"):
+            candidate = Candidate("kernel", kernel, 10.0, "clip", relevant=True)
+            np.testing.assert_array_equal(ground.columns(candidate), learnt.columns)
+            seen = ground.mapped("clip") * learnt.columns
+            assert ground.gamma(candidate) == 10.0 * kwok_tsang_gamma(seen, ground.weight)
+
+    def test_that_cannot_be_learnt_leaves_columns_alone(self):
+        X, y = data(40, 1)
+        ground = ground_of(X, y)
+        plain, relevant = (
+            Candidate("kernel", "laplace", inputs="clip", relevant=r) for r in (False, True)
+        )
+        assert ground.columns(relevant) is None
+        assert ground.gamma(relevant) == ground.gamma(plain)
+        np.testing.assert_array_equal(
+            ground.try_out(relevant).by_part, ground.try_out(plain).by_part
+        )
+
+    def test_that_is_not_asked_for_is_none(self):
+        assert ground_of(*data(40)).columns(Candidate("kernel", "laplace")) is None
 
 
-def kernel_values(rows, landmarks, gamma):
-    distances = np.abs(rows[:, np.newaxis] - landmarks).sum(axis=2)
-    return np.exp(-gamma * distances)
-
-
-KINDS = (
-    ("fourier", "laplace"),
-    ("nystroem", "gaussian"),
-    ("nystroem", "laplace"),
-    ("nystroem", "cauchy"),
-    ("trees", None),
-)
-
-CANDIDATES = [
-    Candidate("nystroem", "gaussian", inputs="clip"),
+#: Tried by their features.
+FEATURES = [
     Candidate("nystroem", "laplace", multiple=0.1, inputs="rank"),
     Candidate("nystroem", "cauchy"),
     Candidate("nystroem", "gaussian", alpha=0.1),
@@ -233,95 +397,160 @@ CANDIDATES = [
 
 
 class TestTrial:
-    @pytest.mark.parametrize("candidate", CANDIDATES, ids=str)
-    def test_error_is_the_weighted_mean_of_leave_one_out_at_the_best_gap(self, candidate):
-        X, y = data(outputs=2)
-        weight = np.random.default_rng(6).uniform(0.5, 2.0, 80)
-        ground = ground_of(X, y, weight)
-        learnt = fit_input_map(candidate.inputs, ground.X, ground.weight)
-        rows = learnt(ground.X)
-        kernel = candidate.kernel or "gaussian"
-        gamma = candidate.multiple * kwok_tsang_gamma(rows, ground.weight, kernel)
-        basis = bare_basis(candidate, gamma, 50, 4, 3, 0).fit(rows, sample_weight=ground.weight)
-        features, starts = basis.transform(rows), basis.block_starts_
-        if candidate.basis == "nystroem" and candidate.alpha == 0 and kernel != "cauchy":
-            landmarks, starts = rows[ground.landmarks], ground.landmark_starts
-            bare = NystroemFeatures(1, 4, kernel=kernel, gamma=gamma, random_state=0).fit(rows)
-            bare.landmarks_, bare.normalization_ = landmarks, np.eye(200)[np.newaxis]
-            bare.block_starts_ = np.array([0, 200])
-            features = bare.transform(rows)
-        fit = screen(features, ground.y, starts, ground.weight, candidate.alpha)
-        losses = fit.losses(ground.gaps)
-        errors = losses @ ground.weight / ground.weight.sum()
+    @every_kernel
+    @pytest.mark.parametrize("inputs", ["clip", "rank"])
+    def test_of_a_kernel_is_leave_one_out_of_kernel_ridge_regression(self, kernel, inputs):
+        X, y = data(35, outputs=2)
+        ground = ground_of(X, y, np.random.default_rng(6).uniform(0.5, 2.0, 35))
+        rows = fit_input_map(inputs, ground.X, ground.weight)(ground.X)
+        like = "gaussian" if kernel == "linear" else kernel
+        gamma = 3.0 * kwok_tsang_gamma(rows, ground.weight, like)
+        candidate = Candidate("kernel", kernel, 3.0, inputs, alpha=10.0)
+        assert ground.gamma(candidate) == pytest.approx(gamma, rel=1e-12)
+        losses = refits(literal_kernel(kernel, rows, gamma), ground.y, ground.weight)
         trial = ground.try_out(candidate)
         assert trial.candidate == candidate
-        assert trial.gap == ground.gaps[errors.argmin()]
-        assert trial.error == pytest.approx(errors.min(), rel=1e-6)
-        assert ground.gamma(candidate) == pytest.approx(gamma)
-        for part in range(PARTS):
-            inside = ground.parts == part
-            expected = losses[:, inside] @ ground.weight[inside]
-            np.testing.assert_allclose(trial.by_part[:, part], expected, rtol=1e-5)
+        same_trial(trial, losses, ground, SEARCH_RIDGES)
 
-    def test_bare_kernel_values_and_nystroem_features_are_one(self):
-        ground = ground_of(*data())
-        candidate = Candidate("nystroem", "gaussian", multiple=3.0)
-        rows = ground.mapped("standard")
-        basis = NystroemFeatures(50, 4, gamma=ground.gamma(candidate), random_state=0).fit(rows)
-        basis.landmarks_ = rows[ground.landmarks]
-        roots = [
-            np.linalg.inv(np.linalg.cholesky(gaussian(block, basis.gamma_))).T
-            for block in basis.landmarks_.reshape(50, 4, 3)
-        ]
-        basis.normalization_ = np.stack(roots)
-        fit = screen(basis.transform(rows), ground.y, basis.block_starts_)
-        errors = fit.losses(ground.gaps).mean(axis=1)
-        assert ground.try_out(candidate).error == pytest.approx(errors.min(), rel=1e-4)
+    @pytest.mark.parametrize("candidate", FEATURES, ids=str)
+    def test_of_features_is_leave_one_out_with_whitening_held(self, candidate):
+        X, y = data(outputs=2)
+        ground = ground_of(X, y, np.random.default_rng(6).uniform(0.5, 2.0, 80))
+        rows = fit_input_map(candidate.inputs, ground.X, ground.weight)(ground.X)
+        kernel = candidate.kernel or "gaussian"
+        gamma = candidate.multiple * kwok_tsang_gamma(rows, ground.weight, kernel)
+        assert ground.gamma(candidate) == pytest.approx(gamma, rel=1e-12)
+        basis = bare_basis(candidate, gamma, 50, 4, 3, 0).fit(rows, sample_weight=ground.weight)
+        fit = screen(
+            basis.transform(rows), ground.y, basis.block_starts_, ground.weight, candidate.alpha
+        )
+        trial = ground.try_out(candidate)
+        assert trial.candidate == candidate
+        same_trial(trial, fit.losses(SEARCH_GAPS), ground, SEARCH_GAPS)
 
-    def test_a_given_gap_is_the_only_one(self):
+    def test_of_members_that_are_wide_has_half_of_the_rows_at_most(self, monkeypatch):
+        made, given = [], bare_basis
+
+        def noted(*settings):
+            made.append(settings)
+            return given(*settings)
+
+        monkeypatch.setattr(proving, "bare_basis", noted)
+        ground_of(*data(31), n_components=400).try_out(Candidate("fourier", "gaussian"))
+        assert made[0][2:] == (50, 15, 3, 0)
+
+    def test_at_a_given_gap_has_that_one_unless_it_is_of_a_kernel(self):
         X, y = data()
-        trial = ground_of(X, y, gap=0.05).try_out(CANDIDATES[0])
-        assert trial.gap == 0.05
+        given, free = ground_of(X, y, gap=0.05), ground_of(X, y)
+        candidate = Candidate("fourier", "laplace")
+        trial = given.try_out(candidate)
+        assert trial.strength == 0.05
         assert trial.by_part.shape == (1, PARTS)
-        free = ground_of(X, y).try_out(CANDIDATES[0])
-        assert free.by_part.shape == (len(proving.SEARCH_GAPS), PARTS)
-        assert free.error < trial.error
+        assert free.try_out(candidate).error < trial.error
+        candidate = Candidate("kernel", "laplace")
+        assert given.try_out(candidate).error == free.try_out(candidate).error
 
-    def test_a_given_bandwidth_and_relevance_are_kept(self):
-        X, y = data()
-        ground = ground_of(X, y, given_gamma=0.37, given_relevance=[1.0, 0.0, 0.5])
-        assert ground.gamma(CANDIDATES[0]) == 0.37
-        standard = fit_input_map("standard", ground.X)(ground.X)
-        np.testing.assert_allclose(ground.mapped("standard"), standard * [1.0, 0.0, 0.5])
+    def test_has_a_given_bandwidth_and_relevance(self):
+        X, y = data(40)
+        columns = [1.0, 0.0, 0.5]
+        ground = ground_of(X, y, given_gamma=0.37, given_relevance=columns)
+        rows = fit_input_map("standard", ground.X)(ground.X) * columns
+        np.testing.assert_allclose(ground.mapped("standard"), rows)
+        for relevant in (False, True):
+            assert ground.gamma(Candidate("kernel", "laplace", relevant=relevant)) == 0.37
+        losses = refits(literal_kernel("laplace", rows, 0.37), ground.y, ground.weight)
+        candidate = Candidate("kernel", "laplace", multiple=10.0)
+        same_trial(ground.try_out(candidate), losses, ground, SEARCH_RIDGES)
 
-    def test_sparse_rows_are_tried_like_dense_ones(self):
+    @pytest.mark.parametrize(
+        ("basis", "kernel"),
+        [
+            ("kernel", "gaussian"),
+            ("kernel", "laplace"),
+            ("kernel", "cauchy"),
+            ("kernel", "linear"),
+            ("fourier", "laplace"),
+            ("nystroem", "gaussian"),
+            ("nystroem", "laplace"),
+            ("trees", None),
+        ],
+    )
+    def test_of_sparse_rows_is_that_of_dense_ones(self, basis, kernel):
         X, y = data()
         X = np.where(np.abs(X) > 0.7, X, 0.0)
-        for basis, kernel in KINDS:
-            candidate = Candidate(basis, kernel, inputs="none", alpha=0.1 * (basis == "trees"))
-            one, other = (ground_of(table, y).try_out(candidate) for table in (X, sp.csr_array(X)))
-            assert one.error == pytest.approx(other.error, rel=1e-6)
+        candidate = Candidate(basis, kernel, inputs="none", alpha=0.1 * (basis == "trees"))
+        one, other = (ground_of(table, y).try_out(candidate) for table in (X, sp.csr_array(X)))
+        assert one.error == pytest.approx(other.error, rel=1e-6)
 
-    def test_several_outputs_count_alike_in_units_of_their_own(self):
+    def test_of_several_outputs_counts_them_alike_in_units_of_their_own(self):
         X, y = data()
-        single = ground_of(X, y).try_out(CANDIDATES[0])
-        both = ground_of(X, np.column_stack([y, 1e6 * y - 3.0])).try_out(CANDIDATES[0])
-        assert both.error == pytest.approx(single.error, rel=1e-6)
+        for candidate in (Candidate("kernel", "laplace"), FEATURES[0]):
+            single = ground_of(X, y).try_out(candidate)
+            both = ground_of(X, np.column_stack([y, 1e6 * y - 3.0])).try_out(candidate)
+            assert both.error == pytest.approx(single.error, rel=1e-6)
 
-    def test_errors_are_relative_to_the_variance(self):
+    @pytest.mark.parametrize("candidate", [Candidate("linear"), Candidate("kernel", "laplace")])
+    def test_has_errors_relative_to_the_variance(self, candidate):
         X, _ = data(200)
         y = np.random.default_rng(7).normal(size=(200, 1)) * 1e-3
-        assert ground_of(X, y).try_out(Candidate("linear")).error == pytest.approx(1.0, abs=0.1)
+        assert ground_of(X, y).try_out(candidate).error == pytest.approx(1.0, abs=0.1)
 
 
-def gaussian(block, gamma):
-    squares = ((block[:, np.newaxis] - block) ** 2).sum(axis=2)
-    return np.exp(-gamma * squares)
+class TestPreparing:
+    CANDIDATES = tuple(
+        Candidate("kernel", kernel, multiple, "clip", relevant)
+        for kernel in ("gaussian", "laplace", "linear")
+        for multiple in (1.0, 10.0)
+        for relevant in (False, True)
+    )
+
+    def test_changes_nothing(self):
+        ready, bare = ground_of(*data(40)), ground_of(*data(40))
+        ready.prepare(self.CANDIDATES)
+        for candidate in self.CANDIDATES:
+            one, other = ready.try_out(candidate), bare.try_out(candidate)
+            np.testing.assert_array_equal(one.by_part, other.by_part)
+
+    def test_makes_everything_once_that_trials_need(self, monkeypatch):
+        learnt, measured, maps = [], [], []
+
+        def noted(calls, function, key):
+            def call(*given):
+                calls.append(key(given))
+                return function(*given)
+
+            return call
+
+        of_rows = proving.learn_relevance, proving._distances, proving.fit_input_map
+        keys = (lambda given: (given[2], len(given[0]))), (lambda given: given[2]), (lambda g: g[0])
+        for calls, function, key in zip((learnt, measured, maps), of_rows, keys, strict=True):
+            monkeypatch.setattr(proving, function.__name__, noted(calls, function, key))
+        ground = ground_of(*data(41))
+        ground.prepare([*self.CANDIDATES, Candidate("fourier", "laplace", inputs="rank")])
+        assert sorted(learnt) == [
+            ("gaussian", 20),
+            ("gaussian", 21),
+            ("laplace", 20),
+            ("laplace", 21),
+        ]
+        assert sorted(measured) == ["gaussian"] * 3 + ["laplace"] * 3
+        assert sorted(maps) == ["clip", "rank"]
+        for candidate in self.CANDIDATES:
+            ground.try_out(candidate)
+        assert (len(learnt), len(measured), len(maps)) == (4, 6, 2)
+
+    def test_for_nothing_is_nothing(self):
+        ground = ground_of(*data(40))
+        ground.prepare([])
+        assert not ground._mapped
+        assert not ground._relevance
 
 
 @pytest.mark.parametrize(
     ("candidate", "kind"),
     [
+        (Candidate("kernel", "laplace"), KernelFeatures),
+        (Candidate("kernel", "linear"), KernelFeatures),
         (Candidate("nystroem", "laplace"), NystroemFeatures),
         (Candidate("fourier", "cauchy"), FourierFeatures),
         (Candidate("orthogonal", "gaussian"), OrthogonalFourierFeatures),
@@ -348,42 +577,26 @@ def test_linear_members_have_few_columns(n_columns, n_components, width):
     assert linear_width(Candidate("linear"), n_columns, n_components) == width
 
 
-def test_a_candidate_says_what_it_is():
-    one = Candidate("nystroem", "laplace", 0.316, "clip", relevant=True, alpha=0.01)
-    assert str(one) == "nystroem laplace, gamma x0.32, inputs clip, by relevance, alpha 0.01"
-    assert str(Candidate("trees")) == "trees, inputs standard"
+@pytest.mark.parametrize(("columns", "width"), [(1, 1), (5, 5), (9, 9), (20, 9)])
+def test_linear_members_have_the_columns_that_are_given(columns, width):
+    assert linear_width(Candidate("linear", columns=columns), 9, 2) == width
 
 
-class TestTeacher:
-    """Relevance that fewer of the same rows have taught is judged by the others."""
-
-    def grounds(self):
-        X, y = data(90)
-        few = ground_of(X, y, rung=Rung(40, 10))
-        return few, ground_of(X, y, rung=Rung(70, 10), teacher=few)
-
-    def test_has_the_first_of_the_rows(self):
-        few, many = self.grounds()
-        np.testing.assert_array_equal(few.X, many.X[:40])
-        np.testing.assert_array_equal(many.relevance("clip", "taught"), few.relevance("clip"))
-
-    @pytest.mark.parametrize("relevant", [False, True])
-    def test_rows_that_it_has_not_seen_judge(self, relevant):
-        few, many = self.grounds()
-        candidate = Candidate("nystroem", "laplace", inputs="clip", relevant=relevant)
-        trial = many.try_out(candidate)
-        seen = many.mapped("clip") * (few.relevance("clip") if relevant else 1.0)
-        gamma = kwok_tsang_gamma(seen, None, "laplace")
-        distance = np.abs(seen[:, np.newaxis] - seen[many.landmarks]).sum(axis=2)
-        losses = screen(np.exp(-gamma * distance), many.y, many.landmark_starts).losses(many.gaps)
-        expected = losses[:, 40:].mean(axis=1)
-        assert trial.error == pytest.approx(expected.min(), rel=1e-8)
-        assert trial.gap == many.gaps[int(np.argmin(expected))]
-
-    def test_what_is_prepared_changes_nothing(self):
-        _, many = self.grounds()
-        tried = [Candidate("nystroem", "gaussian", relevant=r) for r in (False, True)]
-        before = [many.try_out(candidate).error for candidate in tried]
-        _, other = self.grounds()
-        other.prepare(tried)
-        assert [other.try_out(candidate).error for candidate in tried] == before
+@pytest.mark.parametrize(
+    ("candidate", "text"),
+    [
+        (
+            Candidate("nystroem", "laplace", 0.316, "clip", relevant=True, alpha=0.01),
+            "nystroem laplace, gamma x0.32, inputs clip, by relevance, alpha 0.01",
+        ),
+        (
+            Candidate("kernel", "gaussian", 10.0, "rank", relevant=True, alpha=10.0),
+            "kernel gaussian, gamma x10, inputs rank, by relevance",
+        ),
+        (Candidate("kernel", "linear"), "kernel linear, inputs standard"),
+        (Candidate("trees"), "trees, inputs standard"),
+        (Candidate("trees", alpha=10.0), "trees, inputs standard, alpha 10"),
+    ],
+)
+def test_a_candidate_says_what_it_is(candidate, text):
+    assert str(candidate) == text

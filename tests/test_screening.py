@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reference import KINDS, held_whitening_loo, literal_fit, make_problem, random_problem
 
 from negcorr import ncl_path
-from negcorr.screening import screen
+from negcorr.screening import ridge_losses, screen
 
 GAPS = np.array([1.0, 0.3, 1e-2, 1e-6])
 
@@ -160,3 +160,90 @@ def test_shrinkage_is_one_without_a_gap_and_rho_over_members_at_lam_0():
     fit = screened(shapes()["tall"])
     np.testing.assert_array_equal(fit.shrinkage(np.array([0.0])), np.ones((1, len(fit.rho))))
     np.testing.assert_allclose(fit.shrinkage(np.array([1.0]))[0], fit.rho / 4, rtol=1e-12)
+
+
+RIDGES = np.array([30.0, 1.0, 1e-2, 1e-5])
+
+
+def kernel_problem(kind, n=18, outputs=1, weighted=False, seed=0):
+    """Kernel between rows, targets about their mean, weights."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    difference = X[:, np.newaxis] - X
+    kernel = {
+        "laplace": np.exp(-0.5 * np.abs(difference).sum(axis=2)),
+        "gaussian": np.exp(-0.5 * (difference**2).sum(axis=2)),
+        "linear": X @ X.T,
+    }[kind]
+    weight = rng.uniform(0.2, 4.0, n) if weighted else np.ones(n)
+    y = np.sin(X[:, :1]) + rng.normal(size=(n, outputs))
+    return kernel, y - weight @ y / weight.sum(), weight
+
+
+def ridge_refits(kernel, y, weight, ridge):
+    """Squared errors of kernel ridge regression without each row in turn, mean over outputs."""
+    losses = []
+    for i in range(len(y)):
+        rest = np.arange(len(y)) != i
+        penalty = np.diag(ridge / weight[rest])
+        dual = np.linalg.solve(kernel[np.ix_(rest, rest)] + penalty, y[rest])
+        losses.append(np.mean((y[i] - kernel[i, rest] @ dual) ** 2))
+    return np.array(losses)
+
+
+class TestRidgeLosses:
+    @pytest.mark.parametrize("kind", ["laplace", "gaussian", "linear"])
+    @pytest.mark.parametrize("outputs", [1, 3])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_are_those_of_refits_without_each_row(self, kind, outputs, weighted):
+        kernel, y, weight = kernel_problem(kind, outputs=outputs, weighted=weighted)
+        found = ridge_losses(kernel, y, weight, RIDGES)
+        assert found.shape == (4, 18)
+        for losses, ridge in zip(found, RIDGES, strict=True):
+            expected = ridge_refits(kernel, y, weight, ridge)
+            np.testing.assert_allclose(losses, expected, rtol=1e-6, atol=1e-9)
+
+    @settings(max_examples=25, deadline=None, derandomize=True)
+    @given(
+        seed=st.integers(0, 10**6),
+        n=st.integers(2, 16),
+        outputs=st.integers(1, 3),
+        kind=st.sampled_from(["laplace", "gaussian", "linear"]),
+        ridge=st.floats(1e-4, 1e3),
+    )
+    def test_are_those_of_refits_for_any_shape(self, seed, n, outputs, kind, ridge):
+        kernel, y, weight = kernel_problem(kind, n, outputs, True, seed)
+        found = ridge_losses(kernel, y, weight, np.array([ridge]))[0]
+        expected = ridge_refits(kernel, y, weight, ridge)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+
+    def test_are_those_of_a_row_that_is_left_out_with_all_that_it_stands_for(self):
+        kernel, y, _ = kernel_problem("laplace")
+        weight = np.random.default_rng(1).integers(1, 4, 18)
+        index = np.repeat(np.arange(18), weight)
+        found = ridge_losses(kernel, y, weight.astype(float), RIDGES[1:2])[0]
+        for i in range(18):
+            rest = index[index != i]
+            dual = np.linalg.solve(kernel[np.ix_(rest, rest)] + np.eye(len(rest)), y[rest])
+            expected = np.mean((y[i] - kernel[i, rest] @ dual) ** 2)
+            assert found[i] == pytest.approx(expected, rel=1e-8)
+
+    def test_have_weights_whose_scale_is_that_of_the_ridge(self):
+        kernel, y, weight = kernel_problem("gaussian", weighted=True)
+        one = ridge_losses(kernel, y, weight, RIDGES)
+        scaled = ridge_losses(kernel, y, 7.0 * weight, 7.0 * RIDGES)
+        np.testing.assert_allclose(scaled, one, rtol=1e-7)
+        assert not np.allclose(ridge_losses(kernel, y, 7.0 * weight, RIDGES), one)
+
+    def test_of_a_very_large_ridge_are_those_of_predicting_nothing(self):
+        kernel, y, weight = kernel_problem("laplace", outputs=2, weighted=True)
+        found = ridge_losses(kernel, y, weight, np.array([1e12]))[0]
+        np.testing.assert_allclose(found, np.mean(y**2, axis=1), rtol=1e-6)
+
+    def test_with_rows_that_are_equal_are_finite(self):
+        _, y, weight = kernel_problem("laplace", weighted=True)
+        found = ridge_losses(np.ones((18, 18)), y, weight, RIDGES)
+        for losses, ridge in zip(found, RIDGES, strict=True):
+            others = weight.sum() - weight
+            mean = (weight @ y - weight[:, np.newaxis] * y[:, :1])[:, 0] / (others + ridge)
+            np.testing.assert_allclose(losses, (y[:, 0] - mean) ** 2, rtol=1e-5)

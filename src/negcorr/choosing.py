@@ -136,13 +136,13 @@ class Choice:
 
     @property
     def best(self) -> Trial:
-        """The candidate of the smallest error."""
-        return self.trials[0]
+        """What leave-one-out said of the first of the members."""
+        return next(trial for trial in self.trials if trial.candidate == self.candidate)
 
     @property
     def candidate(self) -> Candidate:
-        """What was tried there."""
-        return self.best.candidate
+        """The first of the members, which has the smallest error of them."""
+        return self.members[0].candidate
 
     @property
     def gamma(self) -> float:
@@ -357,18 +357,21 @@ def _finalists(
     """The best of every line that the rows cannot tell from the best of all.
 
     Errors of two candidates at the same rows are compared, so that what makes a row hard for both
-    cancels. Features other than kernels have to be the best to be taken: they are kernels that
-    are drawn at random. Relevance that half of the rows have taught is worse than what all of them
-    teach: it is out only where it is told from the best although it was judged by its own rows.
+    cancels. Features other than kernels are kernels that are drawn at random: they are taken only
+    where they are told from the best kernel. Relevance that half of the rows have taught is worse
+    than what all of them teach: it is out only where it is told from the best although it was
+    judged by its own rows.
     """
     fewest, most = n_members
+    kernels = [trial for trial in ranking if trial.candidate.basis == "kernel"]
     best = ranking[0]
-    lines: dict[Candidate, Trial] = {}
-    for trial in ranking:
-        if trial is best or trial.candidate.basis == "kernel":
-            lines.setdefault(replace(trial.candidate, multiple=1.0), trial)
+    if kernels and _cannot_be_told(kernels[0], best, ground.weight):
+        best = kernels[0]
     if most == 1:
         return [best]
+    lines: dict[Candidate, Trial] = {}
+    for trial in [best, *kernels]:
+        lines.setdefault(replace(trial.candidate, multiple=1.0), trial)
     taught = [t for t in lines.values() if t.candidate.relevant]
     again = dict(
         zip(taught, spread(lambda t: ground.try_out(t.candidate, True), taught), strict=True)

@@ -83,8 +83,12 @@ class Tridiagonal:
 
     def eigenvectors(self) -> tuple[FloatArray, FloatArray]:
         """Eigenvalues of T, ascending, and its eigenvectors."""
-        values, vectors = eigh_tridiagonal(self.diagonal, self.off_diagonal, lapack_driver="stemr")
-        return values, vectors
+        try:
+            return eigh_tridiagonal(self.diagonal, self.off_diagonal, lapack_driver="stemr")
+        except np.linalg.LinAlgError:
+            # Relatively robust representations are fast, but for some tight clusters of eigenvalues
+            # they are not found; QR iterations always end.
+            return eigh_tridiagonal(self.diagonal, self.off_diagonal, lapack_driver="stev")
 
     def _reflect(self, v: FloatArray, trans: bytes) -> FloatArray:
         # The first coordinate is untouched by the reduction of the lower triangle.

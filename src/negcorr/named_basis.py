@@ -25,6 +25,7 @@ from negcorr.bases.kernels import KERNEL_VALUES
 
 __all__ = [
     "BASES",
+    "PLAIN_ESTIMATORS",
     "RIDGE",
     "check_choices",
     "is_auto",

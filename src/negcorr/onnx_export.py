@@ -24,7 +24,7 @@ from negcorr._files import write_atomically
 from negcorr.exceptions import PrecisionWarning, warn_caller
 from negcorr.onnx_ensemble import Ensemble
 from negcorr.onnx_machines import Graph, Numbers
-from negcorr.onnx_steps import Operation, operations_of, undone
+from negcorr.onnx_steps import operations_of, undone
 from negcorr.regressor import NCLRegressor
 
 __all__ = ["to_onnx"]

@@ -14,10 +14,13 @@ import numpy as np
 
 from negcorr._typing import AnyArray
 
-__all__ = ["Graph", "Machine", "Numbers"]
+__all__ = ["INT64", "Graph", "Machine", "Numbers"]
 
 #: Operators of this version are known to every runtime of the last years.
 OPSET, IR_VERSION = 17, 8
+
+#: What ONNX calls integers of 64 bits.
+INT64 = 7
 
 
 class Machine(Protocol):
@@ -36,12 +39,16 @@ class Machine(Protocol):
         """Indices, axes or shapes."""
 
 
-def _where(condition: AnyArray, chosen: AnyArray, other: AnyArray) -> AnyArray:
-    return np.where(condition, chosen, other)
+def _cast(values: AnyArray, to: int) -> AnyArray:
+    return values.astype({INT64: np.int64}[to])
 
 
 def _concat(*columns: AnyArray, axis: int) -> AnyArray:
     return np.concatenate(columns, axis=axis)
+
+
+def _sum(values: AnyArray, axes: AnyArray, keepdims: int) -> AnyArray:
+    return np.sum(values, axis=tuple(axes.tolist()), keepdims=bool(keepdims))
 
 
 def _squeeze(values: AnyArray, axes: AnyArray) -> AnyArray:
@@ -51,22 +58,25 @@ def _squeeze(values: AnyArray, axes: AnyArray) -> AnyArray:
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Abs": np.abs,
     "Add": np.add,
+    "Cast": _cast,
     "Concat": _concat,
     "Cos": np.cos,
     "Div": np.divide,
     "Exp": np.exp,
     "Gather": np.take,
+    "GreaterOrEqual": np.greater_equal,
     "IsNaN": np.isnan,
     "MatMul": np.matmul,
     "Max": np.maximum,
     "Min": np.minimum,
     "Mul": np.multiply,
     "Reciprocal": np.reciprocal,
+    "ReduceSum": _sum,
     "Round": np.rint,
     "Sqrt": np.sqrt,
     "Squeeze": _squeeze,
     "Sub": np.subtract,
-    "Where": _where,
+    "Where": np.where,
 }
 
 

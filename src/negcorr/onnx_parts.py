@@ -1,7 +1,7 @@
 """A fitted basis as parts: what is done to columns, and functions of them to be weighed.
 
-Features of a kernel are linear in the kernel's values at the landmarks. An ensemble is linear in its
-features, so each part of it needs one weight for each landmark and output, however many features
+Features of a kernel are linear in its values at the landmarks, and an ensemble is linear in its
+features. So each part of it needs one weight for each landmark and output, however many features
 and small members lie between.
 """
 
@@ -26,7 +26,7 @@ from negcorr.bases import (
 )
 from negcorr.bases.inputs import CLIP, DIGITS, InputMap
 from negcorr.bases.kernel import Stage
-from negcorr.onnx_machines import Machine
+from negcorr.onnx_machines import INT64, Machine
 
 __all__ = ["Cosines", "KernelValues", "Part", "parts_of"]
 
@@ -248,8 +248,14 @@ def parts_of(basis: Any, owner: str) -> list[Part]:
 
 
 def _on_host(inputs: InputMap) -> InputMap:
-    names = ("center", "scale", "relevance", "knots", "ranks")
-    return replace(inputs, **{name: to_host(getattr(inputs, name)) for name in names})
+    return InputMap(
+        inputs.kind,
+        to_host(inputs.center),
+        to_host(inputs.scale),
+        to_host(inputs.relevance),
+        to_host(inputs.knots),
+        to_host(inputs.ranks),
+    )
 
 
 def _affine(machine: Machine, columns: Any, center: FloatArray, scale: FloatArray) -> Any:
@@ -275,22 +281,34 @@ def _mapped(machine: Machine, columns: Any, inputs: InputMap) -> Any:
 
 
 def _ranked(machine: Machine, columns: Any, inputs: InputMap) -> Any:
-    """Interpolation by the share of each step between knots that lies below a value."""
-    zero, ranked = machine.constant(0.0), []
-    for j, (knots, ranks) in enumerate(zip(inputs.knots, inputs.ranks, strict=True)):
-        kept = np.diff(knots) > 0
-        if not kept.any():  # a constant column; any step will do
-            kept[0] = True
-        start, width = knots[:-1][kept], np.diff(knots)[kept]
+    """Interpolation in the step between knots that a value falls into, all columns at once.
+
+    Steps are found by counting the knots that are not above a value. Before the first knot and
+    after the last there are steps without a rise.
+    """
+    count = inputs.knots.shape[1]
+    below = []
+    for j, knots in enumerate(inputs.knots):
         column = machine.node("Gather", columns, machine.integers([j]), axis=1)
-        above = machine.node("Sub", column, machine.constant(start))
-        width = machine.constant(np.where(width > 0, width, 1.0))
-        inside = machine.node("Min", machine.node("Max", above, zero), width)
-        share = machine.node("Div", inside, width)
-        rise = np.diff(ranks)[kept][:, np.newaxis]
-        ranked.append(machine.node("MatMul", share, machine.constant(rise)))
-    table = machine.node("Concat", *ranked, axis=1)
-    return machine.node("Add", table, machine.constant(inputs.ranks[:, 0]))
+        passed = machine.node("GreaterOrEqual", column, machine.constant(knots))
+        passed = machine.node("Cast", passed, to=INT64)
+        below.append(machine.node("ReduceSum", passed, machine.integers([1]), keepdims=1))
+    step = machine.node("Concat", *below, axis=1)
+    step = machine.node("Add", step, machine.integers(np.arange(len(below)) * (count + 1)))
+    width = np.pad(np.diff(inputs.knots), ((0, 0), (1, 1)))
+    start, level, rise, width = (
+        machine.node("Gather", machine.constant(table.ravel()), step, axis=0)
+        for table in (
+            np.pad(inputs.knots, ((0, 0), (1, 0)), mode="edge"),
+            np.pad(inputs.ranks, ((0, 0), (1, 0)), mode="edge"),
+            np.pad(np.diff(inputs.ranks), ((0, 0), (1, 1))),
+            np.where(width > 0, width, 1.0),
+        )
+    )
+    share = machine.node("Div", machine.node("Sub", columns, start), width)
+    # Knots may be nearer to each other than single precision can tell.
+    share = machine.node("Min", share, machine.constant(1.0))
+    return machine.node("Add", level, machine.node("Mul", share, rise))
 
 
 def _rounded(machine: Machine, columns: Any) -> Any:

@@ -35,7 +35,6 @@ DRAWN = [
     KernelFeatures(3, 4, random_state=0),
     KernelFeatures(3, 4, kernel="laplace", standardize=True, random_state=0),
     KernelFeatures(3, 4, kernel="cauchy", standardize=True, random_state=0),
-    KernelFeatures(3, 4, kernel="linear", random_state=0),
     TreeFeatures(3, 4, random_state=0),
 ]
 MADE = [

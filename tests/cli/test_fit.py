@@ -222,7 +222,7 @@ def test_deep_networks(negcorr, data, tmp_path, monkeypatch):
         (["--test-size", 1.5], "--test-size 1.5: must be between 0 and 1."),
         (["--test-size", 0.5, "--test", "x.csv"], "--test and --test-size: give one of them."),
         (["--criterion", "kfld"], "Did you mean kfold?"),
-        (["--basis", "forest"], "--basis forest: allowed are fourier"),
+        (["--basis", "forest"], "--basis forest: allowed are auto, fourier"),
         (["--solver", "lu"], "--solver lu: allowed are auto, gram, qr"),
         (["--seed", -1], "--seed -1"),
         (["--jobs", 0], "--jobs 0"),

@@ -126,7 +126,10 @@ class KernelFeatures(RandomBasis):
         rows = rng.permutation(distinct_rows(X, sample_weight))
         rows = rows[: self.n_estimators * self.n_components]
         seed = int(rng.randint(np.iinfo(np.int32).max))
-        self.landmarks_ = self._scaled(taken(X, rows) if is_abroad(X) else X[rows])
+        landmarks = taken(X, rows) if is_abroad(X) else X[rows]
+        if self.kernel == "linear" and sp.issparse(landmarks):
+            landmarks = landmarks.toarray()  # products see the centre, as distances do not
+        self.landmarks_ = self._scaled(landmarks)
         values = to_host(KERNEL_VALUES[self.kernel](self.landmarks_, self.landmarks_, self.gamma_))
         place = place_of(X)
         stages = _stages(values, float(min(len(rows), STAGE)), np.random.RandomState(seed))
@@ -154,11 +157,15 @@ class KernelFeatures(RandomBasis):
         return self.landmarks_.toarray() - offset
 
     def fill(self, X: Table, out: FloatArray) -> None:
-        rows, landmarks = self._scaled(X), self._landmarks(X)
+        rows, linear = self._scaled(X), self.kernel == "linear"
+        landmarks = self.landmarks_ if linear else self._landmarks(X)
         first, begin = 0, 0
         for stage in self.stages_:
             last, end = first + stage.mixing.shape[0], begin + stage.mixing.shape[1]
-            values = KERNEL_VALUES[self.kernel](rows, landmarks[first:last, :], self.gamma_)
+            near = landmarks[first:last, :]
+            values = KERNEL_VALUES[self.kernel](rows, near, self.gamma_)
+            if linear and sp.issparse(X):
+                values -= self.gamma_ * (near @ (self.center_ / self.scale_))
             if begin:
                 values = values - out[:, :begin] @ stage.explained
             out[:, begin:end] = values @ stage.mixing

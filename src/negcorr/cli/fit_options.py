@@ -15,7 +15,7 @@ from negcorr.cli.names import check_choice, parts_of
 __all__ = ["BASES", "CRITERIA", "DEEP_CRITERIA", "RIVALS", "SOLVERS", "FitOptions"]
 
 #: Allowed values, written out: what knows them takes a second to load, and help must not wait.
-BASES = ("fourier", "orthogonal", "nystroem", "trees")
+BASES = ("auto", "fourier", "orthogonal", "nystroem", "kernel", "trees")
 CRITERIA = ("kfold", "sure", "gcv", "loo", "aic", "aicc", "bic", "cp")
 DEEP_CRITERIA = ("sure", "gcv")
 SOLVERS = ("auto", "gram", "qr")
@@ -112,6 +112,7 @@ class FitOptions:
             "--test": self.test is not None,
             "--deep": self.deep,
             "--criterion loo": self.criterion == "loo",
+            "--basis auto": self.basis == "auto",
         }
         return next((option for option, given in asked.items() if given), "")
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from negcorr.cli.codes import UsageError
+from negcorr.named_basis import PLAIN_ESTIMATORS
 from negcorr.regressor import NCLRegressor
 from negcorr.scale.memory import available_bytes, in_words
 
@@ -30,8 +31,10 @@ def check_memory(parameters: Mapping[str, Any], n_rows: int) -> None:
         Saying how much it would take, and what takes less.
     """
     default = NCLRegressor()
-    members = int(parameters.get("n_estimators", default.n_estimators))
+    members = int(parameters.get("n_estimators", PLAIN_ESTIMATORS))
     n_features = members * int(parameters.get("n_components", default.n_components))
+    if parameters.get("basis") == "auto" and "n_estimators" not in parameters:
+        n_features = default.budget
     needed = 8.0 * MATRICES * n_features * min(n_features, max(n_rows, 1))
     there = available_bytes()
     if there is not None and needed > there:

@@ -104,9 +104,10 @@ def _ensemble(estimator: Any, random_state: Any, parameters: dict[str, Any]) -> 
                 "given: set its parameters there."
             )
         return clone(estimator)
-    # The encoder has scaled what is to be scaled.
-    settings: dict[str, Any] = {"basis": "fourier", "gamma": "kwok-tsang", "standardize": False}
-    settings |= {"random_state": random_state, **parameters}
+    # The encoder has scaled what is to be scaled. Features are searched for where that is asked.
+    searched = parameters.get("basis") == "auto"
+    settings: dict[str, Any] = {} if searched else {"basis": "fourier", "gamma": "kwok-tsang"}
+    settings |= {"standardize": False, "random_state": random_state, **parameters}
     unknown = settings.keys() - set(NCLRegressor._get_param_names())
     if unknown:
         raise TypeError(
