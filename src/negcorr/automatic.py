@@ -17,7 +17,7 @@ from negcorr._validation import check_positive_int
 from negcorr.bases import Basis, MappedFeatures, NestedFeatures
 from negcorr.bases.kernel import STAGE, ridge_gap
 from negcorr.candidates import Candidate, bare_basis
-from negcorr.choosing import ALPHAS, INNER_GAPS, KERNELLED, Choice, Chosen, OpenQuestions, choose
+from negcorr.choosing import ALPHAS, INNER_GAPS, Choice, Chosen, choose
 from negcorr.named_basis import (
     BASES,
     RIDGE,
@@ -26,8 +26,10 @@ from negcorr.named_basis import (
     is_switch,
     make_basis,
     named_inputs,
+    plain_estimators,
 )
 from negcorr.proving import ProvingGround
+from negcorr.questions import KERNELLED, OpenQuestions
 from negcorr.rows import Rows
 
 __all__ = ["Sizes", "chosen_basis", "made_basis", "open_questions", "sizes_of"]
@@ -82,6 +84,8 @@ def _open_alphas(alpha: Any, basis: str) -> tuple[float, ...]:
     usual = RIDGE if basis in ("auto", "kernel") else 0.0
     if is_auto(alpha):
         return (usual, *(each for each in (0.0, *ALPHAS) if each != usual))
+    if alpha is not None and (is_switch(alpha) or not isinstance(alpha, numbers.Real)):
+        raise ValueError(f"alpha={alpha!r} must be None, 'auto' or a finite number of at least 0.")
     return (usual if alpha is None else float(alpha),)
 
 
@@ -164,17 +168,16 @@ def chosen_basis(
         n_components=estimator.n_components,
         seed=seed,
         gap=None if compared is None else _middle(compared),
-        given_gamma=None if isinstance(gamma, str) else float(gamma),
+        given_gamma=None if is_auto(gamma) else gamma if isinstance(gamma, str) else float(gamma),
         given_relevance=relevance if given else None,
     )
     if ground.n_rows < FEWEST_ROWS or ground.y.shape[1] == 0:
         return _plain_basis(estimator), None
-    weight = total_weight(rows)
-    choice = choose(
-        ground, _answerable(questions, rows.X), _together(estimator, alone, rows), weight
-    )
-    first = sizes_of(estimator, choice, rows).landmarks[0]
-    return made_basis(choice, estimator, rows, first), choice
+    mass = total_weight(rows) if weight is None else weight
+    together = _together(estimator, alone, ground.n_distinct)
+    choice = choose(ground, _answerable(questions, rows.X), together, mass)
+    sizes = sizes_of(estimator, choice).landmarks
+    return made_basis(choice, estimator, rows, sizes[-1 if largest else 0], mass), choice
 
 
 def total_weight(rows: Rows) -> float:
@@ -186,30 +189,35 @@ def _middle(gap: FloatArray) -> float:
     return float(np.exp(np.mean(np.log(np.maximum(gap, 1e-10)))))
 
 
-def _together(estimator: Any, alone: bool, rows: Rows) -> tuple[int, int]:
+def _together(estimator: Any, alone: bool, n_rows: int) -> tuple[int, int]:
     """Fewest and most candidates that are taken together."""
     if alone:
         return 1, 1
-    most = MOST_MEMBERS if rows.n_rows < ROWS_TO_GROW else MOST_OF_MANY_ROWS
+    most = MOST_MEMBERS if n_rows < ROWS_TO_GROW else MOST_OF_MANY_ROWS
     if not is_auto(estimator.n_estimators):
         most = min(most, estimator.n_estimators)
     return min(FEWEST_MEMBERS, most), most
 
 
-def sizes_of(estimator: Any, choice: Choice, rows: Rows) -> Sizes:
-    """Landmarks for each line of a choice.
+def sizes_of(estimator: Any, choice: Choice) -> Sizes:
+    """Landmarks for each line of a choice; only distinct rows count.
 
-    Given ``n_estimators`` are shared among the lines. Else lines share ``budget``: where there are
-    many rows, they begin with one stage each and double while that fits into the budget and into
-    half of the rows.
+    Given ``n_estimators``, or the usual ones of a basis that is named and no kernel's own, are
+    shared among the lines. Else lines share ``budget``: with few rows, at most one and a half
+    times as many features as rows; with many, they begin with one stage each and double while
+    that fits into the budget and into half of the rows.
     """
     width, lines = int(estimator.n_components), len(choice.members)
-    if not is_auto(estimator.n_estimators):
-        return Sizes((max(1, estimator.n_estimators // lines) * width,), width)
-    if rows.n_rows < ROWS_TO_GROW:
-        return Sizes((min(rows.n_rows, max(FEWEST_LANDMARKS, estimator.budget // lines)),), width)
-    most = max(1, min(estimator.budget, rows.n_rows // 2) // lines)
-    sizes = [min(STAGE, most)]
+    if not is_auto(estimator.n_estimators) or estimator.basis not in ("auto", "kernel"):
+        return Sizes((max(1, plain_estimators(estimator) // lines) * width,), width)
+    n_rows, share = choice.n_distinct, max(1, estimator.budget // lines)
+    if n_rows < ROWS_TO_GROW:
+        suited = max(FEWEST_LANDMARKS, 3 * n_rows // 2 // lines)
+        return Sizes((min(n_rows, share, suited),), width)
+    most = max(1, min(share, n_rows // 2 // lines))
+    if most < STAGE or STAGE % width or any(c.candidate.basis != "kernel" for c in choice.members):
+        return Sizes((most,), width)  # such features would not begin with those of fewer
+    sizes = [STAGE]
     while 2 * sizes[-1] <= most:
         sizes.append(2 * sizes[-1])
     return Sizes(tuple(sizes), width)
@@ -219,13 +227,12 @@ def check_size(estimator: Any) -> None:
     """Raise where the number of members, features or their budget is none."""
     check_positive_int("n_components", estimator.n_components)
     check_positive_int("budget", estimator.budget)
-    if isinstance(estimator.n_estimators, str):
-        if not is_auto(estimator.n_estimators):
-            raise ValueError(
-                f"n_estimators={estimator.n_estimators!r} must be 'auto' or an integer of at "
-                "least 1."
-            )
+    if is_auto(estimator.n_estimators):
         return
+    if isinstance(estimator.n_estimators, str):
+        raise ValueError(
+            f"n_estimators={estimator.n_estimators!r} must be 'auto' or an integer of at least 1."
+        )
     check_positive_int("n_estimators", estimator.n_estimators)
 
 
@@ -281,23 +288,25 @@ def made_basis(
         Σw of all rows of the fit.
     """
     mass = total_weight(rows) if weight is None else weight
-    generator = check_random_state(estimator.random_state)
+    seeds = np.random.RandomState(choice.seed)
     given = estimator.relevance
     given = None if is_auto(given) or is_switch(given) else given
     width = int(estimator.n_components)
     bases, gaps = [], []
-    for number, chosen in enumerate(choice.members):
-        seed = generator.randint(np.iinfo(np.int32).max) if number else estimator.random_state
+    for chosen in choice.members:
         bare = bare_basis(
             chosen.candidate,
             chosen.gamma,
-            -(-landmarks // width),
+            max(1, landmarks // width),
             width,
             int(rows.X.shape[1]),
-            seed,
+            int(seeds.randint(np.iinfo(np.int32).max)),
         )
         bases.append(_on_columns(bare, chosen.candidate, chosen.relevance, given))
-        gaps.append(_inner_gap(chosen, rows, landmarks, width, mass))
+        # Every member has the ridge of the path.
+        same = replace(chosen.candidate, alpha=choice.candidate.alpha)
+        count = min(max(1, landmarks // width) * width, choice.n_distinct)
+        gaps.append(_inner_gap(replace(chosen, candidate=same), rows, count, width, mass))
     return bases[0] if len(bases) == 1 else NestedFeatures(bases, gaps)
 
 
@@ -305,11 +314,10 @@ def _inner_gap(chosen: Chosen, rows: Rows, landmarks: int, width: int, mass: flo
     candidate = chosen.candidate
     if candidate.basis != "kernel":
         return chosen.strength
-    count = min(landmarks, rows.n_rows)
-    members = max(1, round(count / width))
+    members = max(1, round(landmarks / width))
     if candidate.kernel == "linear":
         members = min(members, int(rows.X.shape[1]))
-    gap = ridge_gap(chosen.strength, mass, count, members, candidate.alpha)
+    gap = ridge_gap(chosen.strength, mass, landmarks, members, candidate.alpha)
     return float(np.clip(gap, *INNER_GAPS))
 
 

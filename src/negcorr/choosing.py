@@ -17,26 +17,18 @@ from negcorr._threads import spread
 from negcorr._typing import FloatArray
 from negcorr.candidates import Candidate
 from negcorr.proving import ProvingGround, Trial
+from negcorr.questions import KERNELLED, OpenQuestions
 
-__all__ = ["Choice", "Chosen", "OpenQuestions", "choose"]
+__all__ = ["Choice", "Chosen", "choose"]
 
 #: Multiples of the heuristic bandwidth are 10^(i/2) for i in this range.
 LATTICE = range(-4, 4)
 
-#: A walk goes on while its line is within this factor of the best.
-WORTH_WALKING = 1.2
+#: A walk goes on while its line is within this factor of the best, and starts with these.
+WORTH_WALKING, START = 1.2, (-1, 0)
 
-#: Lines for which relevance is tried, and bandwidths that a walk starts with.
-LINES_FOR_RELEVANCE, START = 3, (-1, 0)
-
-#: Kernels and the inputs that suit them: what is tried where both are open.
-LINES = (
-    ("laplace", "clip"),
-    ("laplace", "rank"),
-    ("gaussian", "clip"),
-    ("gaussian", "standard"),
-    ("linear", "standard"),
-)
+#: Lines for which relevance is tried.
+LINES_FOR_RELEVANCE = 3
 
 #: A line stays in the running while it is not worse than the best by this many standard errors,
 #: nor by this factor: with long tails standard errors say little.
@@ -47,48 +39,6 @@ INNER_GAPS = (1e-10, 0.9)
 
 #: Ridges that are tried where alpha="auto".
 ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-
-#: Bases with a kernel and a bandwidth.
-KERNELLED = ("kernel", "nystroem", "fourier", "orthogonal")
-
-
-@dataclass(frozen=True)
-class OpenQuestions:
-    """What may be chosen: a single value closes a question.
-
-    Attributes
-    ----------
-    bases, kernels, inputs : tuple of str
-        Allowed names, the most promising first.
-    bandwidths : tuple of int, or None
-        Points of the lattice, (0,) for the heuristic alone; None walks all of it.
-    relevance : tuple of bool
-    alphas : tuple of float
-        The first stands unless another is better.
-    columns : int or None
-        Columns of each linear member; few if None.
-    """
-
-    bases: tuple[str, ...] = ("kernel", "fourier", "orthogonal", "trees")
-    kernels: tuple[str, ...] = ("laplace", "gaussian", "linear")
-    inputs: tuple[str, ...] = ("clip", "standard", "rank")
-    bandwidths: tuple[int, ...] | None = None
-    relevance: tuple[bool, ...] = (False, True)
-    alphas: tuple[float, ...] = (0.0,)
-    columns: int | None = None
-
-    def lines(self, basis: str) -> list[Candidate]:
-        """Candidates of a basis with a kernel, each at the bandwidth of the heuristic."""
-        kernels = ["gaussian"] if basis == "orthogonal" else list(self.kernels)
-        if basis != "kernel" and len(kernels) > 1:
-            kernels.remove("linear")
-        pairs = [(k, i) for k in kernels for i in self.inputs]
-        usual = [pair for pair in LINES if pair in pairs]
-        chosen = usual if len(pairs) > len(LINES) or basis == "kernel" else pairs
-        return [
-            Candidate(basis, kernel, 1.0, kind, self.relevance == (True,), self.alphas[0])
-            for kernel, kind in chosen or pairs
-        ]
 
 
 @dataclass(frozen=True)
@@ -127,12 +77,18 @@ class Choice:
         Error of the search: on each fifth of the rows, that of what the other four would choose.
     n_rows : int
         Distinct rows that candidates were tried on.
+    n_distinct : int
+        Distinct rows that there are in all.
+    seed : int
+        Of what is drawn from here on.
     """
 
     members: tuple[Chosen, ...]
     trials: tuple[Trial, ...]
     validated: float
     n_rows: int
+    n_distinct: int
+    seed: int
 
     @property
     def best(self) -> Trial:
@@ -161,12 +117,10 @@ class Choice:
 
     def lines(self) -> list[str]:
         """What was chosen, in a few lines."""
-        members = [str(chosen.candidate) for chosen in self.members]
         how = f"by leave-one-out, {len(self.trials)} trials on {self.n_rows} rows"
-        error = (
-            f"error {self.best.error:.4g} of var(y), {self.validated:.4g} if the search is held out"
-        )
-        return [*members, how, error]
+        held_out = f"{self.validated:.4g} if the search is held out"
+        error = f"error {self.best.error:.4g} of var(y), {held_out}"
+        return [*(str(chosen.candidate) for chosen in self.members), how, error]
 
     def __repr__(self) -> str:
         return (
@@ -212,7 +166,8 @@ def choose(
     --------
     >>> import numpy as np
     >>> from negcorr.proving import ProvingGround
-    >>> from negcorr.choosing import OpenQuestions, choose
+    >>> from negcorr.choosing import choose
+    >>> from negcorr.questions import OpenQuestions
     >>> from negcorr.rows import Rows
     >>> X = np.random.default_rng(0).uniform(-3, 3, size=(200, 2))
     >>> y = np.sin(3 * X[:, :1])
@@ -326,8 +281,7 @@ def _inputs_of(basis: str, questions: OpenQuestions) -> tuple[str, ...]:
 
 
 def _choice(race: _Race, n_members: tuple[int, int], weight: float | None) -> Choice:
-    ground, ranking = race.ground, race.ranking()
-    mass = float(ground.weight.sum())
+    ground, ranking, mass = race.ground, race.ranking(), float(race.ground.weight.sum())
     # A gap that suits n rows suits 2n when it is halved.
     scale = 1.0 if weight is None else min(mass / weight, 1.0)
     taken = _finalists(ranking, ground, n_members)
@@ -337,12 +291,9 @@ def _choice(race: _Race, n_members: tuple[int, int], weight: float | None) -> Ch
         Chosen(t.candidate, ground.gamma(t.candidate), relevance, _strength(t, scale))
         for t, relevance in zip(taken, columns, strict=True)
     ]
-    return Choice(
-        members=tuple(members),
-        trials=tuple(ranking),
-        validated=_validated(ranking) / mass,
-        n_rows=ground.n_rows,
-    )
+    validated = _validated(ranking) / mass
+    about = ground.n_rows, ground.n_distinct, ground.seed
+    return Choice(tuple(members), tuple(ranking), validated, *about)
 
 
 def _strength(trial: Trial, scale: float) -> float:
@@ -381,7 +332,7 @@ def _finalists(
         for t in lines.values()
         if any(_cannot_be_told(each, best, ground.weight) for each in (t, again.get(t, t)))
     ]
-    taken = close if len(close) >= fewest else list(lines.values())[:fewest]
+    taken = close if len(close) >= fewest else [again.get(t, t) for t in lines.values()][:fewest]
     return taken[:most]
 
 

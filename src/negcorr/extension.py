@@ -89,12 +89,30 @@ def _extended(
         )
     before, after = known.mean - shift[old], cross[-1] / known.weight
     centred = cross[:-1] - np.multiply.outer(known.weight * before, after)
+    own = own - np.multiply.outer(known.weight * after, after)
     scatter = np.empty((size, size))
-    scatter[np.ix_(old, old)] = known.scatter
-    scatter[np.ix_(old, new)] = centred
-    scatter[np.ix_(new, old)] = centred.T
-    scatter[np.ix_(new, new)] = own - np.multiply.outer(known.weight * after, after)
+    # Range by range: to scatter single columns takes longer than their products.
+    for mine, here in _ranges(old):
+        for theirs, there in _ranges(old):
+            scatter[here, there] = known.scatter[mine, theirs]
+        for theirs, there in _ranges(new):
+            scatter[here, there] = centred[mine, theirs]
+            scatter[there, here] = centred[mine, theirs].T
+    for mine, here in _ranges(new):
+        for theirs, there in _ranges(new):
+            scatter[here, there] = own[mine, theirs]
     mean, squares = np.empty(size), np.empty(size)
     mean[old], mean[new] = known.mean, shift[new] + after
-    squares[old], squares[new] = known.squares, np.diagonal(own)
+    squares[old], squares[new] = known.squares, np.diagonal(own) + known.weight * after**2
     return GramMoments(known.weight, mean, scatter, known.n_outputs, known.n_rows, squares)
+
+
+def _ranges(index: IntArray) -> list[tuple[slice, slice]]:
+    """Runs of consecutive numbers: where each stands in the index, and which numbers it has."""
+    cuts = np.flatnonzero(np.diff(index) != 1) + 1
+    runs = np.split(np.arange(len(index)), cuts)
+    return [
+        (slice(run[0], run[-1] + 1), slice(index[run[0]], index[run[-1]] + 1))
+        for run in runs
+        if len(run)
+    ]

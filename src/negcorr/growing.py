@@ -21,7 +21,7 @@ from negcorr.path import NCLPath
 from negcorr.rows import Rows
 from negcorr.scan import scan_moments
 from negcorr.settings import PathSettings
-from negcorr.tuning import Form, build_path, path_from_cells, routes_for
+from negcorr.tuning import Form, build_path, check_memory, path_from_cells, routes_for
 
 __all__ = ["WORTH_GROWING", "grown_path"]
 
@@ -96,6 +96,7 @@ def _grown(
         return tuple(scan_moments(rows, larger, list(folds.cells), form))
 
     n_features = int(larger.block_starts_[-1])
+    check_memory(folds, n_features + rows.y.shape[1], rows.n_rows)
     routes = routes_for(settings.solver, rows.n_rows, n_features)
     return path_from_cells(cells_of, routes, rows, larger, folds, settings, path.single_output)
 

@@ -16,6 +16,7 @@ from negcorr.bases import (
     KernelFeatures,
     LinearFeatures,
     MappedFeatures,
+    NestedFeatures,
     NystroemFeatures,
     OrthogonalFourierFeatures,
     TreeFeatures,
@@ -32,6 +33,7 @@ __all__ = [
     "is_switch",
     "make_basis",
     "named_inputs",
+    "plain_estimators",
     "takes_device_arrays",
     "usual_ridge",
 ]
@@ -112,6 +114,10 @@ def takes_device_arrays(estimator: Any) -> bool:
 
 def usual_ridge(basis: Any) -> float:
     """The ridge inside the blocks of a basis where nothing else is said."""
+    if isinstance(basis, MappedFeatures):
+        return usual_ridge(basis.basis)
+    if isinstance(basis, NestedFeatures):
+        return max((usual_ridge(each) for each in basis.bases), default=0.0)
     kernel = isinstance(basis, KernelFeatures) or (isinstance(basis, str) and basis == "kernel")
     return RIDGE if kernel else 0.0
 

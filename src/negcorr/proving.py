@@ -46,7 +46,7 @@ SEARCH_RIDGES = np.power(10.0, np.arange(1.5, -6.25, -0.25))
 PARTS = 5
 
 #: Steps that relevance is refined by, from where fewer rows have led.
-REFINING_STEPS = 10
+REFINING_STEPS = 8
 
 _METRICS = {"gaussian": "sqeuclidean", "laplace": "cityblock"}
 
@@ -90,13 +90,15 @@ class ProvingGround:
         Rows that each stands for.
     more : ProvingGround or None
         The same rows and others, from which the relevance of what was chosen is learnt.
+    n_distinct : int
+        Distinct rows of positive weight that there are in all.
     n_components : int
         Features per member.
     seed : int
         Of all draws.
     gaps : ndarray of shape (k,)
         At which candidates that are tried by their features are compared.
-    given_gamma : float or None
+    given_gamma : float, "kwok-tsang" or None
         A bandwidth that is not open.
     given_relevance : ndarray of shape (d,) or None
         Relevance of columns that is not open.
@@ -108,9 +110,10 @@ class ProvingGround:
     n_components: int
     seed: int
     gaps: FloatArray
-    given_gamma: float | None = None
+    given_gamma: float | str | None = None
     given_relevance: FloatArray | None = None
     more: ProvingGround | None = None
+    n_distinct: int = 0
     _mapped: dict[str, Table] = field(default_factory=dict, repr=False)
     _relevance: dict[tuple[str, str, str], Relevance | None] = field(
         default_factory=dict, repr=False
@@ -124,7 +127,7 @@ class ProvingGround:
         n_components: int,
         seed: int,
         gap: float | None = None,
-        given_gamma: float | None = None,
+        given_gamma: float | str | None = None,
         given_relevance: FloatArray | None = None,
         most_rows: int = ROWS,
     ) -> ProvingGround:
@@ -152,7 +155,9 @@ class ProvingGround:
         more = None
         if most_rows == ROWS and len(first) >= MANY_ROWS:
             more = cls.of(rows, *given, most_rows=ROWS_FOR_RELEVANCE)
-        return cls(X, y, mass, n_components, seed, gaps, given_gamma, given_relevance, more)
+        return cls(
+            X, y, mass, n_components, seed, gaps, given_gamma, given_relevance, more, len(first)
+        )
 
     @property
     def n_rows(self) -> int:
@@ -220,13 +225,13 @@ class ProvingGround:
         return self._gamma(candidate, "all" if candidate.relevant else "none")
 
     def _gamma(self, candidate: Candidate, half: str) -> float:
-        if self.given_gamma is not None:
+        if isinstance(self.given_gamma, float):
             return self.given_gamma
         kernel = candidate.kernel or "gaussian"
         learnt = (
             self.relevance(candidate.inputs, _metric(candidate), half) if half != "none" else None
         )
-        if learnt is not None and kernel in _METRICS:
+        if learnt is not None and kernel in _METRICS and self.given_gamma is None:
             return candidate.multiple * learnt.gamma
         like = "gaussian" if kernel == "linear" else kernel
         rows = self._seen(candidate, half)
@@ -246,7 +251,7 @@ class ProvingGround:
         round: errors of rows that it was learnt from would flatter it. With ``by_own_rows`` it is
         learnt from all and flattered.
         """
-        halves = ("both",) if by_own_rows else _halves(candidate)
+        halves = ("both",) if by_own_rows and candidate.relevant else _halves(candidate)
         first, *others = (self._losses(candidate, half) for half in halves)
         losses = first
         if others:

@@ -55,8 +55,8 @@ class NCLRegressor(
     ----------
     n_estimators : int or "auto", default="auto"
         Number of members M, for bases named by a string and for a single transformer; where
-        several candidates are taken together they share them. "auto" is 100, and with
-        ``basis="auto"`` as many as ``budget`` and the rows allow.
+        several candidates are taken together they share them. "auto" is 100, and where a kernel's
+        own functions are searched for as many as ``budget`` and the rows allow.
     n_components : int, default=10
         Features per member H, for bases named by a string.
     basis : str, transformer or list, default="auto"
@@ -254,7 +254,7 @@ class NCLRegressor(
         """Bases from small to large, each of which begins with the features of the one before."""
         if choice is None:
             return [first]
-        landmarks = sizes_of(self, choice, rows).landmarks[1:]
+        landmarks = sizes_of(self, choice).landmarks[1:]
         return [first, *(made_basis(choice, self, rows, each) for each in landmarks)]
 
     def predict(self, X: Table, return_std: bool = False) -> AnyArray | tuple[AnyArray, AnyArray]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import lapack
 from scipy.optimize import minimize
 
 from negcorr._threads import pause_point
@@ -27,7 +28,10 @@ PRIOR = 0.5
 LEVEL_PRIOR, NOISE_PRIOR, NOISE_CENTRE = 0.1, 0.02, -4.0
 
 #: Least and largest log θ about the common level, common level, and log noise.
-BOUNDS = ((-6.0, 3.0), (-4.0, 4.0), (float(np.log(1e-5)), float(np.log(30.0))))
+BOUNDS = ((-6.0, 3.0), (-4.0, 4.0), (float(np.log(1e-4)), float(np.log(30.0))))
+
+#: No row counts for more than this many: distances are in single precision, and that must not show.
+MOST_MASS = 10.0
 
 #: Distances along all columns that are held, four bytes each.
 MOST_DISTANCES = 64_000_000
@@ -107,7 +111,9 @@ def learn_relevance(
     if n_rows < FEWEST_ROWS or varies.sum() < 2 or not np.ptp(target, axis=0).any():
         return None
     mass = np.ones(n_rows) if weight is None else weight[:n_rows] / weight[:n_rows].mean()
-    process = _Process.of(rows, target - mass @ target / mass.sum(), kernel, mass)
+    mass = np.minimum(mass, MOST_MASS)
+    unit = float(np.max(np.ptp(rows, axis=0)))
+    process = _Process.of(rows / unit, target - mass @ target / mass.sum(), kernel, mass)
     found = minimize(
         process.negative_log_posterior,
         process.start if start is None else start,
@@ -120,7 +126,8 @@ def learn_relevance(
     scales = np.where(varies, np.exp(logs[:-2]), 0.0)
     largest = float(scales.max())
     relative = scales / largest if kernel == "laplace" else np.sqrt(scales / largest)
-    gamma = largest * float(np.exp(process.level + logs[-2]))
+    gamma = largest * float(np.exp(process.level + logs[-2])) / unit
+    gamma = gamma if kernel == "laplace" else gamma / unit
     # Landmarks are drawn by the content of rows, which no rounding of sums may change.
     columns = np.maximum(np.round(relative, DECIMALS), 10.0**-DECIMALS)
     return Relevance(columns, float(f"{gamma:.{DIGITS}g}"), logs)
@@ -166,11 +173,12 @@ class _Process:
         covariance[self.pairs] = values
         covariance.T[self.pairs] = values
         covariance[np.diag_indices(n)] = 1.0 + noise
-        inverse = np.linalg.inv(covariance)
-        solved = inverse @ self.target
+        # NumPy's lower factor is LAPACK's upper one, transposed.
+        upper = np.linalg.cholesky(covariance).T
+        inverse, _ = lapack.dpotri(upper)
+        solved, _ = lapack.dpotrs(upper, self.target)
         size = max(float(np.sum(solved * self.target)) / (n * outputs), 1e-300)
-        log_determinant = 2.0 * float(np.log(np.diagonal(np.linalg.cholesky(covariance))).sum())
-        value = 0.5 * (n * np.log(size) + log_determinant)
+        value = 0.5 * n * np.log(size) + float(np.log(np.diagonal(upper)).sum())
         slopes = 0.5 * (inverse - solved @ solved.T / (size * outputs))
         # Each pair stands twice in the square.
         along = -2.0 * theta * (self.distances @ (slopes[self.pairs] * values).astype(np.float32))

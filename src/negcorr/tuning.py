@@ -28,7 +28,8 @@ from negcorr.search import search_lattice
 from negcorr.settings import PathSettings, given_gap
 from negcorr.spectrum import Spectrum
 
-__all__ = ["Form", "Route", "build_path", "folds_for", "ncl_path", "path_from_cells", "routes_for"]
+__all__ = ["Form", "Route", "build_path", "check_memory", "folds_for", "ncl_path"]
+__all__ += ["path_from_cells", "routes_for"]
 
 #: Where features depend on each other across members, the error of leave-one-out grows as
 #: eps/gap; below this gap there is nothing left to choose by.
@@ -167,7 +168,7 @@ def build_path(
     -------
     NCLPath
     """
-    _check_memory(folds, int(basis.block_starts_[-1]) + rows.y.shape[1], rows.n_rows)
+    check_memory(folds, int(basis.block_starts_[-1]) + rows.y.shape[1], rows.n_rows)
     return path_from_cells(
         lambda form: tuple(scan_moments(rows, basis, list(folds.cells), form)),
         routes_for(settings.solver, rows.n_rows, int(basis.block_starts_[-1])),
@@ -230,7 +231,7 @@ def path_from_cells(
     return path
 
 
-def _check_memory(folds: Folds, size: int, n_rows: int) -> None:
+def check_memory(folds: Folds, size: int, n_rows: int) -> None:
     """Refuse folds whose moments would not fit: one matrix of size² for each."""
     needed = 8 * sum(min(size, cell.shape[0]) * size for cell in folds.cells)
     if n_rows > 2 * size:

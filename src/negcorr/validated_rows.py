@@ -94,8 +94,8 @@ class ValidatedRowsMixin:
         if not takes_device_arrays(self):
             raise TypeError(
                 f"basis={self.basis!r} takes NumPy arrays only, got X of type "
-                f"{type(X).__module__}.{type(X).__name__}; 'fourier', 'orthogonal' and 'nystroem' "
-                "take them on their device."
+                f"{type(X).__module__}.{type(X).__name__}; 'auto', 'kernel', 'fourier', "
+                "'orthogonal' and 'nystroem' take them on their device."
             )
 
 

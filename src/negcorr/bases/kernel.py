@@ -183,21 +183,22 @@ def _stages(values: FloatArray, square: float, rng: np.random.RandomState) -> li
         explained = known[:, inside] / square
         rest = values[inside, inside] - explained.T @ known[:, inside]
         strength, vectors = np.linalg.eigh((rest + rest.T) / 2.0)
-        kept = strength > NOISE * max(largest, float(strength[-1]))
-        if not kept.any() and stages:
-            mixing = np.empty((len(rest), 0))
-        else:
-            kept[-1] = True
-            root = vectors[:, kept] * np.sqrt(square / np.maximum(strength[kept], NOISE * largest))
-            mixing = root @ _rotation(root.shape[1], rng)
+        least = NOISE * largest if largest > 0 else 1.0
+        kept = strength > max(least, NOISE * float(strength[-1]))
+        if not (kept.any() or stages):
+            kept[-1] = True  # a basis has a feature, even where rows do not differ
+        root = vectors[:, kept] * np.sqrt(square / np.maximum(strength[kept], least))
+        mixing = root @ _rotation(vectors[:, kept], rng)
         features = mixing.T @ (values[inside] - explained.T @ known)
         known = np.concatenate([known, features])
         stages.append(Stage(explained, mixing))
     return stages
 
 
-def _rotation(size: int, rng: np.random.RandomState) -> FloatArray:
-    return np.linalg.qr(rng.standard_normal((size, size)))[0]
+def _rotation(vectors: FloatArray, rng: np.random.RandomState) -> FloatArray:
+    """A random rotation of what the vectors span, whatever their signs and their order."""
+    drawn, triangle = np.linalg.qr(vectors.T @ rng.standard_normal(vectors.shape))
+    return np.asarray(drawn * np.where(np.diagonal(triangle) < 0, -1.0, 1.0))
 
 
 def _dealt(mixing: FloatArray, width: int) -> IntArray:

@@ -86,11 +86,11 @@ class InputSummary:
         weight = self.weight + other.weight
         apart = other.mean - self.mean
         share = other.weight / weight
-        keys, first = np.unique(np.concatenate([self.keys, other.keys]), return_index=True)
-        keys, first = keys[:SAMPLE_ROWS], first[:SAMPLE_ROWS]
         targets = None
         if self.targets is not None and other.targets is not None:
-            targets = np.concatenate([self.targets, other.targets])[first]
+            targets = np.concatenate([self.targets, other.targets])
+        keys, first = _distinct(np.concatenate([self.keys, other.keys]), targets)
+        targets = None if targets is None else targets[first]
         return InputSummary(
             weight,
             self.mean + share * apart,
@@ -152,7 +152,7 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True, y: Any = None) 
     if sp.issparse(X):
         raise ValueError(
             "X is sparse, which the first pass does not take: draw the basis before, by "
-            "model.draw(X), from rows that are at hand."
+            "model.draw(X, y=y), from rows that are at hand."
         )
     if not dispatched(X).is_home:
         return _summary_on_device(X, weight, sampled, y)
@@ -162,7 +162,7 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True, y: Any = None) 
         if hasattr(X, "columns") and "convert" in str(error):
             raise ValueError(
                 f"{error}; the first pass takes numbers. For a basis that takes other columns, "
-                "draw it before, by model.draw(X), from rows that are at hand."
+                "draw it before, by model.draw(X, y=y), from rows that are at hand."
             ) from error
         raise
     mass = check_weight(weight, rows)
@@ -171,9 +171,10 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True, y: Any = None) 
     # A column that does not vary has no square, whatever rounding makes of its mean.
     constant = np.ptp(rows, axis=0) == 0
     mean = np.where(constant, rows[0], mean)
+    target = _targets(y, len(rows))
     chosen, keys = np.empty(0, np.intp), np.empty(0, np.uint64)
     if sampled:
-        chosen, keys = _sample(rows, mass)
+        chosen, keys = _sample(rows, mass, target)
     columns: list[Any] = list(X.columns) if hasattr(X, "columns") else [None]
     # As in scikit-learn: names are names only if all are strings.
     names = tuple(columns) if all(isinstance(name, str) for name in columns) else None
@@ -184,16 +185,16 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True, y: Any = None) 
         rows[chosen],
         keys,
         names,
-        targets=_targets(y, len(rows), chosen),
+        targets=None if target is None else target[chosen],
     )
 
 
-def _targets(y: Any, n_rows: int, chosen: IntArray) -> FloatArray | None:
-    """Targets of the chosen rows, where there are targets."""
+def _targets(y: Any, n_rows: int) -> FloatArray | None:
+    """Targets as a matrix, where there are targets."""
     if y is None:
         return None
     target = check_array(to_host(y), dtype=np.float64, ensure_2d=False, input_name="y")
-    return np.asarray(target.reshape(n_rows, -1)[chosen])
+    return np.asarray(target.reshape(n_rows, -1))
 
 
 def _summary_on_device(X: Any, weight: Any, sampled: bool, y: Any) -> InputSummary:
@@ -207,9 +208,10 @@ def _summary_on_device(X: Any, weight: Any, sampled: bool, y: Any) -> InputSumma
     constant = xp.max(rows, axis=0) == xp.min(rows, axis=0)
     mean = xp.where(constant, rows[0, :], share @ rows / total)
     square = share @ (rows - mean) ** 2
+    target = _targets(y, int(rows.shape[0]))
     chosen, keys = np.empty(0, np.intp), np.empty(0, np.uint64)
     if sampled:
-        chosen, keys = _sample(rows, None if mass is None else to_host(mass))
+        chosen, keys = _sample(rows, None if mass is None else to_host(mass), target)
     return InputSummary(
         total,
         to_host(mean),
@@ -218,7 +220,7 @@ def _summary_on_device(X: Any, weight: Any, sampled: bool, y: Any) -> InputSumma
         keys,
         None,
         rows[:0, :],
-        _targets(y, int(rows.shape[0]), chosen),
+        None if target is None else target[chosen],
     )
 
 
@@ -232,11 +234,22 @@ def _squares(rows: FloatArray, mean: FloatArray, mass: FloatArray | None) -> Flo
     return square
 
 
-def _sample(rows: FloatArray, mass: FloatArray | None) -> tuple[IntArray, HashArray]:
+def _sample(
+    rows: FloatArray, mass: FloatArray | None, target: FloatArray | None
+) -> tuple[IntArray, HashArray]:
     """The distinct rows of the smallest hashes by number, and these."""
     used = np.arange(rows.shape[0]) if mass is None else np.flatnonzero(mass > 0)
-    keys, first = np.unique(content_hash(rows)[used], return_index=True)
-    return used[first[:SAMPLE_ROWS]], keys[:SAMPLE_ROWS]
+    keys, first = _distinct(content_hash(rows)[used], None if target is None else target[used])
+    return used[first], keys
+
+
+def _distinct(keys: HashArray, target: FloatArray | None) -> tuple[HashArray, IntArray]:
+    """The smallest keys, and where each stands first; of equal ones targets decide, not order."""
+    order = np.argsort(keys, kind="stable")
+    if target is not None:
+        order = np.lexsort((content_hash(target), keys))
+    found, first = np.unique(keys[order], return_index=True)
+    return found[:SAMPLE_ROWS], order[first[:SAMPLE_ROWS]]
 
 
 def summarise_inputs(

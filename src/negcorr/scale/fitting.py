@@ -38,7 +38,7 @@ def fit(
 ) -> Model:
     """Fit an estimator on rows that are read in chunks, in bounded memory.
 
-    The first pass takes what the basis needs from the inputs alone, the second adds up moments
+    The first pass takes what the basis needs to know of the rows, the second adds up moments
     while a thread reads ahead. A model whose basis is drawn already (``model.draw``), and rows that
     can be read only once, need no first pass; the basis of the latter comes from the first chunk.
 
