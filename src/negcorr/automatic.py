@@ -288,19 +288,22 @@ def made_basis(
         Σw of all rows of the fit.
     """
     mass = total_weight(rows) if weight is None else weight
-    seeds = np.random.RandomState(choice.seed)
+    drawn = np.random.RandomState(choice.seed).randint(np.iinfo(np.int32).max, size=MOST_MEMBERS)
+    seeds: list[Any] = drawn.tolist()
+    if isinstance(estimator.random_state, numbers.Integral):
+        seeds[0] = estimator.random_state  # as where nothing is searched for
     given = estimator.relevance
     given = None if is_auto(given) or is_switch(given) else given
     width = int(estimator.n_components)
     bases, gaps = [], []
-    for chosen in choice.members:
+    for seed, chosen in zip(seeds, choice.members, strict=False):
         bare = bare_basis(
             chosen.candidate,
             chosen.gamma,
             max(1, landmarks // width),
             width,
             int(rows.X.shape[1]),
-            int(seeds.randint(np.iinfo(np.int32).max)),
+            seed,
         )
         bases.append(_on_columns(bare, chosen.candidate, chosen.relevance, given))
         # Every member has the ridge of the path.
