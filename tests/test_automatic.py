@@ -529,9 +529,9 @@ class TestSizes:
     def test_share_another_budget(self, n_lines, each):
         assert sizes(1500, n_lines, budget=1000) == (each,)
 
-    def test_are_for_half_as_many_features_again_as_rows_but_enough_for_a_kernel(self):
-        assert sizes(1000, 2) == (750,)
-        assert sizes(500, 4) == (FEWEST_LANDMARKS,)
+    def test_are_for_twice_as_many_features_as_rows_but_enough_for_a_kernel(self):
+        assert sizes(900, 3) == (600,)
+        assert sizes(700, 4) == (FEWEST_LANDMARKS,) == (500,)
         assert sizes(FEWEST_LANDMARKS - 1, 4) == (FEWEST_LANDMARKS - 1,)
 
     @pytest.mark.parametrize("budget", [1, 100, 1200])

@@ -111,9 +111,10 @@ class NCLRegressor(
         What columns are then multiplied by: given, or learnt by marginal likelihood (True);
         "auto" tries both and, without a search, is False.
     budget : int, default=2000
-        Most features that "auto" numbers of members come to. From 2000 rows on an ensemble begins
-        with 500 landmarks for each candidate and doubles them within the budget, and half of the
-        rows, for as long as the criterion falls by 1 % or more.
+        Most features that "auto" numbers of members come to. Up to 2000 distinct rows there are
+        twice as many features as rows, and at least 500 landmarks for each candidate, within it.
+        With more rows an ensemble begins with 500 landmarks for each and doubles them within the
+        budget, and half of the rows, for as long as the criterion falls by 1 % or more.
 
     Attributes
     ----------
@@ -156,11 +157,11 @@ class NCLRegressor(
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = NCLRegressor(random_state=0).fit(X, y)
     >>> print(f"lam {model.lam_:.3f}, dof {model.dof_:.1f}, R2 {model.score(X, y):.2f}")
-    lam 0.129, dof 23.8, R2 0.57
+    lam 0.241, dof 30.5, R2 0.58
     >>> for chosen in model.choice_.members[:2]:
     ...     print(chosen.candidate)
-    orthogonal gaussian, gamma x1, inputs standard, by relevance, alpha 10
     kernel gaussian, gamma x1, inputs standard, by relevance
+    kernel gaussian, gamma x0.01, inputs clip
     """
 
     def __init__(
