@@ -157,7 +157,7 @@ class NCLRegressor(
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = NCLRegressor(random_state=0).fit(X, y)
     >>> print(f"lam {model.lam_:.3f}, dof {model.dof_:.1f}, R2 {model.score(X, y):.2f}")
-    lam 0.241, dof 30.5, R2 0.58
+    lam 0.241, dof 30.9, R2 0.58
     >>> for chosen in model.choice_.members[:2]:
     ...     print(chosen.candidate)
     kernel gaussian, gamma x1, inputs standard, by relevance
