@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from negcorr._arrays import detached
+from negcorr._arrays import detached, place_of
+from negcorr._threads import spread
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr._validation import check_weight
 from negcorr.bases._base import Basis, that_count
@@ -36,6 +37,10 @@ class Nesting:
     def counts(self, outer: IntArray) -> list[int]:
         """Small members of each member, for the starts of the latter."""
         return np.diff(np.searchsorted(self.starts, outer)).tolist()
+
+
+def _one_by_one(work: Callable[[Basis], Basis], bases: Sequence[Basis]) -> list[Basis]:
+    return [work(basis) for basis in bases]
 
 
 class NestedFeatures(Basis):
@@ -93,7 +98,10 @@ class NestedFeatures(Basis):
         self._check_parameters()
         rows = self._validate(detached(X), reset=True)
         rows, weight = that_count(rows, check_weight(sample_weight, rows))
-        self.bases_ = [clone(basis).fit(rows, sample_weight=weight) for basis in self.bases]
+        unfitted = [clone(basis) for basis in self.bases]
+        safe = place_of(rows).is_home and all(basis.thread_safe for basis in unfitted)
+        each = spread if safe else _one_by_one
+        self.bases_ = each(lambda basis: basis.fit(rows, sample_weight=weight), unfitted)
         widths = [int(basis.block_starts_[-1]) for basis in self.bases_]
         self.block_starts_ = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
         small = [
