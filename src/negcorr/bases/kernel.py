@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from negcorr._arrays import is_abroad, place_of, taken, to_host
 from negcorr._typing import FloatArray, IntArray, Table
-from negcorr.bases._base import RandomBasis, distinct_rows, standardizer
+from negcorr.bases._base import distinct_rows, standardizer
 from negcorr.bases.fourier import resolve_gamma
 from negcorr.bases.kernels import KERNEL_VALUES
+from negcorr.bases.nystroem import NystroemFeatures
 
 __all__ = ["STAGE", "KernelFeatures", "ridge_gap"]
 
@@ -40,7 +40,7 @@ class Stage:
     mixing: FloatArray
 
 
-class KernelFeatures(RandomBasis):
+class KernelFeatures(NystroemFeatures):
     r"""Blocks of random orthonormal functions in the span of kernels at landmarks.
 
     With k_L(x) the kernel between x and Q landmarks, φ(x) = R K_L^(-1/2) k_L(x) for a random
@@ -95,25 +95,6 @@ class KernelFeatures(RandomBasis):
     ((20, 20), True)
     """
 
-    array_api = True
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        n_components: int = 10,
-        *,
-        kernel: str = "gaussian",
-        gamma: float | str = "kwok-tsang",
-        standardize: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.standardize = standardize
-        self.random_state = random_state
-
     def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
         if self.kernel not in KERNEL_VALUES:
             raise ValueError(
@@ -138,23 +119,6 @@ class KernelFeatures(RandomBasis):
         self.block_starts_ = np.concatenate([[0], np.cumsum(np.concatenate(widths))]).astype(
             np.intp
         )
-
-    def _scaled(self, X: Table) -> Table:
-        if sp.issparse(X):
-            # Sparse rows are never centred: distances do not see it.
-            scaled = sp.csr_array(X @ sp.diags_array(1.0 / self.scale_))
-            scaled.sum_duplicates()  # else distances would sort it in place, in every thread
-            return scaled
-        return (place_of(X).floats(X) - self.center_) / self.scale_
-
-    def _landmarks(self, X: Table) -> Table:
-        """Landmarks about the same origin as the rows: sparse ones are never centred."""
-        if sp.issparse(X) == sp.issparse(self.landmarks_):
-            return self.landmarks_
-        offset = self.center_ / self.scale_
-        if sp.issparse(X):
-            return sp.csr_array(self.landmarks_ + offset)
-        return self.landmarks_.toarray() - offset
 
     def fill(self, X: Table, out: FloatArray) -> None:
         rows, linear = self._scaled(X), self.kernel == "linear"
