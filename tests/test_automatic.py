@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.kernel_approximation import RBFSampler
 
 from negcorr import NCLRegressor, automatic, degrees_of_freedom, load, save, scale
-from negcorr.automatic import FEWEST_ROWS, ROWS_TO_GROW, USUAL_LANDMARKS, open_questions, sizes_of
+from negcorr.automatic import FEWEST_ROWS, ROWS_TO_GROW, USUAL_FEATURES, open_questions, sizes_of
 from negcorr.bases import (
     FourierFeatures,
     KernelFeatures,
@@ -521,7 +521,7 @@ def sizes(n_rows, n_lines, **parameters):
 
 
 class TestSizes:
-    @pytest.mark.parametrize(("n_lines", "each"), [(1, 1500), (2, 1000), (4, 500), (6, 333)])
+    @pytest.mark.parametrize(("n_lines", "each"), [(1, 1500), (2, 1000), (4, 375), (6, 250)])
     def test_share_the_budget(self, n_lines, each):
         assert sizes(1500, n_lines) == (each,)
 
@@ -529,10 +529,11 @@ class TestSizes:
     def test_share_another_budget(self, n_lines, each):
         assert sizes(1500, n_lines, budget=1000) == (each,)
 
-    def test_are_all_rows_for_two_lines_and_a_usual_number_for_more(self):
+    def test_are_all_rows_for_two_lines_and_shared_by_more(self):
         assert sizes(900, 2) == (900,)
-        assert sizes(700, 3) == (USUAL_LANDMARKS,) == (500,)
-        assert sizes(USUAL_LANDMARKS - 1, 4) == (USUAL_LANDMARKS - 1,)
+        assert sizes(700, 3) == (USUAL_FEATURES // 3,) == (500,)
+        assert sizes(700, 4) == (375,)
+        assert sizes(500, 4) == (500,)
 
     @pytest.mark.parametrize("budget", [1, 100, 1200])
     def test_are_never_above_the_budget(self, budget):
@@ -578,7 +579,7 @@ class TestGrowth:
     def small(self, monkeypatch):
         monkeypatch.setattr(OpenQuestions, "bases", ("kernel",))
         monkeypatch.setattr(automatic, "ROWS_TO_GROW", 240)
-        monkeypatch.setattr(automatic, "USUAL_LANDMARKS", 15)
+        monkeypatch.setattr(automatic, "USUAL_FEATURES", 15)
         monkeypatch.setattr(automatic, "STAGE", 10)
         monkeypatch.setattr(kernel, "STAGE", 10)
 

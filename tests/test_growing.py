@@ -243,7 +243,7 @@ class TestEstimator:
 
     def test_takes_its_budget_at_once_where_rows_are_few(self, monkeypatch):
         monkeypatch.setattr(automatic, "ROWS_TO_GROW", 500)
-        monkeypatch.setattr(automatic, "USUAL_LANDMARKS", 30)
+        monkeypatch.setattr(automatic, "USUAL_FEATURES", 100)
         rows = rough()
         model = estimator(budget=100).fit(rows.X, rows.y[:, 0])
         assert len(model.coef_) == 100

@@ -41,8 +41,8 @@ FEWEST_ROWS = 30
 #: candidates apart and make each of them dear.
 FEWEST_MEMBERS, MOST_MEMBERS, MOST_OF_MANY_ROWS = 2, 6, 4
 
-#: Landmarks of each of more than two kernels, where there are as many rows but not many.
-USUAL_LANDMARKS = 500
+#: Features of more than two kernels together, where there are more rows than a stage but not many.
+USUAL_FEATURES = 1500
 
 #: An ensemble grows from a stage of landmarks on where there are as many rows.
 ROWS_TO_GROW = 2000
@@ -203,17 +203,17 @@ def sizes_of(estimator: Any, choice: Choice) -> Sizes:
     """Landmarks for each line of a choice; only distinct rows count.
 
     Given ``n_estimators``, or the usual ones of a basis that is named and no kernel's own, are
-    shared among the lines. Else lines share ``budget``: with few rows two lines have as many
-    landmarks as there are rows, and more lines 500 each; with many, they begin with one stage each
-    and double while that fits into the budget and into half of the rows.
+    shared among the lines. Else lines share ``budget``: with few rows lines have all of
+    them as landmarks, but from 500 rows on more than two lines share 1500; with many, they begin
+    with one stage each and double while that fits into the budget and into half of the rows.
     """
     width, lines = int(estimator.n_components), len(choice.members)
     if not is_auto(estimator.n_estimators) or estimator.basis not in ("auto", "kernel"):
         return Sizes((max(1, plain_estimators(estimator) // lines) * width,), width)
     n_rows, share = choice.n_distinct, max(1, estimator.budget // lines)
     if n_rows < ROWS_TO_GROW:
-        suited = n_rows if lines <= FEWEST_MEMBERS else USUAL_LANDMARKS
-        return Sizes((min(n_rows, share, suited),), width)
+        few = lines <= FEWEST_MEMBERS or n_rows <= STAGE
+        return Sizes((min(n_rows, share, n_rows if few else USUAL_FEATURES // lines),), width)
     most = max(1, min(share, n_rows // 2 // lines))
     if most < STAGE or STAGE % width or any(c.candidate.basis != "kernel" for c in choice.members):
         return Sizes((most,), width)  # such features would not begin with those of fewer

@@ -111,9 +111,9 @@ class NCLRegressor(
         What columns are then multiplied by: given, or learnt by marginal likelihood (True);
         "auto" tries both and, without a search, is False.
     budget : int, default=2000
-        Most features that "auto" numbers of members come to. Up to 2000 distinct rows each of two
-        candidates has all rows as landmarks, each of more than two at most 500, within the budget.
-        With more rows an ensemble begins with 500 landmarks for each and doubles them within the
+        Most features that "auto" numbers of members come to. Up to 2000 distinct rows candidates
+        have all rows as landmarks, but from 500 rows on more than two of them share 1500. With
+        more rows an ensemble begins with 500 landmarks for each and doubles them within the
         budget, and half of the rows, for as long as the criterion falls by 1 % or more.
 
     Attributes
