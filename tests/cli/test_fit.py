@@ -196,6 +196,18 @@ def test_the_report_rebuilds_the_model(negcorr, data, tmp_path, monkeypatch):
     np.testing.assert_array_equal(space["model"].predict(frame), stored.predict(frame))
 
 
+def test_features_that_the_data_choose(negcorr, data, tmp_path):
+    result = negcorr("fit", data, "-t", "price", "--basis", "auto", "--rivals", "mean", "-o", "out")
+    assert result.code == 0
+    assert names_in(tmp_path / "here/out") == FILES
+    model = package.load(tmp_path / "here/out/model.skops")
+    assert model[-1].basis == "auto"
+    assert len(model[-1].choice_.members) >= 2
+    streamed = negcorr("fit", data, "-t", "price", "--basis", "auto", "--stream")
+    assert streamed.code == 2
+    assert "--basis auto needs the whole table in memory" in streamed.complaint()
+
+
 def test_deep_networks(negcorr, data, tmp_path, monkeypatch):
     pytest.importorskip("torch")
     from negcorr.deep import DeepNCLRegressor

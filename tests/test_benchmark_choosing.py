@@ -1,0 +1,64 @@
+"""The benchmarks behind the pages about choosing and about long tails, at toy size."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def benchmarks(monkeypatch):
+    """Both programs, with a made data set in place of those of the paper."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    found = []
+    for name in ("choosing", "long_tails"):
+        spec = importlib.util.spec_from_file_location(
+            f"bench_{name}", ROOT / f"benchmarks/{name}.py"
+        )
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, f"bench_{name}", module)
+        spec.loader.exec_module(module)
+        monkeypatch.setattr(module, "arrays", toy)
+        found.append(module)
+    return found
+
+
+def toy(name):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(70, 2))
+    return X, np.exp(np.sin(2.0 * X[:, :1]) + 0.1 * rng.normal(size=(70, 1)))
+
+
+def test_a_figure_is_drawn_from_what_is_measured(benchmarks, monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    choosing, _ = benchmarks
+    small = {"n_estimators": 6, "n_components": 4}
+    panels = {"criterion": {name: {"criterion": name, **small} for name in ("kfold", "gcv")}}
+    monkeypatch.setattr(choosing, "PANELS", panels)
+    monkeypatch.setattr(choosing, "DATA", tmp_path)
+    out, figure = tmp_path / "choosing.json", tmp_path / "choosing"
+    choosing.main(["--sets", "one", "two", "--out", str(out), "--figure", str(figure)])
+    found = json.loads(out.read_text("utf-8"))
+    assert list(found) == ["one", "two"]
+    assert set(found["one"]) == {"criterion", "path", "chosen"}
+    assert 0 < found["one"]["chosen"] < 1
+    assert figure.with_suffix(".svg").exists()
+    before = out.read_bytes()
+    choosing.main(["--draw", "--out", str(out), "--figure", str(figure)])
+    assert out.read_bytes() == before
+
+
+def test_both_ways_are_tried_on_every_fold(benchmarks, capsys):
+    _, long_tails = benchmarks
+    long_tails.main(["--sets", "one"])
+    title, row = capsys.readouterr().out.splitlines()
+    assert title.startswith("data set")
+    name, plain, moved, _ = row.split()
+    assert name == "one"
+    assert 0 < float(plain) < 1
+    assert 0 < float(moved) < 1
