@@ -43,6 +43,14 @@ CLOSED = {
 ALL_ALPHAS = (10.0, 0.0, *ALPHAS)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_lane():
+    """Candidates one after the other, so that what is asked comes in an order."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("negcorr.choosing.spread", lambda work, items: [work(each) for each in items])
+        yield
+
+
 class Table:
     """A ground whose errors are a function of the candidate, the same on all parts and rows."""
 
