@@ -25,7 +25,7 @@ from sklearn.model_selection import KFold
 from negcorr import NCLRegressor
 from negcorr.experiments.drawing import COLOURS, new_figure, save, style
 
-SETS = ("housing", "jura", "energy", "abalone", "kinematics", "california")
+SETS = ("machine", "housing", "jura", "energy", "abalone", "kinematics", "california")
 FOLDS, MOST_ROWS = 2, 4000
 PLAIN = {"basis": "fourier", "gamma": "kwok-tsang"}
 
