@@ -77,6 +77,7 @@ def open_questions(estimator: Any) -> OpenQuestions | None:
         relevance=_open_relevance(estimator.relevance, free),
         alphas=_open_alphas(alpha, basis),
         columns=estimator.n_components if basis == "linear" else None,
+        subspace=_open_subspace(estimator, free),
     )
 
 
@@ -93,6 +94,18 @@ def _open_relevance(relevance: Any, free: bool) -> tuple[bool, ...]:
     if is_switch(relevance):
         return (bool(relevance),)
     return (False, True) if is_auto(relevance) and free else (False,)
+
+
+def _open_subspace(estimator: Any, free: bool) -> float | None:
+    if is_auto(estimator.subspace):
+        return None if free and estimator.basis in ("auto", "kernel") else 1.0
+    share = float(estimator.subspace)
+    if share < 1.0 and estimator.basis in ("orthogonal", "linear", "trees"):
+        raise ValueError(
+            f"subspace={share!r} is not known to basis={estimator.basis!r}; allowed are 1, 'auto', "
+            "and the bases 'kernel', 'fourier' and 'nystroem'."
+        )
+    return share
 
 
 def _check_gamma(gamma: Any) -> None:
@@ -266,8 +279,9 @@ def _for_sparse(questions: OpenQuestions) -> OpenQuestions:
             "for each column of X."
         )
     sparse = tuple(kind for kind in questions.inputs if kind in ("standard", "none"))
+    share = 1.0 if questions.subspace is None else questions.subspace
     # Where a kind was given that is not possible, fitting it says so.
-    return replace(questions, inputs=sparse or questions.inputs, relevance=(False,))
+    return replace(questions, inputs=sparse or questions.inputs, relevance=(False,), subspace=share)
 
 
 def made_basis(

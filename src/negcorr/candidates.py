@@ -33,6 +33,8 @@ class Candidate:
         Ridge inside the blocks.
     columns : int or None
         Columns of each linear member, where they were given.
+    subspace : float
+        Share of the columns that a member sees.
     """
 
     basis: str
@@ -42,6 +44,7 @@ class Candidate:
     relevant: bool = False
     alpha: float = 0.0
     columns: int | None = None
+    subspace: float = 1.0
 
     def __str__(self) -> str:
         parts = [self.basis if self.kernel is None else f"{self.basis} {self.kernel}"]
@@ -49,6 +52,7 @@ class Candidate:
             parts.append(f"gamma x{self.multiple:.2g}")
         parts.append(f"inputs {self.inputs}")
         parts += ["by relevance"] * self.relevant
+        parts += [f"subspaces of {self.subspace:.3g}"] * (self.subspace < 1.0)
         parts += [f"alpha {self.alpha:.2g}"] * (self.alpha > 0 and self.basis != "kernel")
         return ", ".join(parts)
 
@@ -71,6 +75,7 @@ def bare_basis(
         "kernel": candidate.kernel or "gaussian",
         "gamma": gamma,
         "random_state": random_state,
+        "subspace": candidate.subspace,
     }
     known = kind._get_param_names()
     return kind(**{name: value for name, value in values.items() if name in known})

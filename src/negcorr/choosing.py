@@ -30,6 +30,9 @@ WORTH_WALKING, START = 1.2, (-1, 0)
 #: Lines for which relevance is tried.
 LINES_FOR_RELEVANCE = 3
 
+#: Subspaces are tried where there are as many columns, and have as many on average.
+WIDE, FEWEST_COLUMNS = 20, 1.5
+
 #: A line stays in the running while it is not worse than the best by this many standard errors,
 #: nor by this factor: with long tails standard errors say little.
 TOLD_APART, FAR_OFF = 2.0, 1.3
@@ -181,10 +184,11 @@ def choose(
     if kernelled:
         _bandwidths(race, questions, kernelled[0])
         _relevance(race, questions)
+        _subspaces(race, questions)
         for name in kernelled[1:]:
             _other_kernelled(race, questions, name)
     for name in ("linear", "trees"):
-        if name in questions.bases:
+        if name in questions.bases and questions.subspace in (None, 1.0):
             kinds, alpha = _inputs_of(name, questions), questions.alphas[0]
             columns = questions.columns if name == "linear" else None
             race.run(Candidate(name, inputs=k, alpha=alpha, columns=columns) for k in kinds)
@@ -262,16 +266,51 @@ def _relevance(race: _Race, questions: OpenQuestions) -> None:
     race.run(list(lines)[:LINES_FOR_RELEVANCE])
 
 
+def _subspaces(race: _Race, questions: OpenQuestions) -> None:
+    """Fewer and fewer columns for the best lines, half as many at a time, while that pays."""
+    if questions.subspace is not None:
+        return
+    n_columns = race.ground.X.shape[1]
+    trials = [t for t in race.ranking() if _may_be_split(t.candidate)]
+    if not trials or n_columns < WIDE:
+        return
+    best = trials[0]
+    while best.candidate.subspace * n_columns >= 2 * FEWEST_COLUMNS:
+        line = replace(best.candidate, subspace=best.candidate.subspace / 2)
+        found = _narrowed(race, questions, line)
+        if found.error >= best.error:
+            return
+        best = found
+
+
+def _may_be_split(candidate: Candidate) -> bool:
+    """Kernels that change most in subspaces: the Laplace kernel sees columns one by one already."""
+    return candidate.kernel == "gaussian" and not candidate.relevant
+
+
+def _narrowed(race: _Race, questions: OpenQuestions, line: Candidate) -> Trial:
+    """The better of the bandwidth before and the next rougher one: a walk would chase noise."""
+    i = round(2.0 * float(np.log10(line.multiple)))
+    steps = (i, i + 1) if questions.bandwidths is None else (i,)
+    tried = [at(line, step) for step in steps if step in LATTICE]
+    race.run(tried)
+    return min((race.trials[each] for each in tried), key=lambda trial: trial.error)
+
+
 def _other_kernelled(race: _Race, questions: OpenQuestions, basis: str) -> None:
     """Another basis, where the best so far stands."""
     best = race.best.candidate
-    if best.kernel == "linear" or (basis == "orthogonal" and best.kernel != "gaussian"):
+    if best.kernel == "linear" or (basis == "orthogonal" and not _has_orthogonal(best)):
         return
     line = replace(best, basis=basis)
     race.run([line])
     free = questions.bandwidths is None and not line.relevant
     if free and race.best.candidate.basis == basis:
         race.walk([line], [])
+
+
+def _has_orthogonal(candidate: Candidate) -> bool:
+    return candidate.kernel == "gaussian" and candidate.subspace == 1.0
 
 
 def _inputs_of(basis: str, questions: OpenQuestions) -> tuple[str, ...]:
@@ -322,7 +361,7 @@ def _finalists(
         return [best]
     lines: dict[Candidate, Trial] = {}
     for trial in [best, *kernels]:
-        lines.setdefault(replace(trial.candidate, multiple=1.0), trial)
+        lines.setdefault(_line_of(trial.candidate), trial)
     taught = [t for t in lines.values() if t.candidate.relevant]
     again = dict(
         zip(taught, spread(lambda t: ground.try_out(t.candidate, True), taught), strict=True)
@@ -334,6 +373,11 @@ def _finalists(
     ]
     taken = close if len(close) >= fewest else [again.get(t, t) for t in lines.values()][:fewest]
     return taken[:most]
+
+
+def _line_of(candidate: Candidate) -> Candidate:
+    """What is the same at all bandwidths, and for all subspaces."""
+    return replace(candidate, multiple=1.0, subspace=1.0 if candidate.subspace == 1.0 else 0.5)
 
 
 def _cannot_be_told(trial: Trial, best: Trial, weight: FloatArray) -> bool:

@@ -23,6 +23,7 @@ from negcorr.bases import (
 )
 from negcorr.bases.inputs import INPUTS
 from negcorr.bases.kernels import KERNEL_VALUES
+from negcorr.bases.subspaces import check_share
 
 __all__ = [
     "BASES",
@@ -172,6 +173,8 @@ def check_choices(estimator: Any) -> None:
             f"relevance={relevance!r} is unknown; allowed are 'auto', True, False, and "
             "a number for each column of X."
         )
+    if not is_auto(estimator.subspace):
+        check_share(estimator.subspace, "gaussian")
     if isinstance(estimator.alpha, str) and not is_auto(estimator.alpha):
         raise ValueError(f"alpha={estimator.alpha!r} must be 'auto' or a number of at least 0.")
 
@@ -188,7 +191,13 @@ def _named(estimator: Any, name: str) -> Basis:
     values["n_estimators"] = plain_estimators(estimator)
     values["kernel"] = PLAIN_KERNEL if is_auto(estimator.kernel) else estimator.kernel
     values["gamma"] = PLAIN_GAMMA if is_auto(estimator.gamma) else estimator.gamma
+    values["subspace"] = 1.0 if is_auto(estimator.subspace) else estimator.subspace
     known = kind._get_param_names()
+    if "subspace" not in known and values["subspace"] != 1:
+        raise ValueError(
+            f"subspace={values['subspace']!r} is not known to basis={name!r}; allowed are 1, "
+            "'auto', and the bases 'kernel', 'fourier' and 'nystroem'."
+        )
     if "kernel" not in known and "gamma" in known and values["kernel"] != PLAIN_KERNEL:
         raise ValueError(f"kernel={values['kernel']!r} is not known to basis={name!r}.")
     basis = kind(**{key: value for key, value in values.items() if key in known})

@@ -20,7 +20,7 @@ from negcorr._threads import spread
 from negcorr._typing import FloatArray, IntArray, Table
 from negcorr.bases import kwok_tsang_gamma
 from negcorr.bases.inputs import fit_input_map
-from negcorr.bases.kernels import KERNEL_VALUES
+from negcorr.bases.subspaces import kernel_values
 from negcorr.candidates import Candidate, bare_basis
 from negcorr.relevance import Relevance, learn_relevance
 from negcorr.rowhash import content_hash
@@ -186,7 +186,7 @@ class ProvingGround:
         one_of_each = {
             (c.inputs, c.kernel, half): (c, half)
             for c, half in needed
-            if c.basis == "kernel" and c.kernel in _METRICS
+            if c.basis == "kernel" and c.kernel in _METRICS and c.subspace == 1.0
         }
         spread(lambda pair: self._distances_between(*pair), list(one_of_each.values()))
 
@@ -277,10 +277,10 @@ class ProvingGround:
 
     def _kernel(self, candidate: Candidate, half: str) -> FloatArray:
         gamma, kernel = self._gamma(candidate, half), candidate.kernel or "gaussian"
-        if kernel in _METRICS:
+        if kernel in _METRICS and candidate.subspace == 1.0:
             return np.asarray(np.exp(-gamma * self._distances_between(candidate, half)))
         rows = self._seen(candidate, half)
-        return KERNEL_VALUES[kernel](rows, rows, gamma)
+        return kernel_values(kernel, rows, rows, gamma, candidate.subspace)
 
     def _distances_between(self, candidate: Candidate, half: str) -> FloatArray:
         kernel = candidate.kernel or "gaussian"

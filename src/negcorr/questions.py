@@ -36,6 +36,8 @@ class OpenQuestions:
         The first stands unless another is better.
     columns : int or None
         Columns of each linear member; few if None.
+    subspace : float or None
+        Share of the columns that a member sees; None halves it for as long as that pays.
     """
 
     bases: tuple[str, ...] = ("kernel", "fourier", "orthogonal", "trees")
@@ -45,15 +47,22 @@ class OpenQuestions:
     relevance: tuple[bool, ...] = (False, True)
     alphas: tuple[float, ...] = (0.0,)
     columns: int | None = None
+    subspace: float | None = 1.0
 
     def lines(self, basis: str) -> list[Candidate]:
         """Candidates of a basis with a kernel, each at the bandwidth of the heuristic."""
         kernels = ("gaussian",) if basis == "orthogonal" else self.kernels
         if basis != "kernel" and len(kernels) > 1:
             kernels = tuple(name for name in kernels if name != "linear")
+        share = 1.0 if self.subspace is None else self.subspace
+        if share < 1.0 and len(kernels) > 1:
+            kernels = tuple(name for name in kernels if name != "linear")
         pairs = [(kernel, kind) for kernel in kernels for kind in self.inputs]
         chosen = [pair for pair in LINES if pair in pairs] if len(self.inputs) > 1 else pairs
         return [
-            Candidate(basis, kernel, 1.0, kind, self.relevance == (True,), self.alphas[0])
+            Candidate(
+                *(basis, kernel, 1.0, kind, self.relevance == (True,), self.alphas[0]),
+                subspace=share,
+            )
             for kernel, kind in chosen or pairs
         ]

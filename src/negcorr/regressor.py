@@ -115,6 +115,10 @@ class NCLRegressor(
         have all rows as landmarks, but from 500 rows on more than two of them share 1500. With
         more rows an ensemble begins with 500 landmarks for each and doubles them within the
         budget, and half of the rows, for as long as the criterion falls by 1 % or more.
+    subspace : float or "auto", default="auto"
+        Share of the columns that a member sees, in (0, 1]: random subspaces for wide tables, for
+        bases "kernel", "fourier" and "nystroem". "auto" halves the share of the best Gaussian
+        kernel for as long as that pays and, without a search, is 1.
 
     Attributes
     ----------
@@ -184,6 +188,7 @@ class NCLRegressor(
         inputs: str = "auto",
         relevance: Any = "auto",
         budget: int = 2000,
+        subspace: float | Literal["auto"] = "auto",
     ) -> None:
         self.n_estimators = n_estimators
         self.n_components = n_components
@@ -203,6 +208,7 @@ class NCLRegressor(
         self.inputs = inputs
         self.relevance = relevance
         self.budget = budget
+        self.subspace = subspace
 
     def fit(self, X: Table, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose and draw the basis, factorise once, choose λ.

@@ -14,6 +14,7 @@ from negcorr._typing import FloatArray, Table
 from negcorr.bases._base import RandomBasis, standardizer
 from negcorr.bases.cosine import ROWS_IN_CACHE, cos_turns
 from negcorr.bases.kernels import KERNELS, kwok_tsang_gamma
+from negcorr.bases.subspaces import check_share, member_columns
 
 __all__ = ["FourierFeatures", "OrthogonalFourierFeatures", "resolve_gamma"]
 
@@ -39,12 +40,15 @@ class FourierFeatures(RandomBasis):
         Centre and scale the columns of X (weighted; constant columns are left alone). For
         sparse X this is folded into frequencies and phases and nothing becomes dense.
     random_state : int, RandomState or None, default=None
-        Seed of frequencies and phases.
+        Seed of frequencies, phases and subspaces.
+    subspace : float, default=1.0
+        Share of the columns that each member sees, a random subspace of its own, with γ over this
+        share as its bandwidth.
 
     Attributes
     ----------
     frequencies_ : ndarray of shape (d, Q)
-        ω for standardised inputs.
+        ω for standardised inputs, zero for columns that a member does not see.
     phases_ : ndarray of shape (Q,)
         b, uniform on [0, 2π).
     gamma_ : float
@@ -71,6 +75,9 @@ class FourierFeatures(RandomBasis):
 
     array_api = True
 
+    #: What models have that were saved before there were subspaces.
+    subspace: float = 1.0
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -80,6 +87,7 @@ class FourierFeatures(RandomBasis):
         gamma: float | str = "kwok-tsang",
         standardize: bool = False,
         random_state: Any = None,
+        subspace: float = 1.0,
     ) -> None:
         self.n_estimators = n_estimators
         self.n_components = n_components
@@ -87,6 +95,7 @@ class FourierFeatures(RandomBasis):
         self.gamma = gamma
         self.standardize = standardize
         self.random_state = random_state
+        self.subspace = subspace
 
     def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
         self.center_, self.scale_ = standardizer(X, sample_weight, self.standardize)
@@ -103,8 +112,13 @@ class FourierFeatures(RandomBasis):
         self._turns = place.floats(turns)
 
     def _draw_frequencies(self, rng: np.random.RandomState, n_features: int) -> FloatArray:
+        share = check_share(self.subspace, self.kernel)
         shape = (n_features, self.n_estimators * self.n_components)
-        return KERNELS[self.kernel].draw_frequencies(rng, shape, self.gamma_)
+        frequencies = KERNELS[self.kernel].draw_frequencies(rng, shape, self.gamma_ / share)
+        if share == 1.0:
+            return frequencies
+        seen = member_columns(rng, self.n_estimators, n_features, share)
+        return frequencies * np.repeat(seen, self.n_components, axis=0).T
 
     def fill(self, X: Table, out: FloatArray) -> None:
         if is_abroad(X):

@@ -14,6 +14,7 @@ from negcorr.bases._base import distinct_rows, standardizer
 from negcorr.bases.fourier import resolve_gamma
 from negcorr.bases.kernels import KERNEL_VALUES
 from negcorr.bases.nystroem import NystroemFeatures
+from negcorr.bases.subspaces import check_share, kernel_values
 
 __all__ = ["STAGE", "KernelFeatures", "ridge_gap"]
 
@@ -64,6 +65,10 @@ class KernelFeatures(NystroemFeatures):
         Centre and scale the columns of X.
     random_state : int, RandomState or None, default=None
         Seed of landmarks and rotations.
+    subspace : float, default=1.0
+        Below 1, the kernel is what members see on average that see every column with this
+        probability, with γ over it (:mod:`negcorr.bases.subspaces`): no subspace is drawn, as if
+        there were infinitely many of them. Not for the linear kernel.
 
     Attributes
     ----------
@@ -100,6 +105,7 @@ class KernelFeatures(NystroemFeatures):
             raise ValueError(
                 f"kernel={self.kernel!r} is unknown; allowed are {sorted(KERNEL_VALUES)}."
             )
+        check_share(self.subspace, self.kernel)
         self.center_, self.scale_ = standardizer(X, sample_weight, self.standardize)
         # The linear kernel sees Euclidean lengths, as the Gaussian one does.
         like = "gaussian" if self.kernel == "linear" else self.kernel
@@ -111,7 +117,7 @@ class KernelFeatures(NystroemFeatures):
         if self.kernel == "linear" and sp.issparse(landmarks):
             landmarks = landmarks.toarray()  # products see the centre, as distances do not
         self.landmarks_ = self._scaled(landmarks)
-        values = to_host(KERNEL_VALUES[self.kernel](self.landmarks_, self.landmarks_, self.gamma_))
+        values = to_host(self._kernel(self.landmarks_, self.landmarks_))
         place = place_of(X)
         stages = _stages(values, float(min(len(rows), STAGE)), np.random.RandomState(seed))
         self.stages_ = [Stage(place.floats(s.explained), place.floats(s.mixing)) for s in stages]
@@ -120,6 +126,9 @@ class KernelFeatures(NystroemFeatures):
             np.intp
         )
 
+    def _kernel(self, X: Table, Z: Table) -> FloatArray:
+        return kernel_values(self.kernel, X, Z, self.gamma_, float(self.subspace))
+
     def fill(self, X: Table, out: FloatArray) -> None:
         rows, linear = self._scaled(X), self.kernel == "linear"
         landmarks = self.landmarks_ if linear else self._landmarks(X)
@@ -127,7 +136,7 @@ class KernelFeatures(NystroemFeatures):
         for stage in self.stages_:
             last, end = first + stage.mixing.shape[0], begin + stage.mixing.shape[1]
             near = landmarks[first:last, :]
-            values = KERNEL_VALUES[self.kernel](rows, near, self.gamma_)
+            values = self._kernel(rows, near)
             if linear and sp.issparse(X):
                 values -= self.gamma_ * (near @ (self.center_ / self.scale_))
             if begin:

@@ -132,6 +132,19 @@ def _cauchy_values(X: Table, Z: Table, gamma: float) -> FloatArray:
     return values
 
 
+def _gaussian_along(difference: FloatArray, gamma: float) -> FloatArray:
+    return place_of(difference).xp.exp(-gamma * difference**2)
+
+
+def _laplace_along(difference: FloatArray, gamma: float) -> FloatArray:
+    xp = place_of(difference).xp
+    return xp.exp(-gamma * xp.abs(difference))
+
+
+def _cauchy_along(difference: FloatArray, gamma: float) -> FloatArray:
+    return 1.0 / (1.0 + gamma * difference**2)
+
+
 def _linear_values(X: Table, Z: Table, gamma: float) -> FloatArray:
     product = X @ Z.T
     return gamma * (product.toarray() if sp.issparse(product) else product)
@@ -151,26 +164,38 @@ class Kernel:
         Sample of the kernel's spectral density, ``(rng, (d, Q), gamma) -> (d, Q)``.
     values : callable
         ``(X, Z, gamma) -> k(X, Z)``.
+    along : callable
+        ``(δ_j, gamma) -> k_1(δ_j)``, the factor of one column: kernels are products of these.
     """
 
     formula: str
     mean_distance: Callable[[Table, FloatArray | None], float]
     draw_frequencies: Callable[[np.random.RandomState, tuple[int, int], float], FloatArray]
     values: Callable[[Table, Table, float], FloatArray]
+    along: Callable[[FloatArray, float], FloatArray]
 
 
 KERNELS: dict[str, Kernel] = {
     "gaussian": Kernel(
-        "exp(-gamma * ||δ||²)", mean_squared_distance, _gaussian_frequencies, _gaussian_values
+        "exp(-gamma * ||δ||²)",
+        mean_squared_distance,
+        _gaussian_frequencies,
+        _gaussian_values,
+        _gaussian_along,
     ),
     "laplace": Kernel(
-        "exp(-gamma * ||δ||₁)", _mean_manhattan_distance, _laplace_frequencies, _laplace_values
+        "exp(-gamma * ||δ||₁)",
+        _mean_manhattan_distance,
+        _laplace_frequencies,
+        _laplace_values,
+        _laplace_along,
     ),
     "cauchy": Kernel(
         "prod_j 1 / (1 + gamma * δ_j²)",
         mean_squared_distance,
         _cauchy_frequencies,
         _cauchy_values,
+        _cauchy_along,
     ),
 }
 

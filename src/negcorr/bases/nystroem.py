@@ -9,10 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from negcorr._arrays import is_abroad, place_of, taken, to_host
-from negcorr._typing import FloatArray, Table
+from negcorr._typing import BoolArray, FloatArray, Table
 from negcorr.bases._base import RandomBasis, distinct_rows, standardizer
 from negcorr.bases.fourier import resolve_gamma
 from negcorr.bases.kernels import KERNELS
+from negcorr.bases.subspaces import check_share, member_columns
 from negcorr.exceptions import IdenticalMembersWarning
 
 __all__ = ["NystroemFeatures"]
@@ -31,11 +32,13 @@ class NystroemFeatures(RandomBasis):
     kernel : {"gaussian", "laplace", "cauchy"}, default="gaussian"
         Kernel, as in :class:`FourierFeatures`.
     gamma : float or "kwok-tsang", default="kwok-tsang"
-        Inverse bandwidth.
+        Inverse bandwidth for all columns; over ``subspace`` for those that a member sees.
     standardize : bool, default=False
         Centre and scale the columns of X.
     random_state : int, RandomState or None, default=None
-        Seed of the landmarks.
+        Seed of the landmarks and subspaces.
+    subspace : float, default=1.0
+        Share of the columns that each member sees, a random subspace of its own.
 
     Attributes
     ----------
@@ -43,6 +46,8 @@ class NystroemFeatures(RandomBasis):
         Landmarks of all members, standardised.
     normalization_ : ndarray of shape (M, H, H)
         K_m^(-1/2) of every member.
+    subspaces_ : ndarray of bool of shape (M, d) or None
+        The columns that each member sees; None where they are all.
     gamma_ : float
         The bandwidth used.
     center_, scale_ : ndarray of shape (d,)
@@ -61,6 +66,10 @@ class NystroemFeatures(RandomBasis):
 
     array_api = True
 
+    #: What models have that were saved before there were subspaces.
+    subspace: float = 1.0
+    subspaces_: BoolArray | None = None
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -70,6 +79,7 @@ class NystroemFeatures(RandomBasis):
         gamma: float | str = "kwok-tsang",
         standardize: bool = False,
         random_state: Any = None,
+        subspace: float = 1.0,
     ) -> None:
         self.n_estimators = n_estimators
         self.n_components = n_components
@@ -77,11 +87,13 @@ class NystroemFeatures(RandomBasis):
         self.gamma = gamma
         self.standardize = standardize
         self.random_state = random_state
+        self.subspace = subspace
 
     def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
+        share = check_share(self.subspace, self.kernel)
         candidates = distinct_rows(X, sample_weight)
         width = min(self.n_components, len(candidates))
-        if width == len(candidates) and self.n_estimators > 1:
+        if width == len(candidates) and self.n_estimators > 1 and share == 1:
             warnings.warn(
                 f"n_components={self.n_components} asks for at least as many landmarks as X has "
                 f"distinct rows ({width}): all members share the same landmarks.",
@@ -95,9 +107,10 @@ class NystroemFeatures(RandomBasis):
             [rng.permutation(candidates)[:width] for _ in range(self.n_estimators)]
         )
         self.landmarks_ = self._scaled(taken(X, chosen) if is_abroad(X) else X[chosen])
-        starts = self.block_starts_[:-1].tolist()
-        blocks = (self.landmarks_[i : i + width, :] for i in starts)
-        roots = [_inverse_root(KERNELS[self.kernel].values(L, L, self.gamma_)) for L in blocks]
+        shape = (self.n_estimators, int(X.shape[1]))
+        self.subspaces_ = None if share == 1 else member_columns(rng, *shape, share)
+        blocks = (self._own(self.landmarks_[_block(m, width), :], m) for m in range(shape[0]))
+        roots = [_inverse_root(self._kernel(L, L)) for L in blocks]
         self.normalization_ = place_of(X).floats(np.stack(roots))
 
     def _scaled(self, X: Table) -> Table:
@@ -117,13 +130,38 @@ class NystroemFeatures(RandomBasis):
             return sp.csr_array(self.landmarks_ + offset)
         return self.landmarks_.toarray() - offset
 
+    def _own(self, X: Table, m: int) -> Table:
+        """Rows as member m sees them: without the columns that are not in its subspace."""
+        if self.subspaces_ is None:
+            return X
+        seen = self.subspaces_[m].astype(np.float64)
+        return (
+            sp.csr_array(X @ sp.diags_array(seen))
+            if sp.issparse(X)
+            else X * place_of(X).floats(seen)
+        )
+
+    def _kernel(self, X: Table, Z: Table) -> FloatArray:
+        return KERNELS[self.kernel].values(X, Z, self.gamma_ / float(self.subspace))
+
     def fill(self, X: Table, out: FloatArray) -> None:
-        values = KERNELS[self.kernel].values(self._scaled(X), self._landmarks(X), self.gamma_)
+        rows, landmarks = self._scaled(X), self._landmarks(X)
         n_members, width, _ = self.normalization_.shape
+        if self.subspaces_ is not None:
+            for m in range(n_members):
+                own = self._own(landmarks[_block(m, width), :], m)
+                values = self._kernel(self._own(rows, m), own)
+                out[:, _block(m, width)] = values @ self.normalization_[m, :, :]
+            return
+        values = self._kernel(rows, landmarks)
         xp = place_of(values).xp
         blocks = xp.permute_dims(xp.reshape(values, (-1, n_members, width)), (1, 0, 2))
         features = xp.permute_dims(blocks @ self.normalization_, (1, 0, 2))
         out[...] = xp.reshape(features, out.shape)
+
+
+def _block(m: int, width: int) -> slice:
+    return slice(m * width, (m + 1) * width)
 
 
 def _inverse_root(kernel: FloatArray) -> FloatArray:
