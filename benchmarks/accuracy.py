@@ -10,7 +10,7 @@ Each piece, one method on one fold, is one JSON line of ``--out``; pieces that a
 left out, so that a run can be stopped and started again. Times can be compared only with one job
 on an idle machine: say ``--busy`` where others compute as well. ``--retime`` repeats pieces whose
 stored times cannot be compared. The results are read by ``accuracy_table.py`` and
-``accuracy_figure.py``.
+``accuracy_figure.py``. The same on other data: ``unseen.py``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import json
 import os
 import platform
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from importlib.metadata import version
@@ -271,12 +271,12 @@ def rounded(value: Any) -> Any:
     return float(f"{value:.7g}") if isinstance(value, float) else value
 
 
-def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data sets")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/accuracy.jsonl"))
+def new_parser(description: str, sets: Sequence[str], out: Path) -> argparse.ArgumentParser:
+    """Options of a measurement on some data sets, whose results are stored in ``out``."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--out", type=Path, default=out)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS, metavar="SET")
+    parser.add_argument("--sets", nargs="+", default=list(sets), choices=sets, metavar="SET")
     parser.add_argument(
         "--methods", nargs="+", default=list(METHODS), choices=METHODS, metavar="METHOD"
     )
@@ -286,11 +286,11 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
         "--parameters", type=json.loads, default={}, help="of NCLRegressor, as JSON"
     )
     parser.add_argument("--retime", action="store_true", help="repeat pieces whose times are void")
-    return parser.parse_args(arguments)
+    return parser
 
 
-def main(arguments: list[str] | None = None) -> None:
-    options = parsed(arguments)
+def measure(options: argparse.Namespace, source: Source) -> None:
+    """Compute and store what the file of results has not yet."""
     pieces = [
         Piece(name, seed, fold, method)
         for seed in options.seeds
@@ -300,10 +300,20 @@ def main(arguments: list[str] | None = None) -> None:
     ]
     left = missing(pieces, options.out, options.retime)
     print(f"{len(pieces) - len(left)} of {len(pieces)} pieces are there already", flush=True)
-    source = partial(arrays, home=options.data)
     failed = run(left, source, options.out, options.jobs, not options.busy, options.parameters)
     if failed:
         raise SystemExit(f"{failed} pieces failed; start again to try them once more")
+
+
+def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = new_parser(__doc__.splitlines()[0], SETS, Path("benchmarks/results/accuracy.jsonl"))
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data sets")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    options = parsed(arguments)
+    measure(options, partial(arrays, home=options.data))
 
 
 if __name__ == "__main__":

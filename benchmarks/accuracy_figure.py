@@ -2,8 +2,8 @@
 
     python benchmarks/accuracy_figure.py [FILE ...] [--seeds 0] --out docs/figures/accuracy
 
-Reads what ``accuracy.py`` has stored and writes ``accuracy.svg`` and ``accuracy.png``. Which sets
-take part is decided as in ``accuracy_table.py``.
+Reads what ``accuracy.py`` or ``unseen.py`` has stored and writes ``accuracy.svg`` and
+``accuracy.png``. Which sets take part is decided as in ``accuracy_table.py``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ranks, tests and the figures that must hold, from the lines that ``accuracy.py`` has stored.
+"""Ranks, tests and the figures that must hold, from lines of ``accuracy.py`` or ``unseen.py``.
 
     python benchmarks/accuracy_table.py [FILE ...] [--seeds 0] [--rst FILE] [--markdown FILE]
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ import numpy as np
 from accuracy import FOLDS, METHODS, SETS, comparable, stored
 from accuracy_rivals import YARDSTICK
 from scipy import stats
+from unseen_tables import NAMES
 
 __all__ = ["Comparison", "critical_difference", "groups", "must_hold"]
 
@@ -30,6 +31,9 @@ Pieces = dict[tuple[int, int], Line]
 #: Sets of more rows are large: there times are compared, below they are bounded.
 LARGE = 3000
 OURS = "negcorr"
+
+#: Data sets that are measured together, by ``accuracy.py`` and by ``unseen.py``, in their order.
+COLLECTIONS = (SETS, NAMES)
 
 SENTENCES = {
     "rank": "negcorr: average rank {:.2f} of {}, {:.3f} times the best error of each set.",
@@ -138,7 +142,7 @@ def compared(lines: Iterable[Line], wanted: Sequence[str] | None = None) -> Comp
         elif needed:
             each = ", ".join(f"{count} of {method}" for method, count in absent.items())
             missing.append(f"{name} is left out: of {len(needed)} pieces there lack {each}")
-    unknown = [name for name in SETS if not any(name == each for each, _ in table)]
+    unknown = absent_sets({name for name, _ in table})
     missing += [f"no results of {', '.join(unknown)}"] if unknown else []
     rows = [[mean(table[name, method]) for method in methods] for name in whole]
     firsts = [table[name, methods[0]] for name in whole]
@@ -152,9 +156,16 @@ def compared(lines: Iterable[Line], wanted: Sequence[str] | None = None) -> Comp
     )
 
 
+def absent_sets(there: Collection[str]) -> list[str]:
+    """What is not there of the collections of which something is."""
+    begun = [each for each in COLLECTIONS if not set(each).isdisjoint(there)]
+    return [name for each in begun for name in each if name not in there]
+
+
 def place(name: str) -> tuple[int, str]:
     """Known sets in their order, others after them by name."""
-    return (SETS.index(name) if name in SETS else len(SETS), name)
+    known = [each for collection in COLLECTIONS for each in collection]
+    return (known.index(name) if name in known else len(known), name)
 
 
 def hindsight_ratios(lines: Iterable[Line]) -> dict[str, float]:

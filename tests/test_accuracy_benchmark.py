@@ -24,7 +24,9 @@ def loaded(name):
 
 
 # In the order in which they import each other.
-rivals, accuracy, table = map(loaded, ("accuracy_rivals", "accuracy", "accuracy_table"))
+rivals, accuracy, _, table = map(
+    loaded, ("accuracy_rivals", "accuracy", "unseen_tables", "accuracy_table")
+)
 
 Piece = accuracy.Piece
 
