@@ -616,3 +616,31 @@ def nested_coef(features, y, outer, nesting, gap, alpha):
     system = (len(outer) - 1) * gap * cost + (1.0 - gap) * gram
     solver = np.linalg.solve(system, centred.T / len(y))
     return solver @ (y - y.mean(axis=0)), centred @ solver
+
+
+def subspace_kernel(kernel, X, Z, gamma, share):
+    """Mean kernel over all 2^d subspaces, each as likely as coins of probability ``share`` say."""
+    total = np.zeros((len(X), len(Z)))
+    for seen in itertools.product((False, True), repeat=X.shape[1]):
+        chance = np.prod([share if each else 1.0 - share for each in seen])
+        difference = (X[:, np.newaxis] - Z)[..., np.array(seen)]
+        total += chance * {
+            "gaussian": lambda d: np.exp(-gamma / share * (d**2).sum(axis=2)),
+            "laplace": lambda d: np.exp(-gamma / share * np.abs(d).sum(axis=2)),
+            "cauchy": lambda d: np.prod(1.0 / (1.0 + gamma / share * d**2), axis=2),
+        }[kernel](difference)
+    return total
+
+
+def span_loo(values, between, target, weight, ridge):
+    """Squared residuals of kernel ridge regression in the span of landmarks, refitted row by row.
+
+    Weights a of the landmarks minimise Σ w (y − k a)² + ridge·aᵀKa, by the normal equations.
+    """
+    losses = np.empty(len(values))
+    for i in range(len(values)):
+        left = np.arange(len(values)) != i
+        rows, w = values[left], weight[left, np.newaxis]
+        solved = np.linalg.solve(rows.T @ (w * rows) + ridge * between, rows.T @ (w * target[left]))
+        losses[i] = np.mean((target[i] - values[i] @ solved) ** 2)
+    return losses

@@ -171,6 +171,7 @@ class TestOpenQuestions:
             bandwidths=(0,),
             relevance=(False,),
             alphas=alphas,
+            subspace=1.0,
         )
 
     @pytest.mark.parametrize(
@@ -187,6 +188,8 @@ class TestOpenQuestions:
             ({"relevance": np.False_}, {"relevance": (False,)}),
             ({"relevance": [1.0, 0.0, 1.0, 2.0]}, {"relevance": (False,)}),
             ({"relevance": np.ones(4)}, {"relevance": (False,)}),
+            ({"subspace": 0.25}, {"subspace": 0.25}),
+            ({"subspace": 1}, {"subspace": 1.0}),
             ({"alpha": 0.3}, {"alphas": (0.3,)}),
             ({"alpha": 0}, {"alphas": (0.0,)}),
             ({"gamma": 0.1}, {"bandwidths": (0,)}),
@@ -205,6 +208,20 @@ class TestMistakes:
             ({"basis": "forest", "alpha": "auto"}, r"basis='forest' is unknown; allowed .*'fou"),
             ({"kernel": "rbf"}, r"kernel='rbf' is unknown; allowed .*'auto', 'cauchy', 'gauss"),
             ({"kernel": None}, r"kernel=None is unknown; allowed .*'auto'"),
+            ({"subspace": 0}, r"subspace=0 must be above 0 and at most 1"),
+            ({"subspace": 1.5, "basis": "fourier"}, r"subspace=1.5 must be above 0 and at most 1"),
+            (
+                {"subspace": 0.5, "basis": "trees", "gamma": "kwok-tsang"},
+                r"subspace=0.5 is not known to basis='trees'; allowed are 1, 'auto', and the bases",
+            ),
+            (
+                {"subspace": 0.5, "basis": "orthogonal", "gamma": "auto"},
+                r"subspace=0.5 is not known to basis='orthogonal'; allowed are 1, 'auto'",
+            ),
+            (
+                {"subspace": 0.5, "basis": "kernel", "kernel": "linear"},
+                r"subspace=0.5 is not known to kernel='linear'",
+            ),
             ({"inputs": "log"}, r"inputs='log' is unknown; allowed .*'auto', 'standard', 'clip'"),
             ({"inputs": 3}, r"inputs=3 is unknown; allowed .*'auto', 'standard', 'clip'"),
             ({"gamma": "median"}, r"gamma='median' .*allowed are 'auto', 'kwok-tsang'"),

@@ -8,26 +8,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from negcorr import proving
 from negcorr.candidates import Candidate
 from negcorr.choosing import (
     ALPHAS,
     FAR_OFF,
     INNER_GAPS,
-    LATTICE,
-    LINES_FOR_RELEVANCE,
-    START,
+    MOST_JUDGED,
     TOLD_APART,
-    WORTH_WALKING,
+    WORTH_JUDGING,
     Choice,
     Chosen,
     _cannot_be_told,
     _finalists,
+    _line_of,
     _validated,
-    at,
     choose,
 )
 from negcorr.proving import PARTS, ProvingGround, Trial
 from negcorr.questions import LINES, OpenQuestions
+from negcorr.racing import (
+    FEWEST_COLUMNS,
+    LATTICE,
+    LINES_FOR_RELEVANCE,
+    START,
+    WIDE,
+    WORTH_WALKING,
+    at,
+)
 from negcorr.rows import Rows
 
 #: Everything closed.
@@ -47,7 +55,8 @@ ALL_ALPHAS = (10.0, 0.0, *ALPHAS)
 def one_lane():
     """Candidates one after the other, so that what is asked comes in an order."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("negcorr.choosing.spread", lambda work, items: [work(each) for each in items])
+        for module in ("choosing", "racing"):
+            patch.setattr(f"negcorr.{module}.spread", lambda work, items: [work(e) for e in items])
         yield
 
 
@@ -58,7 +67,7 @@ class Table:
         self.error, self.strength = error, strength
         self.tried, self.prepared, self.tried_again = [], [], []
         self.weight, self.n_rows, self.seed = np.ones(100), 100, 0
-        self.n_distinct = 100
+        self.n_distinct, self.more, self.X = 100, None, np.empty((100, 3))
 
     def prepare(self, candidates):
         self.prepared.append(list(candidates))
@@ -314,6 +323,57 @@ class TestQuestions:
         assert choice.candidate == expected[0]
         np.testing.assert_array_equal(choice.relevance, [1.0, 0.5])
 
+    def wide(self, error, n_columns=WIDE):
+        ground = Table(error)
+        ground.X = np.empty((100, n_columns))
+        return ground
+
+    def test_subspaces_are_halved_while_that_pays(self):
+        def error(candidate):
+            best = {1.0: 0, 0.5: 1, 0.25: 1, 0.125: 1, 0.0625: 1}[candidate.subspace]
+            share = abs(np.log2(candidate.subspace) + 2.0)
+            return 1.0 + 0.1 * share + 0.01 * abs(log_multiple(candidate) - best)
+
+        ground = self.wide(error, 40)
+        given = CLOSED | {"bandwidths": None, "subspace": None}
+        choice = choose(ground, OpenQuestions(**given))
+        shares = [c.subspace for c in ground.tried if c.subspace < 1.0]
+        assert sorted(set(shares), reverse=True) == [0.5, 0.25, 0.125]
+        assert choice.candidate == at(Candidate("kernel", "gaussian", subspace=0.25), 1)
+        # Each share is tried at the bandwidth of the one before, and one that is rougher.
+        assert [log_multiple(c) for c in ground.tried if c.subspace == 0.5] == [0, 1]
+        assert [log_multiple(c) for c in ground.tried if c.subspace == 0.25] == [1, 2]
+
+    def test_subspaces_have_few_columns_in_the_end(self):
+        ground = self.wide(lambda c: c.subspace)
+        choose(ground, OpenQuestions(**CLOSED | {"subspace": None}))
+        shares = [c.subspace for c in ground.tried]
+        assert shares == [1.0, 0.5, 0.25, 0.125]
+        assert WIDE * shares[-1] >= FEWEST_COLUMNS > WIDE * shares[-1] / 2
+
+    @pytest.mark.parametrize(
+        ("n_columns", "given"),
+        [
+            (WIDE - 1, {}),
+            (WIDE, {"subspace": 1.0}),
+            (WIDE, {"kernels": ("laplace",)}),
+            (WIDE, {"relevance": (True,)}),
+            (WIDE, {"bases": ("orthogonal",)}),
+        ],
+        ids=str,
+    )
+    def test_subspaces_are_for_wide_tables_and_the_gaussian_kernel(self, n_columns, given):
+        ground = self.wide(lambda c: c.subspace, n_columns)
+        choose(ground, OpenQuestions(**CLOSED | {"subspace": None} | given))
+        assert {c.subspace for c in ground.tried} == {1.0}
+
+    def test_a_given_share_is_that_of_all_features_that_know_one(self):
+        ground = self.wide(lambda c: 1.0)
+        choose(ground, OpenQuestions(subspace=0.3))
+        assert {c.basis for c in ground.tried} == {"kernel", "fourier"}
+        assert {c.kernel for c in ground.tried} == {"gaussian", "laplace"}
+        assert {c.subspace for c in ground.tried} == {0.3}
+
     def test_other_bases_start_where_the_best_stands_and_walk_if_better(self):
         def error(candidate):
             base = {"kernel": 1.0, "fourier": 0.9, "orthogonal": 2.0}[candidate.basis]
@@ -525,6 +585,58 @@ class TestFinalists:
         # Others are compared with what was judged fairly.
         assert [t.candidate for t in found] == [relevant, OTHERS[0]]
         assert [t.strength for t in found] == [7.0, 1.0]
+
+
+class TestJudged:
+    """With many rows the best of every line is asked again, by rows beyond the search."""
+
+    @pytest.fixture
+    def ground(self, monkeypatch):
+        for name, value in (("ROWS", 60), ("MANY_ROWS", 200), ("MORE_ROWS", 200)):
+            monkeypatch.setattr(proving, name, value)
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-2, 2, size=(300, 3))
+        y = np.sin(3 * X[:, :1]) + 0.1 * rng.normal(size=(300, 1))
+        return ProvingGround.of(Rows(X, y), n_components=10, seed=0, most_rows=60)
+
+    def test_lines_are_the_best_kernels_of_the_search(self, ground):
+        choice = choose(ground, OpenQuestions(), (2, 4))
+        judged = [trial.candidate for trial in choice.judged]
+        assert all(candidate.basis == "kernel" for candidate in judged)
+        assert len({replace(c, multiple=1.0) for c in judged}) == len(judged) <= MOST_JUDGED
+        kernels = [t for t in choice.trials if t.candidate.basis == "kernel"]
+        for trial in choice.trials:
+            if trial.candidate in judged:
+                assert trial.error <= WORTH_JUDGING * kernels[0].error
+                line = [t for t in kernels if _line_of(t.candidate) == _line_of(trial.candidate)]
+                assert line[0] is trial
+
+    def test_members_are_those_that_cannot_be_told_from_the_best_by_them(self, ground):
+        choice = choose(ground, OpenQuestions(), (2, 4))
+        weight = ground.more.weight[60:]
+        close = [t for t in choice.judged if _cannot_be_told(t, choice.judged[0], weight)]
+        assert [m.candidate for m in choice.members] == [t.candidate for t in close[:4]]
+        assert [m.strength for m in choice.members] == [t.strength for t in close[:4]]
+        assert choice.best is choice.judged[0]
+        assert [t.error for t in choice.judged] == sorted(t.error for t in choice.judged)
+
+    def test_error_is_validated_by_rows_beyond_the_search(self, ground):
+        choice = choose(ground, OpenQuestions(), (2, 4))
+        expected = _validated(choice.judged) / ground.more.weight[60:].sum()
+        assert choice.validated == pytest.approx(expected, rel=1e-12)
+        assert choice.validated >= choice.best.error
+
+    def test_is_said(self, ground):
+        choice = choose(ground, OpenQuestions(), (2, 4))
+        said = f", the best {len(choice.judged)} lines again on 140 others"
+        assert choice.lines()[-2].endswith(said)
+        text = str(choice)
+        assert "the best of them on 140 other rows:" in text
+        assert f"{choice.judged[0].error:8.4f}  {choice.judged[0].candidate}" in text
+
+    def test_nothing_is_where_rows_are_few_or_kernels_are_not_best(self, ground):
+        assert choose(replace(ground, more=None), OpenQuestions()).judged == ()
+        assert choose(ground, OpenQuestions(bases=("trees",))).judged == ()
 
 
 class TestMembers:

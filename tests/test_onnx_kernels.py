@@ -94,6 +94,17 @@ def nested():
     return NestedFeatures(bases, [1e-3, 1e-2, 0.1, 0.5, 1e-4])
 
 
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "cauchy"])
+@pytest.mark.parametrize("mapped", [False, True])
+def test_kernels_of_subspaces(kernel, mapped):
+    basis = kernels(kernel, subspace=0.4, standardize=not mapped)
+    check(ncl(MappedFeatures(basis, inputs="clip") if mapped else basis).fit(X, Y))
+
+
+def test_fourier_features_of_subspaces():
+    check(ncl(FourierFeatures(6, 3, subspace=0.4, standardize=True, random_state=0)).fit(X, Y))
+
+
 def test_the_default_on_data_that_everybody_has(diabetes):
     model, rows, target = diabetes
     assert isinstance(model.basis_, NestedFeatures)

@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import KINDS, held_whitening_loo, literal_fit, make_problem, random_problem
+from reference import (
+    KINDS,
+    held_whitening_loo,
+    literal_fit,
+    make_problem,
+    random_problem,
+    span_loo,
+)
 
 from negcorr import ncl_path
-from negcorr.screening import ridge_losses, screen
+from negcorr.screening import ridge_losses, screen, span_losses
 
 GAPS = np.array([1.0, 0.3, 1e-2, 1e-6])
 
@@ -247,3 +254,43 @@ class TestRidgeLosses:
             others = weight.sum() - weight
             mean = (weight @ y - weight[:, np.newaxis] * y[:, :1])[:, 0] / (others + ridge)
             np.testing.assert_allclose(losses, (y[:, 0] - mean) ** 2, rtol=1e-5)
+
+
+class TestSpan:
+    """Kernel ridge regression in the span of kernels at some rows."""
+
+    def problem(self, seed=0, outputs=2, n=40, n_landmarks=12):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(n, 3)), rng.normal(size=(n, outputs))
+        kernel = np.exp(-0.3 * np.abs(X[:, np.newaxis] - X).sum(axis=2))
+        values, between = kernel[:, :n_landmarks], kernel[:n_landmarks, :n_landmarks]
+        return values, between, y, rng.uniform(0.5, 3.0, n)
+
+    @settings(max_examples=15, deadline=None)
+    @given(
+        seed=st.integers(0, 10**6),
+        outputs=st.integers(1, 3),
+        n_landmarks=st.integers(1, 25),
+        ridge=st.floats(1e-4, 10.0),
+    )
+    def test_losses_are_those_of_refits(self, seed, outputs, n_landmarks, ridge):
+        problem = self.problem(seed, outputs, n_landmarks=n_landmarks)
+        found = span_losses(*problem, np.array([ridge]))
+        np.testing.assert_allclose(found[0], span_loo(*problem, ridge), rtol=1e-6, atol=1e-12)
+
+    def test_of_all_rows_is_kernel_ridge_regression(self):
+        values, between, *about = self.problem(n_landmarks=40)
+        ridges = np.array([1e-3, 0.1, 5.0])
+        np.testing.assert_allclose(
+            span_losses(values, between, *about, ridges),
+            ridge_losses(between, *about, ridges),
+            rtol=1e-6,
+        )
+
+    def test_landmarks_may_repeat(self):
+        values, between, *about = self.problem()
+        twice = np.r_[0:12, 0:12]
+        found = span_losses(values[:, twice], between[np.ix_(twice, twice)], *about, np.ones(1))
+        np.testing.assert_allclose(
+            found, span_losses(values, between, *about, np.ones(1)), rtol=1e-6
+        )

@@ -98,7 +98,7 @@ def _open_relevance(relevance: Any, free: bool) -> tuple[bool, ...]:
 
 def _open_subspace(estimator: Any, free: bool) -> float | None:
     if is_auto(estimator.subspace):
-        return None if free and estimator.basis in ("auto", "kernel") else 1.0
+        return None if free else 1.0
     share = float(estimator.subspace)
     if share < 1.0 and estimator.basis in ("orthogonal", "linear", "trees"):
         raise ValueError(

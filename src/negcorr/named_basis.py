@@ -174,7 +174,8 @@ def check_choices(estimator: Any) -> None:
             "a number for each column of X."
         )
     if not is_auto(estimator.subspace):
-        check_share(estimator.subspace, "gaussian")
+        kernel = estimator.kernel
+        check_share(estimator.subspace, "gaussian" if is_auto(kernel) else kernel)
     if isinstance(estimator.alpha, str) and not is_auto(estimator.alpha):
         raise ValueError(f"alpha={estimator.alpha!r} must be 'auto' or a number of at least 0.")
 

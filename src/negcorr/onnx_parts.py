@@ -85,6 +85,8 @@ class KernelValues:
         After that.
     stages : tuple of Stage
         How values become features.
+    subspace : float
+        Share of the columns that a member sees.
     """
 
     kernel: str
@@ -93,6 +95,7 @@ class KernelValues:
     scale: FloatArray
     landmarks: FloatArray
     stages: tuple[Stage, ...]
+    subspace: float = 1.0
 
     @classmethod
     def of(cls, basis: KernelFeatures) -> KernelValues:
@@ -108,6 +111,7 @@ class KernelValues:
             scale=to_host(basis.scale_),
             landmarks=to_host(landmarks),
             stages=tuple(Stage(to_host(s.explained), to_host(s.mixing)) for s in basis.stages_),
+            subspace=float(basis.subspace),
         )
 
     def values(self, machine: Machine, columns: Any) -> Any:
@@ -115,8 +119,26 @@ class KernelValues:
         columns = _affine(machine, columns, self.center, self.scale)
         if self.kernel == "linear":
             return columns
+        if self.subspace < 1.0:
+            return self._averaged(machine, columns)
         own = {"gaussian": self._gaussian, "laplace": self._laplace, "cauchy": self._cauchy}
         return own[self.kernel](machine, columns)
+
+    def _averaged(self, machine: Machine, columns: Any) -> Any:
+        """Over subspaces: a product over columns of 1 − p + p·k₁ (:mod:`bases.subspaces`)."""
+        gamma, total, one = self.gamma / self.subspace, None, machine.constant(1.0)
+        share, rest = machine.constant(self.subspace), machine.constant(1.0 - self.subspace)
+        for off in self._differences(machine, columns, 1.0):
+            size = machine.node("Abs", off) if self.kernel == "laplace" else None
+            size = machine.node("Mul", off, off) if size is None else size
+            if self.kernel == "cauchy":
+                size = machine.node("Add", machine.node("Mul", size, machine.constant(gamma)), one)
+                value = machine.node("Reciprocal", size)
+            else:
+                value = machine.node("Exp", machine.node("Mul", size, machine.constant(-gamma)))
+            factor = machine.node("Add", machine.node("Mul", value, share), rest)
+            total = factor if total is None else machine.node("Mul", total, factor)
+        return total
 
     def _gaussian(self, machine: Machine, columns: Any) -> Any:
         """By squared lengths and one product; about the middle, where these are smallest."""

@@ -32,8 +32,9 @@ __all__ = ["ProvingGround", "Trial"]
 #: Distinct rows that candidates are tried on.
 ROWS = 500
 
-#: Those that relevance is learnt from in the end, where there are at least as many as the second.
-ROWS_FOR_RELEVANCE, MANY_ROWS = 1000, 2000
+#: Where there are as many, kernels are asked again by more of them, and relevance is learnt from
+#: more of them in the end.
+MANY_ROWS, MORE_ROWS, ROWS_FOR_RELEVANCE = 2000, 3000, 1000
 
 #: Members of a candidate that is tried by its features.
 MEMBERS = 50
@@ -89,7 +90,8 @@ class ProvingGround:
     weight : ndarray of shape (n,)
         Rows that each stands for.
     more : ProvingGround or None
-        The same rows and others, from which the relevance of what was chosen is learnt.
+        The same rows and others, by which kernels are judged (:mod:`negcorr.judging`) and from
+        which the relevance of what was chosen is learnt.
     n_distinct : int
         Distinct rows of positive weight that there are in all.
     n_components : int
@@ -154,7 +156,7 @@ class ProvingGround:
         given = (n_components, seed, gap, given_gamma, given_relevance)
         more = None
         if most_rows == ROWS and len(first) >= MANY_ROWS:
-            more = cls.of(rows, *given, most_rows=ROWS_FOR_RELEVANCE)
+            more = cls.of(rows, *given, most_rows=MORE_ROWS)
         return cls(
             X, y, mass, n_components, seed, gaps, given_gamma, given_relevance, more, len(first)
         )
@@ -204,7 +206,8 @@ class ProvingGround:
         if half == "all" and self.more is None:
             return self.relevance(inputs, kernel)
         ground = self.more if half == "all" and self.more is not None else self
-        rows = {"even": slice(0, None, 2), "odd": slice(1, None, 2)}.get(half, slice(None))
+        first = slice(ROWS_FOR_RELEVANCE)
+        rows = {"even": slice(0, None, 2), "odd": slice(1, None, 2)}.get(half, first)
         before = {"both": ("even", "odd"), "all": ("both",)}.get(half, ())
         known = [self._relevance.get((inputs, kernel, each)) for each in before]
         starts = [each.logs for each in known if each is not None]
@@ -212,6 +215,12 @@ class ProvingGround:
         if not starts:
             return learn_relevance(*given)
         return learn_relevance(*given, np.mean(starts, axis=0), REFINING_STEPS)
+
+    def learnt_relevance(self, candidate: Candidate) -> Relevance | None:
+        """Relevance for a candidate from these rows; None if it has none."""
+        if not candidate.relevant:
+            return None
+        return self.relevance(candidate.inputs, _metric(candidate))
 
     def columns(self, candidate: Candidate) -> FloatArray | None:
         """What the columns of a candidate are multiplied by, learnt from all rows."""
@@ -223,6 +232,10 @@ class ProvingGround:
     def gamma(self, candidate: Candidate) -> float:
         """The bandwidth of a candidate as a number."""
         return self._gamma(candidate, "all" if candidate.relevant else "none")
+
+    def searched_gamma(self, candidate: Candidate) -> float:
+        """The same, as these rows have taught it."""
+        return self._gamma(candidate, "both" if candidate.relevant else "none")
 
     def _gamma(self, candidate: Candidate, half: str) -> float:
         if isinstance(self.given_gamma, float):
@@ -237,12 +250,15 @@ class ProvingGround:
         rows = self._seen(candidate, half)
         return candidate.multiple * kwok_tsang_gamma(rows, self.weight, like)
 
-    def _seen(self, candidate: Candidate, half: str) -> Table:
+    def seen_as(self, candidate: Candidate, relevance: Relevance | None) -> Table:
+        """The rows as features of a candidate see them, with a relevance that was learnt."""
         mapped = self.mapped(candidate.inputs)
+        return mapped if relevance is None else mapped * relevance.columns
+
+    def _seen(self, candidate: Candidate, half: str) -> Table:
         if half == "none":
-            return mapped
-        learnt = self.relevance(candidate.inputs, _metric(candidate), half)
-        return mapped if learnt is None else mapped * learnt.columns
+            return self.mapped(candidate.inputs)
+        return self.seen_as(candidate, self.relevance(candidate.inputs, _metric(candidate), half))
 
     def try_out(self, candidate: Candidate, by_own_rows: bool = False) -> Trial:
         """Leave-one-out of a candidate at all strengths of regularisation.

@@ -47,7 +47,7 @@ class OpenQuestions:
     relevance: tuple[bool, ...] = (False, True)
     alphas: tuple[float, ...] = (0.0,)
     columns: int | None = None
-    subspace: float | None = 1.0
+    subspace: float | None = None
 
     def lines(self, basis: str) -> list[Candidate]:
         """Candidates of a basis with a kernel, each at the bandwidth of the heuristic."""

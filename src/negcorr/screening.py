@@ -17,10 +17,13 @@ import numpy as np
 from negcorr._typing import FloatArray, IntArray
 from negcorr.whitening import Whitening, whiten_gram
 
-__all__ = ["ScreeningFit", "ridge_losses", "screen"]
+__all__ = ["ScreeningFit", "ridge_losses", "screen", "span_losses"]
 
 #: Eigenvalues below this share of the largest are rounding.
 NOISE = 1e-12
+
+#: Directions of landmarks that carry less than this share of the largest are rounding too.
+SPAN_NOISE = 1e-9
 
 #: No row is taken to determine its own prediction to more than this.
 LEAST_DENOMINATOR = 1e-10
@@ -195,4 +198,59 @@ def ridge_losses(
     total = np.zeros_like(diagonal)
     for j in range(target.shape[1]):
         total += ((vectors @ (resistance * along[:, j : j + 1])) / diagonal) ** 2
+    return np.asarray((total / (root**2 * target.shape[1])).T)
+
+
+def span_losses(
+    values: FloatArray,
+    between: FloatArray,
+    target: FloatArray,
+    weight: FloatArray,
+    ridges: FloatArray,
+) -> FloatArray:
+    """Squared leave-one-out error of kernel ridge regression in the span of some landmarks.
+
+    The objective is that of :func:`ridge_losses`, minimised over functions Σ a_l k(·, landmark l):
+    ridge regression on features that are orthonormal in the kernel's space.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, l)
+        Kernel between the rows and the landmarks.
+    between : ndarray of shape (l, l)
+        Kernel between the landmarks.
+    target : ndarray of shape (n, outputs)
+        Targets about their mean.
+    weight : ndarray of shape (n,)
+        Frequencies, positive; a row is left out with all that it stands for.
+    ridges : ndarray of shape (k,)
+        Positive.
+
+    Returns
+    -------
+    ndarray of shape (k, n)
+        Mean over outputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.screening import ridge_losses, span_losses
+    >>> x = np.linspace(0, 1, 20)[:, None]
+    >>> kernel, about = np.exp(-np.abs(x - x.T)), (x, np.ones(20), np.array([0.1, 1.0]))
+    >>> bool(np.allclose(span_losses(kernel, kernel, *about), ridge_losses(kernel, *about)))
+    True
+    """
+    strength, vectors = np.linalg.eigh(between)
+    kept = strength > SPAN_NOISE * strength[-1]
+    root = np.sqrt(weight)[:, np.newaxis]
+    features = root * (values @ (vectors[:, kept] / np.sqrt(strength[kept])))
+    size, turn = np.linalg.eigh(features.T @ features)
+    features = features @ turn
+    shrunk = 1.0 / (np.maximum(size, 0.0)[:, np.newaxis] + ridges)
+    free = np.maximum(1.0 - (features**2) @ shrunk, LEAST_DENOMINATOR)
+    along = features.T @ (root * target)
+    total = np.zeros_like(free)
+    for j in range(target.shape[1]):
+        fit = features @ (shrunk * along[:, j : j + 1])
+        total += ((root * target[:, j : j + 1] - fit) / free) ** 2
     return np.asarray((total / (root**2 * target.shape[1])).T)
