@@ -315,6 +315,45 @@ def refitted_kfold(problem, splits, gap, **settings):
     return errors / mass
 
 
+def literal_quantile(values, weight, fraction):
+    """Smallest value with at least this share of the weight up to it, averaged with its mirror."""
+    half = []
+    for sign, share in ((1.0, fraction), (-1.0, 1.0 - fraction)):
+        at_least = [
+            v for v in sign * values if weight[sign * values <= v].sum() >= share * weight.sum()
+        ]
+        half.append(sign * min(at_least))
+    return sum(half) / 2
+
+
+def literal_bend(y, guess, weight, threshold):
+    """Each target moved to within c·s of what was expected, and s; one output."""
+    off = [abs(a - b) for a, b in zip(y, guess, strict=True)]
+    s = 1.4826 * literal_quantile(np.array(off), weight, 0.5)
+    return np.array(
+        [max(b - threshold * s, min(b + threshold * s, a)) for a, b in zip(y, guess, strict=True)]
+    ), s
+
+
+def literal_bent_targets(problem, splits, gap, threshold, passes, **settings):
+    """Targets after so many passes of refits on folds, from squeezed ones, at a given gap."""
+    targets = np.empty_like(problem.y)
+    for j, y in enumerate(problem.y.T):
+        first, third = (literal_quantile(y, problem.weight, f) for f in (0.25, 0.75))
+        reach = 3 * (third - first)
+        targets[:, j] = [max(first - reach, min(third + reach, v)) for v in y]
+    for _ in range(passes):
+        guess = np.empty_like(targets)
+        for train, test in splits:
+            fit = literal_fit(replace(problem, y=targets).take(train), gap, **settings)
+            guess[test] = fit.predict(problem.features[test])
+        columns = zip(problem.y.T, guess.T, strict=True)
+        targets = np.column_stack(
+            [literal_bend(y, g, problem.weight, threshold)[0] for y, g in columns]
+        )
+    return targets
+
+
 def without_one(problem, i):
     """The problem after one observation of row i has left: of a weight above 1, one copy."""
     weight = problem.weight.copy()

@@ -19,12 +19,15 @@ o = 0. The ensemble of Huber's loss is hence the plain one for bent targets
 
 .. math:: y^\ast = y - o = F(x) + \operatorname{clip}(y - F(x), \pm\delta) ,
 
-found by bending and fitting in turn: each step lowers the sum of both, which is convex. Nothing but :math:`\Phi^\top y` changes. For targets y* as given all that is known of NCL holds to
-the letter: one factorisation, members that average to the ensemble, the path over λ, exact K-fold.
+found, at a given λ and δ, by bending and fitting in turn: neither step raises the sum, which is
+convex. Nothing but :math:`\Phi^\top y` changes. For targets y* as given all that is known of NCL
+holds to the letter: one factorisation, members that average to the ensemble, the path over λ,
+exact K-fold.
 
 Residuals of the rows that an ensemble was fitted to hide outliers, which have pulled it towards
 themselves. So here F is the fit *without the fold* of its row, at the λ that was chosen. That is
-another fixed point than the minimum above, and the better one where the ensemble is flexible. And
+another fixed point than the minimum above: one in which a flexible ensemble cannot follow single
+targets. And
 :math:`s = 1.4826\,\operatorname{median}_i |y_i - F(x_i)|`, weighted, for each output by itself:
 the standard deviation where noise is Gaussian, and hardly moved by what a few targets are.
 
