@@ -335,23 +335,43 @@ def literal_bend(y, guess, weight, threshold):
     ), s
 
 
+def literal_huber(residuals, weight, delta):
+    """Mean of twice Huber's loss."""
+    losses = [r**2 if abs(r) <= delta else 2 * delta * abs(r) - delta**2 for r in residuals]
+    return np.average(losses, weights=weight)
+
+
 def literal_bent_targets(problem, splits, gap, threshold, passes, **settings):
-    """Targets after so many passes of refits on folds, from squeezed ones, at a given gap."""
-    targets = np.empty_like(problem.y)
-    for j, y in enumerate(problem.y.T):
+    """Targets after so many passes of refits on folds, from squeezed ones, at a given gap.
+
+    A pass that does not lower the loss is taken back, and is the last.
+    """
+
+    def refitted_out_of_fold(targets):
+        guess = np.empty(len(targets))
+        for train, test in splits:
+            part = replace(problem, y=targets[:, np.newaxis]).take(train)
+            fit = literal_fit(part, gap, **settings)
+            guess[test] = fit.predict(problem.features[test])[:, 0]
+        return guess
+
+    columns = []
+    for y in problem.y.T:
         first, third = (literal_quantile(y, problem.weight, f) for f in (0.25, 0.75))
         reach = 3 * (third - first)
-        targets[:, j] = [max(first - reach, min(third + reach, v)) for v in y]
-    for _ in range(passes):
-        guess = np.empty_like(targets)
-        for train, test in splits:
-            fit = literal_fit(replace(problem, y=targets).take(train), gap, **settings)
-            guess[test] = fit.predict(problem.features[test])
-        columns = zip(problem.y.T, guess.T, strict=True)
-        targets = np.column_stack(
-            [literal_bend(y, g, problem.weight, threshold)[0] for y, g in columns]
-        )
-    return targets
+        targets = np.array([max(first - reach, min(third + reach, v)) for v in y])
+        guess = refitted_out_of_fold(targets)
+        for _ in range(passes):
+            bent, s = literal_bend(y, guess, problem.weight, threshold)
+            other = refitted_out_of_fold(bent)
+            before, after = (
+                literal_huber(y - g, problem.weight, threshold * s) for g in (guess, other)
+            )
+            if after >= before:
+                break
+            targets, guess = bent, other
+        columns.append(targets)
+    return np.column_stack(columns)
 
 
 def without_one(problem, i):

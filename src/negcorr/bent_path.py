@@ -5,14 +5,14 @@ What is bent, and why, is in :mod:`negcorr.bending`.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from negcorr._arrays import is_abroad, place_of, to_host
-from negcorr._typing import FloatArray, IntArray
+from negcorr._typing import BoolArray, FloatArray, IntArray
 from negcorr.bases import Basis
-from negcorr.bending import Bending, bend, warn_about_scale, weight_of
+from negcorr.bending import Bending, bend, mean_loss, warn_about_scale, weight_of
 from negcorr.extension import retarget_moments
 from negcorr.folds import Folds
 from negcorr.moments import GramMoments, Moments
@@ -72,6 +72,31 @@ def _positions(split: IntArray, numbers: tuple[int, ...]) -> IntArray:
     return place[split]
 
 
+@dataclass(frozen=True)
+class _Stage:
+    """Where a search for targets stands.
+
+    ``guess`` are out-of-fold predictions for ``targets``, of which the path may have others in some
+    outputs: then ``made_with`` are its own.
+    """
+
+    path: NCLPath
+    targets: FloatArray
+    guess: FloatArray
+    own: FloatArray | None = None
+
+    @property
+    def made_with(self) -> FloatArray:
+        return self.targets if self.own is None else self.own
+
+    def with_outputs_of(self, other: _Stage, chosen: BoolArray) -> _Stage:
+        """Some outputs of another stage in place of those here."""
+        if not chosen.any():
+            return self
+        targets = np.where(chosen, other.targets, self.targets)
+        return _Stage(other.path, targets, np.where(chosen, other.guess, self.guess), other.targets)
+
+
 def bent_path(
     path: NCLPath,
     rows: Rows,
@@ -106,32 +131,34 @@ def bent_path(
         Of that path, where the rows are.
     bending : Bending
     """
-    y, weight = to_host(rows.y), weight_of(rows)
-    place = place_of(rows.y)
-    current = to_host(first.y)
-    passes, at_rest = 0, False
+    y, weight, place = to_host(rows.y), weight_of(rows), place_of(rows.y)
+
+    def stage_with(targets: FloatArray) -> _Stage:
+        there = replace(rows, y=place.floats(targets))
+        other = _retargeted(path, there, basis, folds, settings)
+        return _Stage(other, targets, out_of_fold_predictions(other, rows, basis))
+
+    now = _Stage(path, to_host(first.y), out_of_fold_predictions(path, rows, basis))
+    passes, moving = 0, np.ones(y.shape[1], dtype=bool)
     while True:
-        guess = out_of_fold_predictions(path, rows, basis)
-        bent = bend(y, guess, weight, threshold)
-        targets = np.where(np.isnan(guess), current, bent.targets)
-        moved = np.sqrt(weight @ (targets - current) ** 2 / weight.sum())
-        at_rest = bool((moved <= AT_REST * bent.scale).all())
-        if at_rest or passes == MOST_PASSES:
+        bent = bend(y, now.guess, weight, threshold)
+        targets = np.where(np.isnan(now.guess), now.targets, bent.targets)
+        moved = np.sqrt(weight @ (targets - now.targets) ** 2 / weight.sum())
+        moving = moving & (moved > AT_REST * bent.scale)
+        if not moving.any() or passes == MOST_PASSES:
             break
-        current, passes = targets, passes + 1
-        path = _retargeted(path, replace(rows, y=place.floats(current)), basis, folds, settings)
+        passes += 1
+        other = stage_with(np.where(moving, targets, now.targets))
+        delta = bent.reach(threshold)
+        before, after = (mean_loss(y - each.guess, weight, delta) for each in (now, other))
+        moving = moving & ((after < before) | (bent.scale == 0))
+        now = now.with_outputs_of(other, moving)
+    if not np.array_equal(now.made_with, now.targets):
+        now = stage_with(now.targets)
     warn_about_scale(y, bent.scale)
-    off = np.abs(y - current)
-    account = Bending(
-        threshold=threshold,
-        scale=bent.scale,
-        n_targets=float(weight.sum() * y.shape[1]),
-        n_bent=float(weight @ (off > 0).sum(axis=1)),
-        n_far=float(weight @ (off > bent.scale).sum(axis=1)),
-        passes=passes,
-        at_rest=at_rest,
-    )
-    return path, place.floats(current), account
+    still = bool(moving.any())
+    account = Bending.of(y, now.targets, weight, bent.scale, threshold, passes, still)
+    return now.path, place.floats(now.targets), account
 
 
 def _retargeted(

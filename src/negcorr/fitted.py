@@ -328,6 +328,16 @@ class FittedPathMixin:
         bending = vars(self).get("_bending")
         return summarise(self._path("summary"), name, outputs, chosen, bending)
 
+    def _html_of_fit(self) -> str:
+        """The summary, if it is there to be shown: showing a model neither tunes it nor fails."""
+        lazy = vars(self).get("_lazy")
+        if lazy is not None and not lazy.known:
+            return f"<p>{lazy.stream.n_rows} rows so far; λ is chosen when it is asked for.</p>"
+        try:
+            return self.summary()._repr_html_() if "path_" in vars(self) or lazy else ""
+        except Exception:
+            return ""
+
     def __getattr__(self, name: str) -> Any:
         """Attributes of a stream's path, which is computed when one of them is asked for."""
         lazy = vars(self).get("_lazy") if name in LAZY else None

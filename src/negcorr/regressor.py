@@ -28,7 +28,7 @@ from negcorr.scan import scan_features
 from negcorr.settings import PathSettings, given_gap
 from negcorr.stream_fitting import StreamMixin, all_or_nothing
 from negcorr.tuning import folds_for
-from negcorr.validated_rows import ValidatedRowsMixin, warn_if_not_frequencies
+from negcorr.validated_rows import ValidatedRowsMixin, warn_about_weight
 
 __all__ = ["NCLRegressor"]
 
@@ -240,10 +240,7 @@ class NCLRegressor(
         self._settings()
         threshold = threshold_of(self.loss)
         rows, single_output = self._validated_rows(X, y, sample_weight)
-        if rows.weight is not None:
-            xp = place_of(rows.weight).xp
-            weight = float(xp.sum(rows.weight))
-            warn_if_not_frequencies(weight, int(xp.count_nonzero(rows.weight)))
+        warn_about_weight(rows)
         # Reductions on one BLAS thread: on a busy machine, more of them can stall for seconds.
         with our_own_threads():
             order = canonical_order(rows)
@@ -371,16 +368,6 @@ class NCLRegressor(
         if "text/html" in bundle:
             bundle["text/html"] += self._html_of_fit()
         return bundle
-
-    def _html_of_fit(self) -> str:
-        """The summary, if it is there to be shown: showing a model neither tunes it nor fails."""
-        lazy = vars(self).get("_lazy")
-        if lazy is not None and not lazy.known:
-            return f"<p>{lazy.stream.n_rows} rows so far; λ is chosen when it is asked for.</p>"
-        try:
-            return self.summary()._repr_html_() if "path_" in vars(self) or lazy else ""
-        except Exception:
-            return ""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -22,7 +22,7 @@ from negcorr.exceptions import FrequencyWarning, warn_caller
 from negcorr.named_basis import takes_device_arrays
 from negcorr.rows import Rows
 
-__all__ = ["ValidatedRowsMixin", "warn_if_not_frequencies"]
+__all__ = ["ValidatedRowsMixin", "warn_about_weight", "warn_if_not_frequencies"]
 
 #: Weights that add up to less than this share of the rows are hardly frequencies.
 FREQUENCY_SHARE = 0.1
@@ -48,6 +48,14 @@ def warn_if_not_frequencies(weight: float, n_rows: int) -> None:
             "samples. For relative weights use sample_weight / sample_weight.mean().",
             FrequencyWarning,
         )
+
+
+def warn_about_weight(rows: Rows) -> None:
+    """:func:`warn_if_not_frequencies`, of rows that have weights."""
+    if rows.weight is not None:
+        xp = place_of(rows.weight).xp
+        n_rows = int(xp.count_nonzero(rows.weight))
+        warn_if_not_frequencies(float(xp.sum(rows.weight)), n_rows)
 
 
 class ValidatedRowsMixin:
