@@ -315,6 +315,65 @@ def refitted_kfold(problem, splits, gap, **settings):
     return errors / mass
 
 
+def literal_quantile(values, weight, fraction):
+    """Smallest value with at least this share of the weight up to it, averaged with its mirror."""
+    half = []
+    for sign, share in ((1.0, fraction), (-1.0, 1.0 - fraction)):
+        at_least = [
+            v for v in sign * values if weight[sign * values <= v].sum() >= share * weight.sum()
+        ]
+        half.append(sign * min(at_least))
+    return sum(half) / 2
+
+
+def literal_bend(y, guess, weight, threshold):
+    """Each target moved to within c·s of what was expected, and s; one output."""
+    off = [abs(a - b) for a, b in zip(y, guess, strict=True)]
+    s = 1.4826 * literal_quantile(np.array(off), weight, 0.5)
+    return np.array(
+        [max(b - threshold * s, min(b + threshold * s, a)) for a, b in zip(y, guess, strict=True)]
+    ), s
+
+
+def literal_huber(residuals, weight, delta):
+    """Mean of twice Huber's loss."""
+    losses = [r**2 if abs(r) <= delta else 2 * delta * abs(r) - delta**2 for r in residuals]
+    return np.average(losses, weights=weight)
+
+
+def literal_bent_targets(problem, splits, gap, threshold, passes, **settings):
+    """Targets after so many passes of refits on folds, from squeezed ones, at a given gap.
+
+    A pass that does not lower the loss is taken back, and is the last.
+    """
+
+    def refitted_out_of_fold(targets):
+        guess = np.empty(len(targets))
+        for train, test in splits:
+            part = replace(problem, y=targets[:, np.newaxis]).take(train)
+            fit = literal_fit(part, gap, **settings)
+            guess[test] = fit.predict(problem.features[test])[:, 0]
+        return guess
+
+    columns = []
+    for y in problem.y.T:
+        first, third = (literal_quantile(y, problem.weight, f) for f in (0.25, 0.75))
+        reach = 3 * (third - first)
+        targets = np.array([max(first - reach, min(third + reach, v)) for v in y])
+        guess = refitted_out_of_fold(targets)
+        for _ in range(passes):
+            bent, s = literal_bend(y, guess, problem.weight, threshold)
+            other = refitted_out_of_fold(bent)
+            before, after = (
+                literal_huber(y - g, problem.weight, threshold * s) for g in (guess, other)
+            )
+            if after >= before:
+                break
+            targets, guess = bent, other
+        columns.append(targets)
+    return np.column_stack(columns)
+
+
 def without_one(problem, i):
     """The problem after one observation of row i has left: of a weight above 1, one copy."""
     weight = problem.weight.copy()

@@ -1,6 +1,7 @@
 """Moments of more features, from those of fewer, are what a scan of all rows finds."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from negcorr import extension, scan
 from negcorr.bases import KernelFeatures, MappedFeatures, NestedFeatures, NystroemFeatures
 from negcorr.bases import kernel as kernel_module
-from negcorr.extension import extend_moments
+from negcorr.extension import extend_moments, retarget_moments
 from negcorr.growing import _places
 from negcorr.moments import GramMoments, total
 from negcorr.rows import Rows
@@ -229,3 +230,31 @@ class TestBases:
             assert (np.diff(places) > 0).all()
             small, large = few.transform(rows.X), many.transform(rows.X)
             np.testing.assert_allclose(large[:, places], small, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+class TestOtherTargets:
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize("outputs", [1, 3])
+    def test_are_as_if_scanned(self, weighted, outputs):
+        old = table(outputs=outputs, weighted=weighted)
+        new = replace(old, y=np.sin(old.y) * 50.0 - 1e3)
+        groups = [*dealt(70), np.empty(0, dtype=np.intp)]
+        found = retarget_moments(new, given_features(9), groups, scanned(old, groups))
+        assert_same_moments(found, scanned(new, groups))
+
+    def test_leave_the_moments_they_came_from_alone(self):
+        old = table()
+        known = scanned(old, dealt(70))
+        before = [(k.mean.copy(), k.scatter.copy(), k.squares.copy()) for k in known]
+        retarget_moments(replace(old, y=old.y + 1.0), given_features(9), dealt(70), known)
+        for moments, kept in zip(known, before, strict=True):
+            parts = (moments.mean, moments.scatter, moments.squares)
+            for one, other in zip(parts, kept, strict=True):
+                np.testing.assert_array_equal(one, other)
+
+    def test_groups_without_weight_stay_empty(self):
+        old = replace(table(), weight=np.r_[np.zeros(30), np.ones(40)])
+        groups = [np.arange(30), np.arange(30, 70)]
+        new = replace(old, y=old.y**2)
+        found = retarget_moments(new, given_features(9), groups, scanned(old, groups))
+        assert_same_moments(found, scanned(new, groups))

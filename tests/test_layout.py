@@ -67,6 +67,8 @@ ORDER = [
     "settings",
     "tuning",
     "intervals",
+    "bending",
+    "bent_path",
     "summary",
     "named_basis",
     "validated_rows",

@@ -118,6 +118,8 @@ MODELS = {
     "clipped": lambda: (ncl(inputs="clip", relevance=[1.0, 0.5, 2.0]).fit(X, Y), X),
     "ranked": lambda: (ncl(inputs="rank", basis="nystroem").fit(FRAME, Y), FRAME),
     "chosen": lambda: (ncl(basis="auto", gamma="auto").fit(X, Y), X),
+    "bent": lambda: (ncl(loss="huber").fit(X, Y), X),
+    "bent and compact": lambda: (ncl(loss="huber").fit(X, Y).compact(), X),
     "chosen ridge": lambda: (ncl(basis="trees", alpha="auto").fit(X, Y), X),
     "chosen stream": lambda: (streamed(basis="auto"), X),
     "laplace": lambda: (ncl(basis=FourierFeatures(5, 3, kernel="laplace")).fit(X, Y), X),

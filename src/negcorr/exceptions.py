@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 __all__ = [
+    "BendingWarning",
     "CalibrationWarning",
     "ChaoticTrainingWarning",
     "CheckpointError",
@@ -63,6 +64,10 @@ class NoiseVarianceWarning(NegcorrWarning):
 
 class CalibrationWarning(NegcorrWarning):
     """Too few out-of-fold residuals for the coverage asked of an interval."""
+
+
+class BendingWarning(NegcorrWarning):
+    """Targets are not bent: half of their residuals vanish, and there is no scale for the rest."""
 
 
 class FrequencyWarning(NegcorrWarning):

@@ -1,4 +1,4 @@
-"""Moments of more features from those of fewer: only products with new ones are made."""
+"""Moments of more features, or of other targets: only products with new columns are made."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from negcorr.moments import GramMoments, Moments
 from negcorr.rows import Rows
 from negcorr.scan import fill_block, lane_blocks, provisional_centre
 
-__all__ = ["extend_moments"]
+__all__ = ["extend_moments", "retarget_moments"]
 
 
 def extend_moments(
@@ -68,6 +68,63 @@ def extend_moments(
         own = np.sum([product for _, product in of_group], axis=0)
         extended.append(_extended(moments, shift, old[:-1], new, cross, own))
     return tuple(extended)
+
+
+def retarget_moments(
+    rows: Rows, basis: Basis, groups: list[IntArray], known: Sequence[GramMoments]
+) -> tuple[Moments, ...]:
+    """Moments of the same rows and features with other targets.
+
+    Parameters
+    ----------
+    rows, basis, groups
+        As in :func:`negcorr.scan.scan_moments`, with the new targets.
+    known : sequence of GramMoments
+        Moments of every group with the old ones.
+
+    Returns
+    -------
+    tuple of GramMoments
+    """
+    shift = provisional_centre(rows, basis)
+    size, q = len(shift) + 1, int(basis.block_starts_[-1])
+    n_lanes = blas_threads() if basis.thread_safe else 1
+    plan = lane_blocks(groups, size, n_lanes)
+
+    def work(lane: int) -> list[FloatArray]:
+        longest = max((len(block) for blocks in plan[lane] for block in blocks), default=0)
+        buffer = np.empty((longest, size))
+        products = []
+        for blocks in plan[lane]:
+            product = np.zeros((size, size - q))
+            for block in blocks:
+                z = buffer[: len(block)]
+                fill_block(rows, basis, block, shift, z)
+                product += z.T @ z[:, q:]
+            products.append(product)
+        return products
+
+    with lanes(n_lanes) as run:
+        by_lane = run(work)
+    return tuple(
+        _retargeted(moments, shift, np.sum(of_group, axis=0))
+        for moments, of_group in zip(known, zip(*by_lane, strict=True), strict=True)
+    )
+
+
+def _retargeted(known: GramMoments, shift: FloatArray, product: FloatArray) -> GramMoments:
+    """Moments with new targets, from Σ w [z − s, 1]ᵀ[y − s, 1]."""
+    if known.weight == 0:
+        return known
+    q = known.n_features
+    offset = product[:-1, -1] / known.weight
+    centred = product[:-1, :-1] - np.multiply.outer(known.weight * offset, offset[q:])
+    mean, scatter, squares = known.mean.copy(), known.scatter.copy(), known.squares.copy()
+    mean[q:] = shift[q:] + offset[q:]
+    scatter[:, q:] = centred
+    scatter[q:, :q] = centred[:q].T
+    squares[q:] = np.diagonal(product[q:-1, :-1])
+    return GramMoments(known.weight, mean, scatter, known.n_outputs, known.n_rows, squares)
 
 
 def _extended(

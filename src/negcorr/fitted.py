@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from negcorr._arrays import everything_at_home, place_of, to_host
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr.bases import Basis, BlockFeatures, NestedFeatures
+from negcorr.bending import Bending
 from negcorr.diversity import AmbiguityDecomposition, ambiguity_decomposition
-from negcorr.exceptions import FrequencyWarning, NoiseVarianceWarning, warn_caller
+from negcorr.exceptions import NoiseVarianceWarning, warn_caller
 from negcorr.gaps import gap_per_output, resolve_gap
 from negcorr.intervals import CalibrationRows, Residuals, out_of_fold_residuals
 from negcorr.named_basis import BASES
@@ -24,11 +25,9 @@ from negcorr.path import NCLPath
 from negcorr.settings import PathSettings
 from negcorr.streaming import Stream
 from negcorr.summary import Summary, summarise
+from negcorr.validated_rows import warn_if_not_frequencies
 
-__all__ = ["LAZY", "FittedPathMixin", "LazyAttributes", "attributes_of", "warn_if_not_frequencies"]
-
-#: Weights that add up to less than this share of the rows are hardly frequencies.
-FREQUENCY_SHARE = 0.1
+__all__ = ["LAZY", "FittedPathMixin", "LazyAttributes", "attributes_of"]
 
 #: Attributes that follow from the path.
 LAZY = (
@@ -65,25 +64,6 @@ def attributes_of(path: NCLPath) -> dict[str, Any]:
         "intercept_": float(intercept[0]) if path.single_output else intercept,
         "_centre": path.spectrum.centre,
     }
-
-
-def warn_if_not_frequencies(weight: float, n_rows: int) -> None:
-    """Warn where rows have far less weight than their number.
-
-    Parameters
-    ----------
-    weight : float
-        Σw.
-    n_rows : int
-        Rows of positive weight.
-    """
-    if weight < FREQUENCY_SHARE * n_rows:
-        warn_caller(
-            f"sample_weight adds up to {weight:.3g} for {n_rows} rows. Weights are read as "
-            "frequencies, so degrees of freedom, noise variance and intervals count that many "
-            "samples. For relative weights use sample_weight / sample_weight.mean().",
-            FrequencyWarning,
-        )
 
 
 class LazyAttributes:
@@ -140,6 +120,8 @@ class FittedPathMixin:
     path_: NCLPath
     coef_: FloatArray
     intercept_: Any
+    targets_: AnyArray | None
+    _bending: Bending | None
     _calibration: CalibrationRows | None
     _residuals: Residuals | None
     _lazy: LazyAttributes | None
@@ -226,7 +208,7 @@ class FittedPathMixin:
         -------
         NCLRegressor
             Shares the basis and the factorisation. Its ``lam`` or ``gap`` parameter says where
-            it stands, so that a clone refits there.
+            it stands, so that a clone refits there. Targets that were bent stay as they are.
         """
         check_is_fitted(self)
         path = self._path("with_lam")
@@ -292,7 +274,7 @@ class FittedPathMixin:
         small = copy.copy(self)
         if self._calibration is not None:
             small._residuals = self._out_of_fold_residuals()
-        small._calibration = None
+        small._calibration = small.targets_ = None
         for name in LAZY:
             if hasattr(self, name):
                 setattr(small, name, getattr(self, name))
@@ -343,7 +325,18 @@ class FittedPathMixin:
             name = "nested ensembles"
         choice = vars(self).get("choice_")
         chosen = () if choice is None else choice.lines()
-        return summarise(self._path("summary"), name, outputs, chosen)
+        bending = vars(self).get("_bending")
+        return summarise(self._path("summary"), name, outputs, chosen, bending)
+
+    def _html_of_fit(self) -> str:
+        """The summary, if it is there to be shown: showing a model neither tunes it nor fails."""
+        lazy = vars(self).get("_lazy")
+        if lazy is not None and not lazy.known:
+            return f"<p>{lazy.stream.n_rows} rows so far; λ is chosen when it is asked for.</p>"
+        try:
+            return self.summary()._repr_html_() if "path_" in vars(self) or lazy else ""
+        except Exception:
+            return ""
 
     def __getattr__(self, name: str) -> Any:
         """Attributes of a stream's path, which is computed when one of them is asked for."""

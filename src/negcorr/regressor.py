@@ -9,28 +9,26 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import get_tags
-from sklearn.utils.validation import (
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_is_fitted
 
-from negcorr._arrays import place_of, to_host
+from negcorr._arrays import place_of, taken, to_host
 from negcorr._threads import our_own_threads
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr.automatic import chosen_basis, made_basis, open_questions, sizes_of
 from negcorr.bases import Basis
+from negcorr.bending import check_splits, squeezed, threshold_of
+from negcorr.bent_path import bent_path
 from negcorr.choosing import Choice
-from negcorr.fitted import FittedPathMixin, warn_if_not_frequencies
+from negcorr.fitted import FittedPathMixin
 from negcorr.growing import grown_path
-from negcorr.intervals import (
-    calibration_rows,
-)
+from negcorr.intervals import calibration_rows
 from negcorr.named_basis import is_auto, make_basis, takes_device_arrays, usual_ridge
 from negcorr.rows import Rows, canonical_order, inverse_order
 from negcorr.scan import scan_features
 from negcorr.settings import PathSettings, given_gap
 from negcorr.stream_fitting import StreamMixin, all_or_nothing
 from negcorr.tuning import folds_for
-from negcorr.validated_rows import ValidatedRowsMixin
+from negcorr.validated_rows import ValidatedRowsMixin, warn_about_weight
 
 __all__ = ["NCLRegressor"]
 
@@ -119,6 +117,11 @@ class NCLRegressor(
         Share of the columns that a member sees, in (0, 1]: random subspaces for wide tables, for
         bases "kernel", "fourier" and "nystroem". "auto" halves the share of the best Gaussian
         kernel for as long as that pays and, without a search, is 1.
+    loss : {"squared", "huber"} or float, default="squared"
+        Loss of the ensemble, F − y: squared, or Huber's, which is linear beyond c standard
+        deviations of the noise and so lets gross errors of targets count for little. A number is
+        c; "huber" is 1.345. Targets are bent by out-of-fold residuals (:mod:`negcorr.bending`),
+        for which two folds and all rows at once are needed.
 
     Attributes
     ----------
@@ -138,6 +141,9 @@ class NCLRegressor(
     choice_ : Choice or None
         How what was "auto" was chosen: all candidates with their leave-one-out error, and an
         error that is validated for the search. None where nothing was searched for.
+    targets_ : ndarray of shape (n,) or (n, outputs), or None
+        Bent targets that the ensemble was fitted to, and that ``dof_`` (exact for them as given),
+        ``noise_variance_`` and ``path_`` are about. None for squared loss.
     n_features_in_ : int
         Number of input columns.
     feature_names_in_ : ndarray of shape (d,)
@@ -147,7 +153,8 @@ class NCLRegressor(
     -----
     Training rows stay in the model: at most 4096, chosen by content, so that intervals can
     follow λ, and with few rows or ``criterion="loo"`` the features of all of them.
-    :meth:`compact` drops them together with the factorisation.
+    :meth:`compact` drops them together with the factorisation. Intervals are calibrated on y as it
+    was given, also where the ensemble was fitted to bent targets.
 
     References
     ----------
@@ -189,6 +196,7 @@ class NCLRegressor(
         relevance: Any = "auto",
         budget: int = 2000,
         subspace: float | Literal["auto"] = "auto",
+        loss: float | str = "squared",
     ) -> None:
         self.n_estimators = n_estimators
         self.n_components = n_components
@@ -209,6 +217,7 @@ class NCLRegressor(
         self.relevance = relevance
         self.budget = budget
         self.subspace = subspace
+        self.loss = loss
 
     def fit(self, X: Table, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose and draw the basis, factorise once, choose λ.
@@ -235,22 +244,30 @@ class NCLRegressor(
     def _fit(self, X: Table, y: Any, sample_weight: Any, groups: Any) -> Self:
         open_questions(self)
         self._settings()
+        threshold = threshold_of(self.loss)
         rows, single_output = self._validated_rows(X, y, sample_weight)
-        if rows.weight is not None:
-            xp = place_of(rows.weight).xp
-            weight = float(xp.sum(rows.weight))
-            warn_if_not_frequencies(weight, int(xp.count_nonzero(rows.weight)))
+        warn_about_weight(rows)
         # Reductions on one BLAS thread: on a busy machine, more of them can stall for seconds.
         with our_own_threads():
-            basis, choice = chosen_basis(self, rows, given_gap(self.lam, self.gap))
-            self.choice_ = choice
-            settings = self._settings()
-            folds = folds_for(self.cv, rows, groups, settings)
             order = canonical_order(rows)
             position = inverse_order(order)
+            first = rows if threshold is None else squeezed(rows.take(order))
+            basis, self.choice_ = chosen_basis(self, first, given_gap(self.lam, self.gap))
+            settings = self._settings()
+            folds = folds_for(self.cv, rows, groups, settings)
+            if threshold is not None:
+                check_splits(folds, rows.weight, self.loss, self.cv)
             rows, folds = rows.take(order), folds.renumbered(position)
-            bases = self._growing(basis, choice, rows)
-            basis, path = grown_path(bases, rows, folds, settings, single_output)
+            first = rows if threshold is None else first
+            bases = self._growing(basis, self.choice_, rows)
+            basis, path = grown_path(bases, first, folds, settings, single_output)
+            self.targets_ = self._bending = None
+            if threshold is not None:
+                path, targets, self._bending = bent_path(
+                    path, rows, first, basis, folds, settings, threshold
+                )
+                targets = taken(targets, position)
+                self.targets_ = targets[:, 0] if single_output else targets
         self.basis_ = basis
         self._calibration = calibration_rows(rows, folds)
         self._residuals = None
@@ -333,6 +350,7 @@ class NCLRegressor(
         return self._shaped(members, rows)
 
     def _settings(self) -> PathSettings:
+        threshold_of(self.loss)
         return PathSettings(
             gap=given_gap(self.lam, self.gap),
             criterion=self.criterion,
@@ -356,16 +374,6 @@ class NCLRegressor(
         if "text/html" in bundle:
             bundle["text/html"] += self._html_of_fit()
         return bundle
-
-    def _html_of_fit(self) -> str:
-        """The summary, if it is there to be shown: showing a model neither tunes it nor fails."""
-        lazy = vars(self).get("_lazy")
-        if lazy is not None and not lazy.known:
-            return f"<p>{lazy.stream.n_rows} rows so far; λ is chosen when it is asked for.</p>"
-        try:
-            return self.summary()._repr_html_() if "path_" in vars(self) or lazy else ""
-        except Exception:
-            return ""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -22,6 +22,7 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter, validate_d
 from negcorr._svd import thin_svd
 from negcorr._typing import AnyArray, FloatArray, Table
 from negcorr.automatic import open_questions
+from negcorr.bending import threshold_of
 from negcorr.exceptions import NotLinearError
 from negcorr.settings import given_gap
 
@@ -210,6 +211,11 @@ def ncl(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedFo
         raise NotLinearError(
             "NCLRegressor(lam='auto') is not linear in y: the search for lam depends on y. Give "
             "lam or gap."
+        )
+    if threshold_of(estimator.loss) is not None:
+        raise NotLinearError(
+            f"NCLRegressor(loss={estimator.loss!r}) is not linear in y: which targets are bent, "
+            "and how far, depends on y. Give loss='squared'."
         )
     if open_questions(estimator) is not None:
         raise NotLinearError(

@@ -19,6 +19,7 @@ from negcorr._typing import Table
 from negcorr._validation import check_same_place
 from negcorr.automatic import chosen_basis, open_questions
 from negcorr.bases import Basis
+from negcorr.bending import refuse_in_parts
 from negcorr.choosing import Choice
 from negcorr.fitted import LAZY, LazyAttributes
 from negcorr.intervals import CalibrationRows, Residuals
@@ -40,6 +41,7 @@ def _can_stream(model: Any) -> bool:
     except (TypeError, ValueError):
         return True  # what is wrong with a parameter is for the method itself to say
     check_streamable(settings)
+    refuse_in_parts(model.loss)
     number_of_folds(model.cv)
     return True
 
@@ -49,6 +51,7 @@ class StreamMixin:
 
     cv: Any
     solver: str
+    loss: Any
     basis_: Basis
     _settings: Any
     _validated_rows: Any
@@ -56,6 +59,7 @@ class StreamMixin:
     _residuals: Residuals | None
     _lazy: LazyAttributes | None
     choice_: Choice | None
+    targets_: Any
 
     def draw(
         self, X: Table, sample_weight: Any = None, y: Any = None, n_rows: float | None = None
@@ -95,10 +99,11 @@ class StreamMixin:
         >>> bool(both.lam_ == all_at_once.lam_)
         True
         """
+        refuse_in_parts(self.loss)
         with all_or_nothing(self):
             if y is None:
                 _check_nothing_open(self)
-                y = np.zeros(len_of(X))
+                y = np.zeros(X.shape[0] if hasattr(X, "shape") else len(X))
             rows, _ = self._validated_rows(X, y, sample_weight)
             basis, choice = _drawn(self, rows, _checked_rows(n_rows))
             forget(self)
@@ -144,7 +149,7 @@ class StreamMixin:
             return self._add(X, y, sample_weight)
 
     def _add(self, X: Table, y: Any, sample_weight: Any) -> Self:
-        settings = self._settings()
+        settings = self._checked_settings()
         n_folds = number_of_folds(self.cv)
         accurate = self.solver == "qr"
         drawn: Basis | None = vars(self).get("basis_")
@@ -213,6 +218,7 @@ class StreamMixin:
     def _checked_settings(self) -> PathSettings:
         settings: PathSettings = self._settings()
         check_streamable(settings)
+        refuse_in_parts(self.loss)
         return settings
 
     def _seen(self) -> Stream | None:
@@ -220,6 +226,7 @@ class StreamMixin:
         lazy: LazyAttributes | None = vars(self).get("_lazy")
         if lazy is not None:
             return lazy.stream
+        refuse_in_parts(self.loss, vars(self).get("targets_"))
         if "path_" not in vars(self):
             if "coef_" in vars(self):
                 raise ValueError(
@@ -240,7 +247,7 @@ class StreamMixin:
         forget(self)
         self.basis_, self.choice_ = stream.basis, choice
         self._calibration = stream.calibration
-        self._residuals = None
+        self._residuals = self.targets_ = None
         self._lazy = LazyAttributes(stream, settings)
         return self
 
@@ -288,13 +295,9 @@ def _check_nothing_open(model: Any) -> None:
 
 def forget(model: Any) -> None:
     """Drop the attributes of an earlier fit, but for what is known of the inputs."""
-    for name in (*LAZY, "_lazy", "_calibration", "_residuals", "basis_", "choice_"):
+    own = ("_lazy", "_calibration", "_residuals", "_bending", "targets_", "basis_", "choice_")
+    for name in (*LAZY, *own):
         vars(model).pop(name, None)
-
-
-def len_of(X: Table) -> int:
-    """Rows of a table."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _check_same_parameters(model: Any, drawn: Basis) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from negcorr._arrays import to_host
 from negcorr._typing import BoolArray
+from negcorr.bending import Bending
 from negcorr.path import NCLPath
 from negcorr.sketch import path_sketch_or_nothing
 
@@ -23,6 +24,7 @@ _COLUMN_TITLES = {
     "training error": "training",
     "average member error": "members",
     "variance of y": "var(y)",
+    "robust sd of residuals": "robust sd",
 }
 
 #: Criteria that are mean squared errors on rows that were held out.
@@ -38,6 +40,12 @@ USELESS_NOTE = "Members are useless alone"
 CHOSEN_NOTE = (
     "Features were chosen, and scales of columns learnt, by the same rows. Degrees of freedom, "
     "sigma and held-out errors take them as given; the error with the search held out does not."
+)
+
+#: Said where targets were bent.
+BENT_NOTE = (
+    "Targets were bent, for Huber's loss. Degrees of freedom, sigma, errors and the variance of y "
+    "are about the bent ones; intervals are about targets as they were given."
 )
 
 #: Outputs that a note names.
@@ -125,6 +133,7 @@ def summarise(
     basis_name: str,
     outputs: Sequence[str] | None = None,
     chosen: Sequence[str] = (),
+    bending: Bending | None = None,
 ) -> Summary:
     """Describe the ensemble at the path's chosen λ.
 
@@ -138,6 +147,8 @@ def summarise(
         Names of several outputs; by default their numbers.
     chosen : sequence of str, optional
         How what was left to the data was chosen, a line each.
+    bending : Bending, optional
+        What was done to the targets.
 
     Returns
     -------
@@ -152,6 +163,7 @@ def summarise(
         ("Samples (sum of weights)", f"{spectrum.weight:.6g}"),
         ("Criterion", path.criterion or "none: lam was given"),
         ("Solver", path.solver),
+        *(() if bending is None else (("Loss", str(bending)),)),
         *((("Chosen" if number == 0 else ""), line) for number, line in enumerate(chosen)),
     )
     quantities: list[tuple[str, object]] = [
@@ -173,6 +185,8 @@ def summarise(
         ("diversity", path.diversity()),
         ("variance of y", spectrum.total),
     ]
+    if bending is not None:
+        quantities.append(("robust sd of residuals", bending.scale))
     rows = tuple(
         (name, tuple(_number(v) for v in np.atleast_1d(to_host(value))))
         for name, value in quantities
@@ -180,7 +194,11 @@ def summarise(
     names = _output_names(outputs, n_outputs)
     header = () if path.single_output else names
     title, sketch = "Negative Correlation Learning ensemble", path_sketch_or_nothing(path)
-    notes = (*_notes(path, names), *((CHOSEN_NOTE,) if chosen else ()))
+    notes = (
+        *_notes(path, names),
+        *((CHOSEN_NOTE,) if chosen else ()),
+        *((BENT_NOTE,) if bending is not None else ()),
+    )
     return Summary(title, facts, header, rows, notes, sketch)
 
 

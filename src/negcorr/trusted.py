@@ -25,6 +25,7 @@ OURS = frozenset(
         "negcorr.bases.transformers.BlockFeatures",
         "negcorr.bases.transformers.ClonedFeatures",
         "negcorr.bases.trees.TreeFeatures",
+        "negcorr.bending.Bending",
         "negcorr.candidates.Candidate",
         "negcorr.choosing.Choice",
         "negcorr.choosing.Chosen",

@@ -18,13 +18,44 @@ from negcorr._validation import (
     target_at,
     validate_table,
 )
+from negcorr.exceptions import FrequencyWarning, warn_caller
 from negcorr.named_basis import takes_device_arrays
 from negcorr.rows import Rows
 
-__all__ = ["ValidatedRowsMixin"]
+__all__ = ["ValidatedRowsMixin", "warn_about_weight", "warn_if_not_frequencies"]
+
+#: Weights that add up to less than this share of the rows are hardly frequencies.
+FREQUENCY_SHARE = 0.1
 
 #: Sums of squares of larger targets are not finite.
 LARGEST_TARGET = 1e150
+
+
+def warn_if_not_frequencies(weight: float, n_rows: int) -> None:
+    """Warn where rows have far less weight than their number.
+
+    Parameters
+    ----------
+    weight : float
+        Σw.
+    n_rows : int
+        Rows of positive weight.
+    """
+    if weight < FREQUENCY_SHARE * n_rows:
+        warn_caller(
+            f"sample_weight adds up to {weight:.3g} for {n_rows} rows. Weights are read as "
+            "frequencies, so degrees of freedom, noise variance and intervals count that many "
+            "samples. For relative weights use sample_weight / sample_weight.mean().",
+            FrequencyWarning,
+        )
+
+
+def warn_about_weight(rows: Rows) -> None:
+    """:func:`warn_if_not_frequencies`, of rows that have weights."""
+    if rows.weight is not None:
+        xp = place_of(rows.weight).xp
+        n_rows = int(xp.count_nonzero(rows.weight))
+        warn_if_not_frequencies(float(xp.sum(rows.weight)), n_rows)
 
 
 class ValidatedRowsMixin:

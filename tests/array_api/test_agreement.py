@@ -334,3 +334,17 @@ def test_more_rows_than_calibration_keeps(place):
     np.testing.assert_array_equal(content_hash(kept.X), content_hash(home._calibration.rows.X))
     np.testing.assert_array_equal(there._calibration.split, home._calibration.split)
     assert_agrees(there, home, place, X[:50])
+
+
+@pytest.mark.parametrize("outputs", [None, 2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bent_targets(place, outputs, weighted):
+    X, y = problem(outputs=outputs)
+    y[::17] += 30.0
+    weight = np.random.default_rng(1).integers(0, 4, size=len(y)).astype(float)
+    there, home = both(place, X, y, weight if weighted else None, loss="huber")
+    assert place.has(there.targets_)
+    assert apart(there.targets_, home.targets_) < 1e-9
+    assert_agrees(there, home, place, X)
+    assert isinstance(there.to_numpy().targets_, np.ndarray)
+    assert str(there.to_numpy().summary()) == str(there.summary())

@@ -208,6 +208,13 @@ def test_features_that_the_data_choose(negcorr, data, tmp_path):
     assert "--basis auto needs the whole table in memory" in streamed.complaint()
 
 
+@pytest.mark.parametrize(("loss", "wanted"), [("huber", "huber"), ("2.5", 2.5)])
+def test_gross_errors_that_count_for_little(negcorr, data, tmp_path, loss, wanted):
+    result = negcorr("fit", data, "-t", "price", "--loss", loss, "--rivals", "mean", "-o", "out")
+    assert result.code == 0
+    assert package.load(tmp_path / "here/out/model.skops")[-1].loss == wanted
+
+
 def test_deep_networks(negcorr, data, tmp_path, monkeypatch):
     pytest.importorskip("torch")
     from negcorr.deep import DeepNCLRegressor
@@ -236,6 +243,12 @@ def test_deep_networks(negcorr, data, tmp_path, monkeypatch):
         (["--criterion", "kfld"], "Did you mean kfold?"),
         (["--basis", "forest"], "--basis forest: allowed are auto, fourier"),
         (["--solver", "lu"], "--solver lu: allowed are auto, gram, qr"),
+        (["--loss", "absolute"], "--loss absolute: allowed are squared, huber, numbers > 0."),
+        (["--loss", "0"], "--loss 0: allowed are squared, huber, numbers > 0."),
+        (["--loss", "inf"], "--loss inf: allowed are"),
+        (["--loss", "nan"], "--loss nan: allowed are"),
+        (["--deep", "--loss", "huber"], "--loss huber: deep networks have none"),
+        (["--stream", "--loss", "2"], "--stream: --loss 2 needs the whole table in memory."),
         (["--seed", -1], "--seed -1"),
         (["--jobs", 0], "--jobs 0"),
         (["--rivals", "forest"], "Did you mean random forest?"),

@@ -9,7 +9,7 @@ import typer
 
 from negcorr.cli.app import JsonOption, QuietOption, VerboseOption, app, examples
 from negcorr.cli.codes import UsageError
-from negcorr.cli.fit_options import BASES, CRITERIA, RIVALS, SOLVERS, FitOptions
+from negcorr.cli.fit_options import BASES, CRITERIA, LOSSES, RIVALS, SOLVERS, FitOptions
 
 if TYPE_CHECKING:
     from negcorr.cli.screen import Screen
@@ -121,6 +121,15 @@ def fit(
             autocompletion=lambda: list(SOLVERS),
         ),
     ] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            "--loss",
+            help=f"{', '.join(LOSSES)}, or huber's threshold as a number of standard deviations; "
+            "squared. huber is for targets with gross errors, and needs the table in memory.",
+            autocompletion=lambda: list(LOSSES),
+        ),
+    ] = None,
     deep: Annotated[
         bool, typer.Option("--deep", help="Members are deep networks (needs PyTorch).")
     ] = False,
@@ -163,6 +172,7 @@ def fit(
         criterion=criterion,
         basis=basis,
         solver=solver,
+        loss=loss,
         members=members,
         components=components,
         seed=seed,

@@ -12,13 +12,14 @@ from typing import Any
 from negcorr.cli.codes import UsageError
 from negcorr.cli.names import check_choice, parts_of
 
-__all__ = ["BASES", "CRITERIA", "DEEP_CRITERIA", "RIVALS", "SOLVERS", "FitOptions"]
+__all__ = ["BASES", "CRITERIA", "DEEP_CRITERIA", "LOSSES", "RIVALS", "SOLVERS", "FitOptions"]
 
 #: Allowed values, written out: what knows them takes a second to load, and help must not wait.
 BASES = ("auto", "fourier", "orthogonal", "nystroem", "kernel", "trees")
 CRITERIA = ("kfold", "sure", "gcv", "loo", "aic", "aicc", "bic", "cp")
 DEEP_CRITERIA = ("sure", "gcv")
 SOLVERS = ("auto", "gram", "qr")
+LOSSES = ("squared", "huber")
 RIVALS = ("mean", "ridge", "random forest", "gradient boosting")
 
 #: Endings that say nothing about a file's name.
@@ -40,7 +41,7 @@ class FitOptions:
         Second file to test on.
     test_size : float or None
         Share of rows to hold out.
-    criterion, basis, solver : str or None
+    criterion, basis, solver, loss : str or None
     members, components : int or None
     seed : int
     deep : bool
@@ -63,6 +64,7 @@ class FitOptions:
     criterion: str | None = None
     basis: str | None = None
     solver: str | None = None
+    loss: str | None = None
     members: int | None = None
     components: int | None = None
     seed: int = 0
@@ -96,6 +98,8 @@ class FitOptions:
             check_choice("--basis", self.basis, BASES)
         if self.solver is not None:
             check_choice("--solver", self.solver, SOLVERS)
+        if self.loss not in (None, *LOSSES) and not _is_threshold(self.loss):
+            raise UsageError(f"--loss {self.loss}: allowed are {', '.join(LOSSES)}, numbers > 0.")
         if self.criterion is not None:
             check_choice("--criterion", self.criterion, DEEP_CRITERIA if self.deep else CRITERIA)
         if self.deep:
@@ -113,6 +117,7 @@ class FitOptions:
             "--deep": self.deep,
             "--criterion loo": self.criterion == "loo",
             "--basis auto": self.basis == "auto",
+            f"--loss {self.loss}": self.loss not in (None, "squared"),
         }
         return next((option for option, given in asked.items() if given), "")
 
@@ -121,6 +126,7 @@ class FitOptions:
             "--basis": self.basis,
             "--components": self.components,
             "--solver": self.solver,
+            "--loss": self.loss,
         }
         for option, value in given.items():
             if value is not None:
@@ -154,6 +160,7 @@ class FitOptions:
             "basis": self.basis,
             "criterion": self.criterion,
             "solver": self.solver,
+            "loss": self.loss if self.loss in (None, *LOSSES) else float(self.loss),
         }
         return {} if self.deep else {k: v for k, v in given.items() if v is not None}
 
@@ -193,6 +200,7 @@ class FitOptions:
             "--criterion": self.criterion,
             "--basis": self.basis,
             "--solver": self.solver,
+            "--loss": self.loss,
             "--members": self.members,
             "--components": self.components,
             "--seed": self.seed or None,
@@ -204,3 +212,11 @@ class FitOptions:
         if self.stream is not None:
             words.append("--stream" if self.stream else "--no-stream")
         return shlex.join(words)
+
+
+def _is_threshold(loss: str) -> bool:
+    """Whether a word is a finite number above 0."""
+    try:
+        return 0.0 < float(loss) < float("inf")
+    except ValueError:
+        return False
