@@ -22,6 +22,7 @@ ORDER = [
     "colours",
     "_arrays",
     "_threads",
+    "_lapack",
     "_svd",
     "_validation",
     "gaps",

@@ -230,7 +230,8 @@ def sizes_of(estimator: Any, choice: Choice) -> Sizes:
     most = max(1, min(share, n_rows // 2 // lines))
     if most < STAGE or STAGE % width or any(c.candidate.basis != "kernel" for c in choice.members):
         return Sizes((most,), width)  # such features would not begin with those of fewer
-    sizes = [STAGE]
+    # One line begins with two stages: most go on to these, and at once is cheaper.
+    sizes = [min(STAGE if lines > 1 else 2 * STAGE, most)]
     while 2 * sizes[-1] <= most:
         sizes.append(2 * sizes[-1])
     return Sizes(tuple(sizes), width)

@@ -25,8 +25,9 @@ from negcorr.tuning import Form, build_path, check_memory, path_from_cells, rout
 
 __all__ = ["WORTH_GROWING", "grown_path"]
 
-#: An ensemble grows on while the criterion falls at least to this share.
-WORTH_GROWING = 0.99
+#: An ensemble grows on while the criterion falls at least to this share, and where it uses at least
+#: this share of its features: degrees of freedom that it does not take now it would not take then.
+WORTH_GROWING, FULL = 0.99, 0.5
 
 
 def grown_path(
@@ -53,7 +54,7 @@ def grown_path(
     basis = bases[0].fit(rows.X, sample_weight=rows.weight)
     path = build_path(rows, basis, folds, settings, single_output)
     for larger in bases[1:]:
-        if not _can_grow(path, rows):
+        if not (_can_grow(path, rows) and _is_full(path)):
             break
         larger = larger.fit(rows.X, sample_weight=rows.weight)
         grown = _grown(path, basis, larger, rows, folds, settings)
@@ -69,6 +70,10 @@ def _can_grow(path: NCLPath, rows: Rows) -> bool:
     """Whether there is a criterion to grow by, and moments that can be extended."""
     extensible = all(isinstance(cell, GramMoments) for cell in path.cells)
     return path.criterion is not None and extensible and not is_abroad(rows.X)
+
+
+def _is_full(path: NCLPath) -> bool:
+    return float(np.mean(path.dof())) >= FULL * path.spectrum.n_features
 
 
 def _level(path: NCLPath) -> float:

@@ -17,7 +17,7 @@ from negcorr._typing import FloatArray, IntArray
 from negcorr.bases.nested import Nesting
 from negcorr.factorise import factorise
 from negcorr.folds import Folds
-from negcorr.moments import GramMoments, Moments, total
+from negcorr.moments import Moments, total
 from negcorr.spectrum import Spectrum
 
 __all__ = ["KFold"]
@@ -90,14 +90,11 @@ class KFold:
                 nesting=nesting,
             )
 
-        # SciPy's reduction of a Gram matrix holds the interpreter's lock: lanes would only
-        # take memory there, unless there is more to do.
-        reduction_only = isinstance(cells[0], GramMoments) and nesting is None
-        one_by_one = reduction_only or not place_of(cells[0].mean).is_home
         # As within a fit, so that a copy that makes them again gets the same bits.
         with our_own_threads():
             held_out = [total([cells[i] for i in folds.splits[number][1]]) for number in numbers]
-            fits = [fit(number) for number in numbers] if one_by_one else spread(fit, numbers)
+            home = place_of(cells[0].mean).is_home
+            fits = spread(fit, numbers) if home else [fit(number) for number in numbers]
         return cls(tuple(fits), tuple(held_out), tuple(numbers))
 
     @property

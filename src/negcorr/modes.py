@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import eigh_tridiagonal, lapack
 
+from negcorr._lapack import reduce_lower
 from negcorr._typing import FloatArray
 
 __all__ = [
@@ -129,11 +130,7 @@ def tridiagonalise(matrix: FloatArray) -> Tridiagonal:
     >>> float(np.round(reduction.diagonal.sum(), 12))
     9.0
     """
-    size = matrix.shape[0]
     # The transpose of a C-ordered symmetric matrix is itself in Fortran order.
-    reduced, diagonal, off_diagonal, tau, info = lapack.dsytrd(
-        matrix.T, lower=1, lwork=64 * size, overwrite_a=1
-    )
-    if info != 0:
-        raise np.linalg.LinAlgError(f"LAPACK dsytrd failed with info={info}.")
+    reduced = np.asfortranarray(matrix.T)
+    diagonal, off_diagonal, tau = reduce_lower(reduced)
     return Tridiagonal(np.asfortranarray(reduced[1:, :-1]), tau, diagonal, off_diagonal)

@@ -34,7 +34,7 @@ ROWS = 500
 
 #: Where there are as many, kernels are asked again by more of them, and relevance is learnt from
 #: more of them in the end.
-MANY_ROWS, MORE_ROWS, ROWS_FOR_RELEVANCE = 2000, 3000, 1000
+MANY_ROWS, MORE_ROWS, ROWS_FOR_RELEVANCE = 2000, 2500, 1000
 
 #: Members of a candidate that is tried by its features.
 MEMBERS = 50

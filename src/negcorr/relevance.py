@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
+from negcorr._lapack import inverse_from_upper
 from negcorr._threads import pause_point
 from negcorr._typing import FloatArray, IntArray
 
@@ -175,11 +176,12 @@ class _Process:
         covariance[np.diag_indices(n)] = 1.0 + noise
         # NumPy's lower factor is LAPACK's upper one, transposed.
         upper = np.linalg.cholesky(covariance).T
-        inverse, _ = lapack.dpotri(upper)
         solved, _ = lapack.dpotrs(upper, self.target)
+        diagonal = np.log(np.diagonal(upper)).sum()
+        inverse_from_upper(np.asarray(upper, dtype=np.float64))  # in place of the factor
         size = max(float(np.sum(solved * self.target)) / (n * outputs), 1e-300)
-        value = 0.5 * n * np.log(size) + float(np.log(np.diagonal(upper)).sum())
-        slopes = 0.5 * (inverse - solved @ solved.T / (size * outputs))
+        value = 0.5 * n * np.log(size) + float(diagonal)
+        slopes = 0.5 * (upper - solved @ solved.T / (size * outputs))
         # Each pair stands twice in the square.
         along = -2.0 * theta * (self.distances @ (slopes[self.pairs] * values).astype(np.float32))
         gradient = np.concatenate(

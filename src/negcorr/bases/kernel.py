@@ -148,13 +148,16 @@ class KernelFeatures(NystroemFeatures):
 def _stages(values: FloatArray, square: float, rng: np.random.RandomState) -> list[Stage]:
     """Stages from the kernel between all landmarks; features have a mean square near one."""
     stages: list[Stage] = []
+    # Features so far at the landmarks that are still to come.
     known = np.empty((0, len(values)))
     largest = float(np.max(np.diagonal(values), initial=0.0))
     for first in range(0, len(values), STAGE):
-        inside = slice(first, min(first + STAGE, len(values)))
+        last = min(first + STAGE, len(values))
+        inside, size = slice(first, last), last - first
+        here, ahead = known[:, :size], known[:, size:]
         # Features carry the factor √square, so products of them carry the square.
-        explained = known[:, inside] / square
-        rest = values[inside, inside] - explained.T @ known[:, inside]
+        explained = here / square
+        rest = values[inside, inside] - explained.T @ here
         strength, vectors = np.linalg.eigh((rest + rest.T) / 2.0)
         least = NOISE * largest if largest > 0 else 1.0
         kept = strength > max(least, NOISE * float(strength[-1]))
@@ -162,8 +165,8 @@ def _stages(values: FloatArray, square: float, rng: np.random.RandomState) -> li
             kept[-1] = True  # a basis has a feature, even where rows do not differ
         root = vectors[:, kept] * np.sqrt(square / np.maximum(strength[kept], least))
         mixing = root @ _rotation(vectors[:, kept], rng)
-        features = mixing.T @ (values[inside] - explained.T @ known)
-        known = np.concatenate([known, features])
+        features = mixing.T @ (values[inside, last:] - explained.T @ ahead)
+        known = np.concatenate([ahead, features])
         stages.append(Stage(explained, mixing))
     return stages
 
