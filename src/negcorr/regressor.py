@@ -111,8 +111,9 @@ class NCLRegressor(
     budget : int, default=2000
         Most features that "auto" numbers of members come to. Up to 2000 distinct rows candidates
         have all rows as landmarks, but from 500 rows on more than two of them share 1500. With
-        more rows an ensemble begins with 500 landmarks for each and doubles them within the
-        budget, and half of the rows, for as long as the criterion falls by 1 % or more.
+        more rows an ensemble begins with 500 landmarks for each, 1000 for one alone, and doubles
+        them within the budget, and half of the rows, for as long as it uses half of its features
+        and the criterion falls by 1 % or more.
     subspace : float or "auto", default="auto"
         Share of the columns that a member sees, in (0, 1]: random subspaces for wide tables, for
         bases "kernel", "fourier" and "nystroem". "auto" halves the share of the best Gaussian
