@@ -564,14 +564,15 @@ class TestSizes:
         assert (STAGE, ROWS_TO_GROW) == (500, 2000)
         assert sizes(ROWS_TO_GROW - 1, 2) == (1000,)
         assert sizes(ROWS_TO_GROW, 2) == (500,)
-        assert sizes(10_000, 1) == (500, 1000, 2000)
+        assert sizes(10_000, 1) == (1000, 2000)  # one line begins with two stages
+        assert sizes(10_000, 1, budget=700) == (700,)
         assert sizes(10_000, 2) == (500, 1000)
         assert sizes(10_000, 4) == (500,)
         assert sizes(10_000, 2, budget=10_000) == (500, 1000, 2000)
 
     def test_stay_within_half_of_the_rows(self):
-        assert sizes(2000, 1, budget=10**6) == (500, 1000)
-        assert sizes(1_999 * 4, 1, budget=10**6) == (500, 1000, 2000)
+        assert sizes(2000, 1, budget=10**6) == (1000,)
+        assert sizes(1_999 * 4, 1, budget=10**6) == (1000, 2000)
         assert sizes(2000, 4, budget=10**6) == (250,)
 
     def test_stay_within_a_small_budget(self):

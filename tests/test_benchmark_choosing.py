@@ -56,9 +56,16 @@ def test_a_figure_is_drawn_from_what_is_measured(benchmarks, monkeypatch, tmp_pa
 def test_both_ways_are_tried_on_every_fold(benchmarks, capsys):
     _, long_tails = benchmarks
     long_tails.main(["--sets", "one"])
-    title, row = capsys.readouterr().out.splitlines()
+    title, row, together = capsys.readouterr().out.splitlines()
     assert title.startswith("data set")
-    name, plain, moved, _ = row.split()
+    name, *found = row.split()
     assert name == "one"
-    assert 0 < float(plain) < 1
-    assert 0 < float(moved) < 1
+    # As it is, moved, and by Huber's loss; then what the last two differ by, in standard errors.
+    plain, *others = map(float, found[:3])
+    assert all(0 < error < 1 for error in (plain, *others))
+    assert len(found) == 5
+    name, *changes = together.split()
+    assert (name, changes[0]) == ("together", "+0.0%")
+    for other, change in zip(others, changes[1:], strict=True):
+        expected = 100 * (other / plain - 1)
+        assert abs(float(change.rstrip("%")) - expected) < 0.1 + 0.02 / plain

@@ -10,7 +10,7 @@ from negcorr import NCLRegressor, automatic, growing, regressor
 from negcorr.bases import KernelFeatures, MappedFeatures, NestedFeatures
 from negcorr.bases import kernel as kernel_module
 from negcorr.folds import make_folds
-from negcorr.growing import WORTH_GROWING, _level, _places, grown_path
+from negcorr.growing import FULL, WORTH_GROWING, _level, _places, grown_path
 from negcorr.moments import GramMoments
 from negcorr.rows import Rows
 from negcorr.settings import PathSettings
@@ -87,7 +87,8 @@ class TestGrowth:
     @pytest.mark.parametrize("make", [kernels, nested])
     @pytest.mark.parametrize("weighted", [False, True])
     @pytest.mark.parametrize("outputs", [1, 2])
-    def test_goes_on_while_it_pays(self, make, weighted, outputs):
+    def test_goes_on_while_it_pays(self, make, weighted, outputs, monkeypatch):
+        monkeypatch.setattr(growing, "FULL", 0.0)
         rows = rough(outputs=outputs, weighted=weighted)
         sizes = SIZES if make is kernels else SIZES[:3]
         bases = [make(size) for size in sizes]
@@ -104,7 +105,26 @@ class TestGrowth:
             levels[-1]
         )
 
-    def test_stops_where_nothing_is_gained(self):
+    def test_does_not_begin_where_features_are_not_used(self):
+        bases = [kernels(size, gamma=0.1) for size in SIZES]
+        basis, path, direct = grown(plain(), bases)
+        assert basis is bases[0]
+        assert fitted(bases) == [True, False, False, False]
+        assert path.dof() < FULL * SIZES[0]
+        assert_same_path(path, direct)
+
+    def test_begins_where_one_output_uses_them(self):
+        rows = rough()
+        noise = np.random.default_rng(7).normal(size=(400, 1))
+        both = Rows(rows.X, np.column_stack([rows.y, noise]))
+        bases = [kernels(size) for size in SIZES[:2]]
+        basis, _, _ = grown(both, bases)
+        assert basis is bases[1]
+        first = grown(both, [kernels(SIZES[0])])[1].dof()
+        assert first.min() < FULL * SIZES[0] < first.max()
+
+    def test_stops_where_nothing_is_gained(self, monkeypatch):
+        monkeypatch.setattr(growing, "FULL", 0.0)
         bases = [kernels(size, gamma=0.1) for size in SIZES]
         basis, path, direct = grown(plain(), bases)
         assert basis is bases[0]
@@ -114,7 +134,8 @@ class TestGrowth:
     @pytest.mark.parametrize(
         ("noise", "gamma", "taken"), [(1.0, 1.0, 1), (0.3, 0.3, 2)], ids=["worse", "hardly better"]
     )
-    def test_stops_half_way(self, noise, gamma, taken):
+    def test_stops_half_way(self, noise, gamma, taken, monkeypatch):
+        monkeypatch.setattr(growing, "FULL", 0.0)
         rng = np.random.default_rng(1)
         X = rng.uniform(-2.0, 2.0, size=(400, 2))
         rows = Rows(X, np.sin(3.0 * X[:, :1]) + noise * rng.normal(size=(400, 1)))
@@ -172,7 +193,8 @@ class TestGrowth:
         assert_same_path(path, direct)
 
     @pytest.mark.parametrize("make", [kernels, nested])
-    def test_ends_with_more_features_than_half_of_the_rows(self, make):
+    def test_ends_with_more_features_than_half_of_the_rows(self, make, monkeypatch):
+        monkeypatch.setattr(growing, "FULL", 0.0)
         # There moments are kept as rows, and are not extended but made.
         rows = rough(150)
         bases = [make(size) for size in (20, 80, 120)]
@@ -214,7 +236,7 @@ class TestEstimator:
         rows = rough()
         model = estimator().fit(rows.X, rows.y[:, 0])
         assert len(model.coef_) == 160
-        assert len(estimator(budget=60).fit(rows.X, rows.y[:, 0]).coef_) == 40
+        assert len(estimator(budget=70).fit(rows.X, rows.y[:, 0]).coef_) == 40
         small = estimator(n_estimators=4).fit(rows.X, rows.y[:, 0])
         assert len(small.coef_) == 20
         assert _level(model.path_) < _level(small.path_)
@@ -234,7 +256,7 @@ class TestEstimator:
     def test_does_not_grow_at_a_given_lam(self):
         rows = rough()
         model = estimator(lam=0.9).fit(rows.X, rows.y[:, 0])
-        assert len(model.coef_) == 20
+        assert len(model.coef_) == 40  # two stages
 
     def test_has_features_for_half_of_the_rows_at_most(self):
         rows = rough(310)

@@ -43,6 +43,7 @@ def estimator(basis, **changes):
         "kernel": "auto",
         "inputs": "auto",
         "relevance": "auto",
+        "subspace": "auto",
     }
     return SimpleNamespace(basis=basis, **(options | changes))
 
@@ -60,7 +61,7 @@ def test_all_names_are_known():
 def test_name_makes_its_basis_with_the_parameters_that_concern_it(name):
     basis = make_basis(estimator(name))
     assert type(basis) is KINDS[name]
-    given = vars(estimator(name)) | {"kernel": "gaussian"}
+    given = vars(estimator(name)) | {"kernel": "gaussian", "subspace": 1.0}
     for key, value in basis.get_params().items():
         if key in given:
             assert value == given[key]
@@ -278,3 +279,15 @@ def test_regressor_makes_its_basis_here():
     )
     assert isinstance(model.basis_, OrthogonalFourierFeatures)
     assert model.basis_.n_members_ == 3
+
+
+@pytest.mark.parametrize("name", ["fourier", "nystroem", "kernel"])
+def test_subspace_goes_to_the_bases_that_have_one(name):
+    assert make_basis(estimator(name, subspace=0.3)).subspace == 0.3
+
+
+@pytest.mark.parametrize("name", ["orthogonal", "linear", "trees"])
+def test_subspace_is_refused_where_there_is_none(name):
+    assert "subspace" not in make_basis(estimator(name, subspace=1)).get_params()
+    with pytest.raises(ValueError, match=rf"subspace=0.3 is not known to basis='{name}'; allowed"):
+        make_basis(estimator(name, subspace=0.3))

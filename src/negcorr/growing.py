@@ -73,7 +73,8 @@ def _can_grow(path: NCLPath, rows: Rows) -> bool:
 
 
 def _is_full(path: NCLPath) -> bool:
-    return float(np.mean(path.dof())) >= FULL * path.spectrum.n_features
+    """Whether some output uses enough of the features."""
+    return float(np.max(path.dof())) >= FULL * path.spectrum.n_features
 
 
 def _level(path: NCLPath) -> float:
