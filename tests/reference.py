@@ -691,15 +691,36 @@ def subspace_kernel(kernel, X, Z, gamma, share):
     return total
 
 
+def kernel_loo(kernel, target, weight, ridge):
+    """Squared residuals of kernel ridge regression with an intercept, refitted row by row.
+
+    Duals a and intercept b solve (K + ridge/W) a + b = y and Σ a = 0.
+    """
+    losses = np.empty(len(target))
+    for i in range(len(target)):
+        left = np.arange(len(target)) != i
+        n = int(left.sum())
+        system = np.ones((n + 1, n + 1))
+        system[:n, :n] = kernel[np.ix_(left, left)] + np.diag(ridge / weight[left])
+        system[n, n] = 0.0
+        solved = np.linalg.solve(system, np.vstack([target[left], np.zeros((1, target.shape[1]))]))
+        losses[i] = np.mean((target[i] - kernel[i, left] @ solved[:n] - solved[n]) ** 2)
+    return losses
+
+
 def span_loo(values, between, target, weight, ridge):
     """Squared residuals of kernel ridge regression in the span of landmarks, refitted row by row.
 
-    Weights a of the landmarks minimise Σ w (y − k a)² + ridge·aᵀKa, by the normal equations.
+    Weights a of the landmarks and b minimise Σ w (y − k a − b)² + ridge·aᵀKa: normal equations.
     """
     losses = np.empty(len(values))
+    ones = np.ones((len(values), 1))
+    rows = np.hstack([values, ones])
+    penalty = np.zeros((rows.shape[1], rows.shape[1]))
+    penalty[:-1, :-1] = ridge * between
     for i in range(len(values)):
         left = np.arange(len(values)) != i
-        rows, w = values[left], weight[left, np.newaxis]
-        solved = np.linalg.solve(rows.T @ (w * rows) + ridge * between, rows.T @ (w * target[left]))
-        losses[i] = np.mean((target[i] - values[i] @ solved) ** 2)
+        mine, w = rows[left], weight[left, np.newaxis]
+        solved = np.linalg.solve(mine.T @ (w * mine) + penalty, mine.T @ (w * target[left]))
+        losses[i] = np.mean((target[i] - rows[i] @ solved) ** 2)
     return losses

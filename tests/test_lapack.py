@@ -73,12 +73,13 @@ def test_others_run_meanwhile():
         np.eye(3, 4, order="F"),
         np.asfortranarray(np.eye(3, dtype=np.float32)),
         np.arange(9.0).reshape(3, 3),
+        np.broadcast_to(np.float64(1.0), (1, 1)),
     ],
-    ids=["not square", "single", "C order"],
+    ids=["not square", "single", "C order", "read only"],
 )
 @pytest.mark.parametrize("routine", [reduce_lower, inverse_from_upper])
 def test_refuse_what_lapack_would_misread(routine, matrix):
-    with pytest.raises(ValueError, match="square matrices of doubles in Fortran order"):
+    with pytest.raises(ValueError, match="in place on square matrices of doubles"):
         routine(matrix)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from reference import (
     KINDS,
     held_whitening_loo,
+    kernel_loo,
     literal_fit,
     make_problem,
     random_problem,
@@ -187,17 +188,6 @@ def kernel_problem(kind, n=18, outputs=1, weighted=False, seed=0):
     return kernel, y - weight @ y / weight.sum(), weight
 
 
-def ridge_refits(kernel, y, weight, ridge):
-    """Squared errors of kernel ridge regression without each row in turn, mean over outputs."""
-    losses = []
-    for i in range(len(y)):
-        rest = np.arange(len(y)) != i
-        penalty = np.diag(ridge / weight[rest])
-        dual = np.linalg.solve(kernel[np.ix_(rest, rest)] + penalty, y[rest])
-        losses.append(np.mean((y[i] - kernel[i, rest] @ dual) ** 2))
-    return np.array(losses)
-
-
 class TestRidgeLosses:
     @pytest.mark.parametrize("kind", ["laplace", "gaussian", "linear"])
     @pytest.mark.parametrize("outputs", [1, 3])
@@ -207,7 +197,7 @@ class TestRidgeLosses:
         found = ridge_losses(kernel, y, weight, RIDGES)
         assert found.shape == (4, 18)
         for losses, ridge in zip(found, RIDGES, strict=True):
-            expected = ridge_refits(kernel, y, weight, ridge)
+            expected = kernel_loo(kernel, y, weight, ridge)
             np.testing.assert_allclose(losses, expected, rtol=1e-6, atol=1e-9)
 
     @settings(max_examples=25, deadline=None, derandomize=True)
@@ -221,7 +211,7 @@ class TestRidgeLosses:
     def test_are_those_of_refits_for_any_shape(self, seed, n, outputs, kind, ridge):
         kernel, y, weight = kernel_problem(kind, n, outputs, True, seed)
         found = ridge_losses(kernel, y, weight, np.array([ridge]))[0]
-        expected = ridge_refits(kernel, y, weight, ridge)
+        expected = kernel_loo(kernel, y, weight, ridge)
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
     def test_are_those_of_a_row_that_is_left_out_with_all_that_it_stands_for(self):
@@ -231,8 +221,11 @@ class TestRidgeLosses:
         found = ridge_losses(kernel, y, weight.astype(float), RIDGES[1:2])[0]
         for i in range(18):
             rest = index[index != i]
-            dual = np.linalg.solve(kernel[np.ix_(rest, rest)] + np.eye(len(rest)), y[rest])
-            expected = np.mean((y[i] - kernel[i, rest] @ dual) ** 2)
+            n = len(rest)
+            system = np.ones((n + 1, n + 1))
+            system[:n, :n], system[n, n] = kernel[np.ix_(rest, rest)] + np.eye(n), 0.0
+            dual = np.linalg.solve(system, np.vstack([y[rest], np.zeros((1, y.shape[1]))]))
+            expected = np.mean((y[i] - kernel[i, rest] @ dual[:n] - dual[n]) ** 2)
             assert found[i] == pytest.approx(expected, rel=1e-8)
 
     def test_have_weights_whose_scale_is_that_of_the_ridge(self):
@@ -242,18 +235,35 @@ class TestRidgeLosses:
         np.testing.assert_allclose(scaled, one, rtol=1e-7)
         assert not np.allclose(ridge_losses(kernel, y, 7.0 * weight, RIDGES), one)
 
-    def test_of_a_very_large_ridge_are_those_of_predicting_nothing(self):
+    def test_do_not_depend_on_the_level_of_targets(self):
         kernel, y, weight = kernel_problem("laplace", outputs=2, weighted=True)
-        found = ridge_losses(kernel, y, weight, np.array([1e12]))[0]
-        np.testing.assert_allclose(found, np.mean(y**2, axis=1), rtol=1e-6)
+        moved = ridge_losses(kernel, y + 50.0, weight, RIDGES)
+        np.testing.assert_allclose(moved, ridge_losses(kernel, y, weight, RIDGES), rtol=1e-7)
 
-    def test_with_rows_that_are_equal_are_finite(self):
+    def test_of_rows_that_were_centred_together_are_not_told_by_the_others(self):
+        # Noise, which nothing can predict: each row is minus the sum of the others.
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(30, 200)), rng.normal(size=(30, 1))
+        X, y = X - X.mean(axis=0), y - y.mean(axis=0)
+        losses = ridge_losses(X @ X.T, y, np.ones(30), np.array([1e-6, 1.0]))
+        assert (losses.mean(axis=1) > 0.5 * y.var()).all()
+
+    @staticmethod
+    def of_the_mean(y, weight):
+        """Squared errors of predicting the mean of the other rows."""
+        others = weight.sum() - weight
+        mean = (weight @ y - weight[:, np.newaxis] * y) / others[:, np.newaxis]
+        return np.mean((y - mean) ** 2, axis=1)
+
+    def test_of_a_very_large_ridge_are_those_of_the_mean(self):
+        kernel, y, weight = kernel_problem("laplace", outputs=2, weighted=True)
+        found = ridge_losses(kernel, y, weight, np.array([1e9]))[0]
+        np.testing.assert_allclose(found, self.of_the_mean(y, weight), rtol=1e-5)
+
+    def test_with_rows_that_are_equal_are_those_of_the_mean(self):
         _, y, weight = kernel_problem("laplace", weighted=True)
-        found = ridge_losses(np.ones((18, 18)), y, weight, RIDGES)
-        for losses, ridge in zip(found, RIDGES, strict=True):
-            others = weight.sum() - weight
-            mean = (weight @ y - weight[:, np.newaxis] * y[:, :1])[:, 0] / (others + ridge)
-            np.testing.assert_allclose(losses, (y[:, 0] - mean) ** 2, rtol=1e-5)
+        for losses in ridge_losses(np.ones((18, 18)), y, weight, RIDGES):
+            np.testing.assert_allclose(losses, self.of_the_mean(y, weight), rtol=1e-5)
 
 
 class TestSpan:

@@ -74,8 +74,9 @@ def inverse_from_upper(factor: FloatArray) -> None:
 
 def _checked(matrix: FloatArray) -> int:
     n = matrix.shape[0]
-    if matrix.shape != (n, n) or matrix.dtype != np.float64 or not matrix.flags.f_contiguous:
-        raise ValueError("LAPACK works on square matrices of doubles in Fortran order.")
+    fits = matrix.shape == (n, n) and matrix.dtype == np.float64
+    if not (fits and matrix.flags.f_contiguous and matrix.flags.writeable):
+        raise ValueError("LAPACK works in place on square matrices of doubles in Fortran order.")
     return n
 
 

@@ -162,7 +162,7 @@ def choose(
         What is open.
     n_members : (int, int), default=(1, 1)
         Fewest and most candidates that are taken together. Between these all that the rows
-        cannot tell from the best are.
+        cannot tell from the best are. Where more rows have judged, one is enough.
     weight : float, optional
         Σw of the rows of the fit, to which gaps are scaled; that of the rows of the search if None.
 

@@ -175,10 +175,10 @@ class _Process:
         covariance.T[self.pairs] = values
         covariance[np.diag_indices(n)] = 1.0 + noise
         # NumPy's lower factor is LAPACK's upper one, transposed.
-        upper = np.linalg.cholesky(covariance).T
+        upper = np.asarray(np.linalg.cholesky(covariance).T, dtype=np.float64)
         solved, _ = lapack.dpotrs(upper, self.target)
         diagonal = np.log(np.diagonal(upper)).sum()
-        inverse_from_upper(np.asarray(upper, dtype=np.float64))  # in place of the factor
+        inverse_from_upper(upper)  # in place of the factor
         size = max(float(np.sum(solved * self.target)) / (n * outputs), 1e-300)
         value = 0.5 * n * np.log(size) + float(diagonal)
         slopes = 0.5 * (upper - solved @ solved.T / (size * outputs))

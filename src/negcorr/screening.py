@@ -161,16 +161,16 @@ def screen(
 def ridge_losses(
     kernel: FloatArray, target: FloatArray, weight: FloatArray, ridges: FloatArray
 ) -> FloatArray:
-    """Squared leave-one-out error of kernel ridge regression, from one decomposition.
+    r"""Squared leave-one-out error of kernel ridge regression, from one decomposition.
 
-    The objective is Σ w (y − f)² + ridge·‖f‖², without an intercept.
+    The objective is Σ w (y − f − b)² + ridge·‖f‖², with an intercept b that is free.
 
     Parameters
     ----------
     kernel : ndarray of shape (n, n)
         Kernel between all rows.
     target : ndarray of shape (n, outputs)
-        Targets about their mean.
+        Targets.
     weight : ndarray of shape (n,)
         Frequencies, positive; a row is left out with all that it stands for.
     ridges : ndarray of shape (k,)
@@ -181,6 +181,14 @@ def ridge_losses(
     ndarray of shape (k, n)
         Mean over outputs.
 
+    Notes
+    -----
+    With :math:`R = (K + \mathrm{ridge}\,W^{-1})^{-1}` and
+    :math:`B = R - R 1 1^\top R / (1^\top R 1)`, the residual of a left-out row is
+    :math:`(B y)_i / B_{ii}`. Without the intercept it would be wrong by more than a trifle: of rows
+    and targets that were centred together each is minus the sum of the others, which tells the
+    left-out one to any model that is linear and interpolates.
+
     Examples
     --------
     >>> import numpy as np
@@ -188,16 +196,23 @@ def ridge_losses(
     >>> x = np.linspace(0, 1, 20)[:, None]
     >>> losses = ridge_losses(np.exp(-((x - x.T) ** 2)), x, np.ones(20), np.array([1e-6, 1.0]))
     >>> losses.mean(axis=1).round(3)
-    array([0.   , 0.011])
+    array([0.  , 0.01])
     """
     root = np.sqrt(weight)[:, np.newaxis]
     values, vectors = np.linalg.eigh(root * kernel * root.T)
     resistance = 1.0 / (np.maximum(values, 0.0)[:, np.newaxis] + ridges)
+    # R 1, its diagonal and R y, all but for a factor root on either side.
+    ones = vectors @ (resistance * (vectors.T @ root))
+    mass = np.sum(root * ones, axis=0)
     diagonal = (vectors**2) @ resistance
+    # What is left of it where the intercept is all that a row is told by is rounding.
+    free = np.maximum(diagonal - ones**2 / mass, NOISE * diagonal)
     along = vectors.T @ (root * target)
     total = np.zeros_like(diagonal)
     for j in range(target.shape[1]):
-        total += ((vectors @ (resistance * along[:, j : j + 1])) / diagonal) ** 2
+        dual = vectors @ (resistance * along[:, j : j + 1])
+        dual -= ones * (np.sum(root * dual, axis=0) / mass)
+        total += (dual / free) ** 2
     return np.asarray((total / (root**2 * target.shape[1])).T)
 
 
@@ -211,7 +226,7 @@ def span_losses(
     """Squared leave-one-out error of kernel ridge regression in the span of some landmarks.
 
     The objective is that of :func:`ridge_losses`, minimised over functions Σ a_l k(·, landmark l):
-    ridge regression on features that are orthonormal in the kernel's space.
+    ridge regression, with an intercept, on features that are orthonormal in the kernel's space.
 
     Parameters
     ----------
@@ -220,7 +235,7 @@ def span_losses(
     between : ndarray of shape (l, l)
         Kernel between the landmarks.
     target : ndarray of shape (n, outputs)
-        Targets about their mean.
+        Targets.
     weight : ndarray of shape (n,)
         Frequencies, positive; a row is left out with all that it stands for.
     ridges : ndarray of shape (k,)
@@ -242,15 +257,19 @@ def span_losses(
     """
     strength, vectors = np.linalg.eigh(between)
     kept = strength > SPAN_NOISE * strength[-1]
+    share = weight / weight.sum()
     root = np.sqrt(weight)[:, np.newaxis]
-    features = root * (values @ (vectors[:, kept] / np.sqrt(strength[kept])))
+    features = values @ (vectors[:, kept] / np.sqrt(strength[kept]))
+    features = root * (features - share @ features)
+    about_mean = root * (target - share @ target)
     size, turn = np.linalg.eigh(features.T @ features)
     features = features @ turn
     shrunk = 1.0 / (np.maximum(size, 0.0)[:, np.newaxis] + ridges)
-    free = np.maximum(1.0 - (features**2) @ shrunk, LEAST_DENOMINATOR)
-    along = features.T @ (root * target)
+    leverage = (features**2) @ shrunk + share[:, np.newaxis]
+    free = np.maximum(1.0 - leverage, LEAST_DENOMINATOR)
+    along = features.T @ about_mean
     total = np.zeros_like(free)
     for j in range(target.shape[1]):
         fit = features @ (shrunk * along[:, j : j + 1])
-        total += ((root * target[:, j : j + 1] - fit) / free) ** 2
+        total += ((about_mean[:, j : j + 1] - fit) / free) ** 2
     return np.asarray((total / (root**2 * target.shape[1])).T)

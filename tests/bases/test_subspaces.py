@@ -142,6 +142,15 @@ class TestBases:
             expected = KERNEL_VALUES[kernel](own, own, 0.2 / 0.5)
             np.testing.assert_allclose(features @ features.T, expected, atol=1e-9)
 
+    @pytest.mark.parametrize("kind", [NystroemFeatures, KernelFeatures])
+    def test_rows_that_are_equal_within_a_subspace_do_no_harm(self, kind):
+        X = (np.random.default_rng(0).uniform(size=(200, 12)) < 0.3) * 1.0
+        basis = kind(20, 10, subspace=0.3, random_state=0).fit(X)
+        whole = basis.transform(X)
+        one_by_one = np.vstack([basis.transform(x[np.newaxis]) for x in X])
+        np.testing.assert_allclose(one_by_one, whole, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(basis.transform(X + 1e-13), whole, rtol=0, atol=1e-6)
+
     @every_kind
     def test_of_all_columns_are_what_they_were(self, kind):
         X = table()

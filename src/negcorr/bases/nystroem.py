@@ -18,6 +18,9 @@ from negcorr.exceptions import IdenticalMembersWarning
 
 __all__ = ["NystroemFeatures"]
 
+#: Directions of landmarks that carry less than this share of the largest are rounding.
+NOISE = 1e-9
+
 
 class NystroemFeatures(RandomBasis):
     """Blocks of Nyström features, φ_m(x) = K_m^(-1/2) k(L_m, x) for H landmarks L_m.
@@ -110,7 +113,9 @@ class NystroemFeatures(RandomBasis):
         shape = (self.n_estimators, int(X.shape[1]))
         self.subspaces_ = None if share == 1 else member_columns(rng, *shape, share)
         blocks = (self._own(self.landmarks_[_block(m, width), :], m) for m in range(shape[0]))
-        roots = [_inverse_root(self._kernel(L, L)) for L in blocks]
+        # Rows that differ may be equal within a subspace: directions of rounding are cut there.
+        least = 0.0 if share == 1 else NOISE
+        roots = [_inverse_root(self._kernel(L, L), least) for L in blocks]
         self.normalization_ = place_of(X).floats(np.stack(roots))
 
     def _scaled(self, X: Table) -> Table:
@@ -164,7 +169,9 @@ def _block(m: int, width: int) -> slice:
     return slice(m * width, (m + 1) * width)
 
 
-def _inverse_root(kernel: FloatArray) -> FloatArray:
-    """K^(-1/2), with eigenvalues floored as in scikit-learn's Nystroem."""
+def _inverse_root(kernel: FloatArray, least: float) -> FloatArray:
+    """K^(-1/2) without directions below a share of the largest, others as in scikit-learn."""
     values, vectors = np.linalg.eigh(to_host(kernel))
-    return np.asarray((vectors / np.sqrt(np.maximum(values, 1e-12))) @ vectors.T)
+    kept = values > least * values[-1] if least > 0 else np.ones(len(values), dtype=bool)
+    root = kept / np.sqrt(np.maximum(values, 1e-12))
+    return np.asarray((vectors * root) @ vectors.T)
