@@ -320,7 +320,7 @@ def bend(y: FloatArray, guess: FloatArray, weight: FloatArray, threshold: float)
 
 
 def mean_loss(residuals: FloatArray, weight: FloatArray, delta: FloatArray) -> FloatArray:
-    """Mean of r² where |r| ≤ δ and of 2δ|r| − δ² beyond, which is twice Huber's loss.
+    r"""Twice the mean of Huber's loss: :math:`r^2` up to δ, :math:`2\delta|r| - \delta^2` beyond.
 
     Parameters
     ----------
