@@ -261,7 +261,7 @@ def as_text(lines: Sequence[Line], found: Comparison) -> str:
 
 
 def as_rst(lines: Sequence[Line], found: Comparison) -> str:
-    rows = [".. list-table::", "   :header-rows: 1", "   :stub-columns: 1", ""]
+    rows = [".. list-table::", "   :class: narrow", "   :header-rows: 1", "   :stub-columns: 1", ""]
     for row in cells(found, "**{}**"):
         rows += [
             f"   {'  -' if number else '* -'} {text}".rstrip() for number, text in enumerate(row)
