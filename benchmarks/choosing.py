@@ -44,7 +44,7 @@ PANELS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 #: Where the error is taken along the path.
-GAPS = np.power(10.0, -np.arange(0.0, 4.25, 0.25))
+GAPS = np.power(10.0, -np.arange(0.0, 8.25, 0.25))
 
 
 def split(name: str, fold: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
