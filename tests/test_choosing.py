@@ -630,6 +630,7 @@ class TestJudged:
         choice = choose(ground, OpenQuestions(), (2, 4))
         said = f", the best {len(choice.judged)} lines again on 140 others"
         assert choice.lines()[-2].endswith(said)
+        assert repr(choice).endswith("on 60 rows, judged by 140 others)")
         text = str(choice)
         assert "the best of them on 140 other rows:" in text
         assert f"{choice.judged[0].error:8.4f}  {choice.judged[0].candidate}" in text

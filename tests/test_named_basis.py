@@ -21,7 +21,13 @@ from negcorr.bases import (
     OrthogonalFourierFeatures,
     TreeFeatures,
 )
-from negcorr.named_basis import BASES, make_basis, takes_device_arrays, usual_ridge
+from negcorr.named_basis import (
+    BASES,
+    check_choices,
+    make_basis,
+    takes_device_arrays,
+    usual_ridge,
+)
 
 KINDS = {
     "fourier": FourierFeatures,
@@ -290,4 +296,4 @@ def test_subspace_goes_to_the_bases_that_have_one(name):
 def test_subspace_is_refused_where_there_is_none(name):
     assert "subspace" not in make_basis(estimator(name, subspace=1)).get_params()
     with pytest.raises(ValueError, match=rf"subspace=0.3 is not known to basis='{name}'; allowed"):
-        make_basis(estimator(name, subspace=0.3))
+        check_choices(estimator(name, subspace=0.3))

@@ -99,13 +99,7 @@ def _open_relevance(relevance: Any, free: bool) -> tuple[bool, ...]:
 def _open_subspace(estimator: Any, free: bool) -> float | None:
     if is_auto(estimator.subspace):
         return None if free else 1.0
-    share = float(estimator.subspace)
-    if share < 1.0 and estimator.basis in ("orthogonal", "linear", "trees"):
-        raise ValueError(
-            f"subspace={share!r} is not known to basis={estimator.basis!r}; allowed are 1, 'auto', "
-            "and the bases 'kernel', 'fourier' and 'nystroem'."
-        )
-    return share
+    return float(estimator.subspace)
 
 
 def _check_gamma(gamma: Any) -> None:

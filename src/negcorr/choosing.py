@@ -128,9 +128,10 @@ class Choice:
         return [*(str(chosen.candidate) for chosen in self.members), how, error]
 
     def __repr__(self) -> str:
+        more = f", judged by {len(self.judged[0].losses)} others" if self.judged else ""
         return (
             f"Choice({self.candidate}; error {self.best.error:.4g}, validated "
-            f"{self.validated:.4g}, of {len(self.trials)} on {self.n_rows} rows)"
+            f"{self.validated:.4g}, of {len(self.trials)} on {self.n_rows} rows{more})"
         )
 
     def __str__(self) -> str:

@@ -173,11 +173,22 @@ def check_choices(estimator: Any) -> None:
             f"relevance={relevance!r} is unknown; allowed are 'auto', True, False, and "
             "a number for each column of X."
         )
-    if not is_auto(estimator.subspace):
-        kernel = estimator.kernel
-        check_share(estimator.subspace, "gaussian" if is_auto(kernel) else kernel)
+    _check_subspace(estimator)
     if isinstance(estimator.alpha, str) and not is_auto(estimator.alpha):
         raise ValueError(f"alpha={estimator.alpha!r} must be 'auto' or a number of at least 0.")
+
+
+def _check_subspace(estimator: Any) -> None:
+    share, basis = estimator.subspace, estimator.basis
+    if is_auto(share):
+        return
+    check_share(share, "gaussian" if is_auto(estimator.kernel) else estimator.kernel)
+    kind = BASES.get(basis) if isinstance(basis, str) else None
+    if share != 1 and kind is not None and "subspace" not in kind._get_param_names():
+        raise ValueError(
+            f"subspace={share!r} is not known to basis={basis!r}; allowed are 1, 'auto', and the "
+            "bases 'kernel', 'fourier' and 'nystroem'."
+        )
 
 
 def _named(estimator: Any, name: str) -> Basis:
@@ -194,11 +205,6 @@ def _named(estimator: Any, name: str) -> Basis:
     values["gamma"] = PLAIN_GAMMA if is_auto(estimator.gamma) else estimator.gamma
     values["subspace"] = 1.0 if is_auto(estimator.subspace) else estimator.subspace
     known = kind._get_param_names()
-    if "subspace" not in known and values["subspace"] != 1:
-        raise ValueError(
-            f"subspace={values['subspace']!r} is not known to basis={name!r}; allowed are 1, "
-            "'auto', and the bases 'kernel', 'fourier' and 'nystroem'."
-        )
     if "kernel" not in known and "gamma" in known and values["kernel"] != PLAIN_KERNEL:
         raise ValueError(f"kernel={values['kernel']!r} is not known to basis={name!r}.")
     basis = kind(**{key: value for key, value in values.items() if key in known})

@@ -13,16 +13,13 @@ from negcorr._typing import FloatArray, IntArray, Table
 from negcorr.bases._base import distinct_rows, standardizer
 from negcorr.bases.fourier import resolve_gamma
 from negcorr.bases.kernels import KERNEL_VALUES
-from negcorr.bases.nystroem import NystroemFeatures
+from negcorr.bases.nystroem import NOISE, NystroemFeatures
 from negcorr.bases.subspaces import check_share, kernel_values
 
 __all__ = ["STAGE", "KernelFeatures", "ridge_gap"]
 
 #: Landmarks of one stage; features are scaled to a mean square of one in the first.
 STAGE = 500
-
-#: Directions that carry less than this share of a stage's largest are rounding.
-NOISE = 1e-9
 
 
 @dataclass(frozen=True)
