@@ -10,7 +10,7 @@ JOBS ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() or 1)")
 help:
 	@echo "make demo    fit, tune and report on data that ships with scikit-learn"
 	@echo "make test    lint, types and tests"
-	@echo "make lint    ruff and mypy alone"
+	@echo "make lint    ruff, mypy and import-linter alone"
 	@echo "make format  let ruff rewrite the code"
 	@echo "make bench   speed and memory, as ratios measured side by side"
 	@echo "make docs    the documentation, into docs/_build/html"
@@ -22,8 +22,8 @@ $(VENV)/.python:
 	$(PIP) install --quiet --upgrade pip
 	@touch $@
 
-$(VENV)/.plot: $(VENV)/.python pyproject.toml constraints.txt
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[plot]"
+$(VENV)/.demo: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[cli,plot]"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.python pyproject.toml constraints.txt
@@ -34,13 +34,14 @@ $(VENV)/.docs: $(VENV)/.python pyproject.toml constraints.txt
 	$(PIP) install --quiet --constraint constraints.txt --editable ".[plot,docs]"
 	@touch $@
 
-demo: $(VENV)/.plot
-	$(BIN)/python -m negcorr.demo --out demo-output
+demo: $(VENV)/.demo
+	$(BIN)/negcorr demo --out demo-output
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 format: $(VENV)/.test
 	$(BIN)/ruff format .

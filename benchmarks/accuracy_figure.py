@@ -16,7 +16,7 @@ import numpy as np
 from accuracy import METHODS
 from accuracy_table import OURS, Comparison, compared, groups, read
 
-from negcorr.experiments.drawing import COLOURS, GREY, new_figure, save, style
+from negcorr.paper.figure_style import COLOURS, GREY, new_figure, save, style
 
 __all__ = ["draw"]
 

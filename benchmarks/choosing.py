@@ -23,7 +23,7 @@ from accuracy import DATA, arrays
 from sklearn.model_selection import KFold
 
 from negcorr import NCLRegressor
-from negcorr.experiments.drawing import COLOURS, new_figure, save, style
+from negcorr.paper.figure_style import COLOURS, new_figure, save, style
 
 SETS = ("machine", "housing", "jura", "energy", "abalone", "kinematics", "california")
 FOLDS, MOST_ROWS = 2, 4000

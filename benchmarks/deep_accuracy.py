@@ -28,9 +28,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from negcorr.datasets import load
-from negcorr.deep import DeepNCLRegressor, resolve_device
 from negcorr.deep.fitting import chosen, trained_grid
+from negcorr.deep.regressor import DeepNCLRegressor
 from negcorr.deep.settings import settings_of
+from negcorr.deep.training.devices import resolve_device
 
 SETS = ("housing", "kinematics", "california")
 FOLDS = 5

@@ -87,7 +87,7 @@ def model() -> Any:
 def streamed(folder: Path, n_rows: int) -> dict[str, Any]:
     """One fit with all cores; libraries are loaded by a small one before."""
     from negcorr import scale
-    from negcorr._threads import blas_threads
+    from negcorr._common.threads import blas_threads
 
     small = folder.parent / "small"
     scale.fit(model(), small, target="y").lam_  # noqa: B018

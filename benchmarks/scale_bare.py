@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from negcorr.bases.cosine import cos_turns
+from negcorr.bases.fourier import cos_turns
 
 __all__ = [
     "CONFIGURATIONS",
@@ -39,7 +39,7 @@ class Configuration:
     Attributes
     ----------
     cosine : {"numpy", "polynomial"}
-        ``numpy.cos``, or :func:`negcorr.bases.cosine.cos_turns`.
+        ``numpy.cos``, or :func:`negcorr.bases.fourier.cos_turns`.
     rows_in_cache : int
         Rows whose features are made at a time.
     rows_per_block : int
@@ -138,10 +138,10 @@ def rates(
         Called before each part: all cores are to do the same at the same time.
     """
     from negcorr import NCLRegressor
-    from negcorr.modes import tridiagonalise
     from negcorr.scale.costs import MOST_ROWS
     from negcorr.scale.files import FileSource, open_files
     from negcorr.scale.first_pass import summary_of
+    from negcorr.spectrum.modes import tridiagonalise
 
     rng = np.random.default_rng(0)
     n_features = n_members * width

@@ -22,7 +22,7 @@ Report = Mapping[str, Any]
 
 def draw(report: Report, path: Path) -> None:
     """The figure: rows per second, with the bare rate, and peak memory, against rows."""
-    from negcorr.experiments.drawing import new_figure, style
+    from negcorr.paper.figure_style import new_figure, style
 
     with style():
         figure = new_figure(8.0, 3.4)
@@ -42,7 +42,7 @@ def draw(report: Report, path: Path) -> None:
 
 
 def _draw_speed(axes: Any, report: Report) -> None:
-    from negcorr.experiments.drawing import COLOURS, GREY
+    from negcorr.paper.figure_style import COLOURS, GREY
 
     fits, dask, gpu = report["streamed"], report["dask"], report["gpu"]
     rows = [each["rows"] for each in fits]
@@ -70,7 +70,7 @@ def _draw_speed(axes: Any, report: Report) -> None:
 def _draw_memory(axes: Any, report: Report) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    from negcorr.experiments.drawing import COLOURS, GREY
+    from negcorr.paper.figure_style import COLOURS, GREY
 
     fits, dask, shape = report["streamed"], report["dask"], Shape(**report["shape"])
     rows = [each["rows"] for each in fits]

@@ -15,7 +15,9 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 from negcorr import make_tabular
-from negcorr.tabular import compare, infer_columns, read_table
+from negcorr.columns.kinds import infer_columns
+from negcorr.reading.table import read_table
+from negcorr.tables.trial import compare
 
 #: Splits of a data set; fewer of large ones.
 SPLITS = {"abalone": 3, "electrical": 3, "bank": 2, "kinematics": 2}

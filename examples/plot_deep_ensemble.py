@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_friedman1
 
-from negcorr.deep import DeepNCLRegressor
+from negcorr.deep.regressor import DeepNCLRegressor
 
 X, y = make_friedman1(1300, n_features=5, noise=1.5, random_state=0)
 X_train, y_train, X_test, y_test = X[:300], y[:300], X[300:], y[300:]

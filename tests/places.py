@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from negcorr._arrays import is_abroad, place_of, to_host
+from negcorr._common.arrays import is_abroad, place_of, to_host
 
 #: Library and device of every place; ``device1`` refuses whatever was made elsewhere, so that what
 #: runs there runs on the pretended CPU of that library too.

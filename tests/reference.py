@@ -14,8 +14,8 @@ import mpmath
 import numpy as np
 from sklearn.base import clone
 
-from negcorr.factorise import factorise
-from negcorr.moments import FactorMoments, GramMoments
+from negcorr.moments.moments import FactorMoments, GramMoments
+from negcorr.spectrum.factorise import factorise
 
 #: Eigenvalues below this fraction of the largest are zeros of a pseudo-inverse.
 RCOND = 1e-13

@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from negcorr.datasets import DATASETS, info
-from negcorr.experiments import Setup, Size, Study, table1
-from negcorr.experiments.study import table_of
+from negcorr.paper.figures import table1
+from negcorr.paper.setup import Setup, Size
+from negcorr.paper.study import Study, table_of
 
 #: Everything at a size that takes milliseconds.
 SIZE = Size(n_features=12, widths=(2, 3, 4), width=3, max_rows=40, repeats=3)
@@ -72,7 +73,7 @@ def toy_study(home, sets=("machine", "slump"), **settings):
 @contextlib.contextmanager
 def tiny_deep():
     """Quick runs of this process train deep networks of toy size in this block (needs torch)."""
-    from negcorr.experiments import deep_training
+    from negcorr.paper import deep_training
 
     whole = deep_training.QUICK_DEEP
     deep_training._rate.cache_clear()

@@ -4,73 +4,77 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from negcorr.degrees import DegreesOfFreedom, degrees_of_freedom
-    from negcorr.display import DiversityDisplay, DofDisplay, MembersDisplay, PathDisplay
-    from negcorr.diversity import (
+    from negcorr.criteria.noise import difference_noise_variance
+    from negcorr.diversity.decompositions import (
         AmbiguityDecomposition,
         BiasVarianceCovariance,
         ambiguity_decomposition,
         bias_variance_covariance,
         ncl_loss,
     )
-    from negcorr.folds import ContentKFold
-    from negcorr.members import members_of
-    from negcorr.monte_carlo import MonteCarloDof, monte_carlo_dof
-    from negcorr.noise import difference_noise_variance
-    from negcorr.onnx_export import to_onnx
-    from negcorr.optimism import ExcessOptimism, excess_optimism
-    from negcorr.path import NCLPath
-    from negcorr.persistence import load, save
-    from negcorr.random_x import RandomXDof, random_x_dof
-    from negcorr.regressor import NCLRegressor
+    from negcorr.diversity.members import members_of
+    from negcorr.dof.degrees import DegreesOfFreedom, degrees_of_freedom
+    from negcorr.dof.monte_carlo.estimate import monte_carlo_dof
+    from negcorr.dof.monte_carlo.result import MonteCarloDof
+    from negcorr.ensemble.regressor import NCLRegressor
+    from negcorr.optimism.excess import ExcessOptimism, excess_optimism
+    from negcorr.optimism.random_x import RandomXDof, random_x_dof
+    from negcorr.optimism.scores import aic, aicc, bic, gcv_score, mallows_cp, sure_score
+    from negcorr.optimism.sure_search import SURESearch
+    from negcorr.path.path import NCLPath
+    from negcorr.path.tune import ncl_path
+    from negcorr.plots.diversity import DiversityDisplay
+    from negcorr.plots.dof import DofDisplay
+    from negcorr.plots.members import MembersDisplay
+    from negcorr.plots.path import PathDisplay
     from negcorr.reporting import report
-    from negcorr.scores import aic, aicc, bic, gcv_score, mallows_cp, sure_score
-    from negcorr.sure_search import SURESearch
-    from negcorr.tabular.pipeline import make_tabular
-    from negcorr.tikhonov import TikhonovEquivalent
-    from negcorr.tuning import ncl_path
+    from negcorr.rows.folds import ContentKFold
+    from negcorr.spectrum.tikhonov import TikhonovEquivalent
+    from negcorr.storage.onnx.export import to_onnx
+    from negcorr.storage.save_load import load, save
+    from negcorr.tables.pipeline import make_tabular
 
 __version__ = "0.1.0"
 
-#: Where each public name lives. Modules are loaded when a name of theirs is first asked for: the
+#: The module of each public name. Modules are loaded when a name of theirs is first asked for: the
 #: command line must not wait for scikit-learn to print its help.
-_HOMES = {
+_MODULE_OF = {
     "AmbiguityDecomposition": "diversity",
     "BiasVarianceCovariance": "diversity",
-    "ContentKFold": "folds",
-    "DegreesOfFreedom": "degrees",
-    "DiversityDisplay": "display",
-    "DofDisplay": "display",
+    "ContentKFold": "rows.folds",
+    "DegreesOfFreedom": "dof",
+    "DiversityDisplay": "plots",
+    "DofDisplay": "plots",
     "ExcessOptimism": "optimism",
-    "MembersDisplay": "display",
-    "MonteCarloDof": "monte_carlo",
-    "NCLPath": "path",
-    "NCLRegressor": "regressor",
-    "PathDisplay": "display",
-    "RandomXDof": "random_x",
-    "SURESearch": "sure_search",
-    "TikhonovEquivalent": "tikhonov",
-    "aic": "scores",
-    "aicc": "scores",
+    "MembersDisplay": "plots",
+    "MonteCarloDof": "dof",
+    "NCLPath": "path.path",
+    "NCLRegressor": "ensemble.regressor",
+    "PathDisplay": "plots",
+    "RandomXDof": "optimism",
+    "SURESearch": "optimism",
+    "TikhonovEquivalent": "spectrum.tikhonov",
+    "aic": "optimism",
+    "aicc": "optimism",
     "ambiguity_decomposition": "diversity",
     "bias_variance_covariance": "diversity",
-    "bic": "scores",
-    "degrees_of_freedom": "degrees",
-    "difference_noise_variance": "noise",
+    "bic": "optimism",
+    "degrees_of_freedom": "dof",
+    "difference_noise_variance": "criteria.noise",
     "excess_optimism": "optimism",
-    "gcv_score": "scores",
-    "load": "persistence",
-    "make_tabular": "tabular.pipeline",
-    "mallows_cp": "scores",
-    "members_of": "members",
-    "monte_carlo_dof": "monte_carlo",
+    "gcv_score": "optimism",
+    "load": "storage.save_load",
+    "make_tabular": "tables.pipeline",
+    "mallows_cp": "optimism",
+    "members_of": "diversity",
+    "monte_carlo_dof": "dof",
     "ncl_loss": "diversity",
-    "ncl_path": "tuning",
-    "random_x_dof": "random_x",
+    "ncl_path": "path.tune",
+    "random_x_dof": "optimism",
     "report": "reporting",
-    "save": "persistence",
-    "sure_score": "scores",
-    "to_onnx": "onnx_export",
+    "save": "storage.save_load",
+    "sure_score": "optimism",
+    "to_onnx": "storage.onnx.export",
 }
 
 #: Packages and modules that are public as such.
@@ -78,11 +82,14 @@ _MODULES = (
     "bases",
     "datasets",
     "deep",
+    "diversity",
+    "dof",
     "exceptions",
-    "monte_carlo",
-    "persistence",
+    "optimism",
+    "reading",
     "scale",
-    "tabular",
+    "storage",
+    "tables",
 )
 
 __all__ = [
@@ -130,9 +137,9 @@ if not TYPE_CHECKING:  # Checkers would take any name for one of ours.
         """A public name, from its module."""
         if name in _MODULES:
             return import_module(f"negcorr.{name}")
-        if name not in _HOMES:
+        if name not in _MODULE_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = getattr(import_module(f"negcorr.{_HOMES[name]}"), name)
+        found = getattr(import_module(f"negcorr.{_MODULE_OF[name]}"), name)
         globals()[name] = found
         return found
 

@@ -101,7 +101,7 @@ class NotLinearError(ValueError):
     --------
     >>> from sklearn.linear_model import Lasso
     >>> from negcorr.exceptions import NotLinearError
-    >>> from negcorr.smoothers import linear_smoother
+    >>> from negcorr.dof.smoothers import linear_smoother
     >>> try:
     ...     linear_smoother(Lasso(), [[0.0], [1.0]], [0.0, 1.0])
     ... except NotLinearError as error:
@@ -141,7 +141,7 @@ class TableError(ValueError):
     >>> import tempfile
     >>> from pathlib import Path
     >>> from negcorr.exceptions import TableError
-    >>> from negcorr.tabular import read_table
+    >>> from negcorr.tables import read_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "sizes.csv").write_text("a,b\n1,2\n3\n", encoding="utf-8")
     ...     try:

@@ -10,10 +10,10 @@ from places import SMALL, apart, assert_agrees, problem, somewhere
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
 
 from negcorr import ContentKFold, NCLRegressor
-from negcorr._arrays import place_of, to_host
+from negcorr._common.arrays import place_of, to_host
 from negcorr.bases import FourierFeatures, NystroemFeatures
 from negcorr.exceptions import NegcorrWarning, NoiseVarianceWarning
-from negcorr.rowhash import content_hash
+from negcorr.rows.keys import content_hash
 
 CRITERIA = ["kfold", "sure", "gcv", "loo", "aic", "aicc", "bic", "cp"]
 

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import apart, problem, somewhere
 
-from negcorr import criteria
-from negcorr._arrays import to_host
-from negcorr.factorise import factorise
-from negcorr.moments import FactorMoments, GramMoments, total
-from negcorr.subtraction import difference
+from negcorr._common.arrays import to_host
+from negcorr.criteria import closed_form as criteria
+from negcorr.moments.moments import FactorMoments, GramMoments, total
+from negcorr.moments.update import difference
+from negcorr.spectrum.factorise import factorise
 
 STARTS = np.array([0, 3, 6, 9])
 

@@ -12,7 +12,7 @@ from places import SMALL, apart, problem
 from sklearn.model_selection import KFold
 
 from negcorr import NCLRegressor
-from negcorr._arrays import is_abroad, to_host
+from negcorr._common.arrays import is_abroad, to_host
 from negcorr.bases import FourierFeatures, NystroemFeatures
 
 X, Y = problem(outputs=2)

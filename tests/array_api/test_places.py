@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from negcorr import NCLRegressor
-from negcorr._arrays import is_abroad, to_host
+from negcorr._common.arrays import is_abroad, to_host
 from negcorr.bases import FourierFeatures, NystroemFeatures, OrthogonalFourierFeatures
 
 X, Y = problem(outputs=2)

@@ -11,7 +11,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.utils import get_tags
 
 from negcorr import NCLRegressor
-from negcorr._arrays import place_of
+from negcorr._common.arrays import place_of
 from negcorr.bases import FourierFeatures, NystroemFeatures, TreeFeatures
 
 X, y = problem()

@@ -9,11 +9,11 @@ from places import problem, somewhere
 from sklearn.model_selection import KFold, TimeSeriesSplit
 
 from negcorr import ContentKFold
-from negcorr._arrays import to_host
-from negcorr.folds import UnsplittableError, make_folds
-from negcorr.moments import _triangle
-from negcorr.rowhash import content_hash, hash_on_device, on_device_modulo
-from negcorr.rows import Rows, canonical_order, inverse_order, joined
+from negcorr._common.arrays import to_host
+from negcorr.moments.moments import _triangle
+from negcorr.rows.folds import UnsplittableError, make_folds
+from negcorr.rows.keys import content_hash, hash_on_device, on_device_modulo
+from negcorr.rows.rows import Rows, canonical_order, inverse_order, joined
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 

@@ -7,7 +7,7 @@ import sklearn
 import torch
 
 from negcorr import NCLRegressor, scale
-from negcorr._arrays import to_host
+from negcorr._common.arrays import to_host
 from negcorr.exceptions import ChunkError
 
 KINDS = {

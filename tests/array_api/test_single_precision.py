@@ -5,7 +5,7 @@ import pytest
 from places import SMALL, apart, problem
 
 from negcorr import NCLRegressor
-from negcorr._arrays import to_host
+from negcorr._common.arrays import to_host
 
 #: Half a unit in the last place of single precision: what rounding a prediction costs.
 ROUNDING = 2.0**-24

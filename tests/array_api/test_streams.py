@@ -8,7 +8,7 @@ import pytest
 from places import SMALL, apart, assert_agrees, problem
 
 from negcorr import NCLRegressor
-from negcorr._arrays import to_host
+from negcorr._common.arrays import to_host
 
 X, Y = problem(150, outputs=2)
 y = Y[:, 0]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from places import problem, somewhere
 
-from negcorr import NCLRegressor, _arrays
-from negcorr._arrays import is_abroad
+from negcorr import NCLRegressor
+from negcorr._common import arrays as _arrays
+from negcorr._common.arrays import is_abroad
 
 N_ROWS, MEMBERS, WIDTH = 3000, 10, 6
 N_FEATURES = MEMBERS * WIDTH

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from negcorr.bases.cosine import ROWS_IN_CACHE, cos_turns
+from negcorr.bases.fourier import ROWS_IN_CACHE, cos_turns
 
 #: The same examples in every run, however slow the machine.
 repeatable = settings(derandomize=True, deadline=None)

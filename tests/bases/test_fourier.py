@@ -6,8 +6,7 @@ import scipy.sparse as sp
 from scipy import stats
 
 from negcorr.bases import FourierFeatures, OrthogonalFourierFeatures, kwok_tsang_gamma
-from negcorr.bases.cosine import ROWS_IN_CACHE
-from negcorr.bases.fourier import resolve_gamma
+from negcorr.bases.fourier import ROWS_IN_CACHE, resolve_gamma
 
 KINDS = [FourierFeatures, OrthogonalFourierFeatures]
 

@@ -9,7 +9,7 @@ from places import somewhere
 from sklearn.base import clone
 
 from negcorr import NCLRegressor
-from negcorr._arrays import to_host
+from negcorr._common.arrays import to_host
 from negcorr.bases import LinearFeatures
 from negcorr.exceptions import IdenticalMembersWarning
 

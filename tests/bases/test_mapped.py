@@ -9,7 +9,7 @@ from places import somewhere
 from sklearn.base import clone
 from sklearn.kernel_approximation import RBFSampler
 
-from negcorr._arrays import place_within, to_host
+from negcorr._common.arrays import place_within, to_host
 from negcorr.bases import (
     ClonedFeatures,
     FourierFeatures,
@@ -18,7 +18,7 @@ from negcorr.bases import (
     NystroemFeatures,
     TreeFeatures,
 )
-from negcorr.bases.inputs import INPUTS, fit_input_map
+from negcorr.bases.input_maps import INPUTS, fit_input_map
 from negcorr.exceptions import IdenticalMembersWarning
 
 INNER = [

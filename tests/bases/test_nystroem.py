@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.kernel_approximation import Nystroem
 
 from negcorr.bases import NystroemFeatures
-from negcorr.bases.kernels import KERNELS
+from negcorr.bases.kernel_functions import KERNELS
 from negcorr.exceptions import IdenticalMembersWarning
 
 NAMES = ["gaussian", "laplace", "cauchy"]

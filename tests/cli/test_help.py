@@ -7,7 +7,7 @@ import pytest
 
 import negcorr as package
 from negcorr.cli import main
-from negcorr.experiments.catalogue import EXPERIMENTS
+from negcorr.paper.catalogue import EXPERIMENTS
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])

@@ -1,6 +1,6 @@
 import pytest
 
-from negcorr.cli.codes import UsageError
+from negcorr.cli.errors import UsageError
 from negcorr.cli.names import check_choice, columns_named, parts_of
 
 

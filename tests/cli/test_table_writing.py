@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from negcorr.cli.table_writing import ENDINGS, table_writer
-from negcorr.tabular import read_table
+from negcorr.reading.table import read_table
 
 PARTS = [
     pd.DataFrame({"x": [0.1, 1 / 3], "k": ["a", None]}),

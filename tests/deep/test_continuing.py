@@ -8,13 +8,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from reference import Problem as Rows  # noqa: E402
-from reference import literal_fit  # noqa: E402
+from reference import Problem as Rows
+from reference import literal_fit
 
-from negcorr.deep import DeepNCLRegressor, head_features  # noqa: E402
-from negcorr.deep.training import Step  # noqa: E402
-from negcorr.exceptions import DivergenceError  # noqa: E402
-from negcorr.path import NCLPath  # noqa: E402
+from negcorr.deep.closed_form_heads import head_features
+from negcorr.deep.regressor import DeepNCLRegressor
+from negcorr.deep.training.loop import Step
+from negcorr.exceptions import DivergenceError
+from negcorr.path.path import NCLPath
 
 M, H = 3, 4
 

@@ -5,12 +5,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from sklearn.exceptions import NotFittedError  # noqa: E402
+from sklearn.exceptions import NotFittedError
 
-from negcorr.deep import DeepNCLRegressor, collusion, draw_probes  # noqa: E402
-from negcorr.deep import fitted as module  # noqa: E402
-from negcorr.deep.settings import seed_of  # noqa: E402
-from negcorr.exceptions import CollusionWarning  # noqa: E402
+from negcorr.deep import fitted as module
+from negcorr.deep.regressor import DeepNCLRegressor
+from negcorr.deep.settings import seed_of
+from negcorr.deep.training.perturbed_copies import draw_probes
+from negcorr.diversity.collusion import collusion
+from negcorr.exceptions import CollusionWarning
 
 
 def data(outputs=None, n=40, seed=0):

@@ -5,8 +5,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep import RATES, DeepNCLRegressor, draw_probes  # noqa: E402
-from negcorr.deep.settings import LAMS, seed_of  # noqa: E402
+from negcorr.deep.regressor import DeepNCLRegressor
+from negcorr.deep.settings import LAMS, seed_of
+from negcorr.deep.training.perturbed_copies import draw_probes
+from negcorr.deep.training.rates import RATES
 
 GRID = (0.0, 0.6, 0.9)
 

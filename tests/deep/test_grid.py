@@ -9,13 +9,15 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from negcorr.deep import Architecture, Problem, Recipe, Training, draw_probes, train  # noqa: E402
-from negcorr.deep import grid as module  # noqa: E402
-from negcorr.deep import training as training_module  # noqa: E402
-from negcorr.deep.checkpoint import read_tensors, state_of  # noqa: E402
-from negcorr.deep.grid import Checkpoint, fit_grid, picked  # noqa: E402
-from negcorr.deep.sure import lam_table  # noqa: E402
-from negcorr.exceptions import DivergenceError, DivergenceWarning  # noqa: E402
+from negcorr.deep import grid as module
+from negcorr.deep.grid import Checkpoint, fit_grid, picked
+from negcorr.deep.sure import lam_table
+from negcorr.deep.training import loop as training_module
+from negcorr.deep.training.architecture import Architecture
+from negcorr.deep.training.checkpoint import read_tensors, state_of
+from negcorr.deep.training.loop import Problem, Recipe, Training, train
+from negcorr.deep.training.perturbed_copies import draw_probes
+from negcorr.exceptions import DivergenceError, DivergenceWarning
 
 N, LAMS, K, EPS, SEED, RATE = 20, (0.0, 0.6, 1.0), 2, 0.1, 5, 0.02
 SHAPE = Architecture((4, 3), n_members=3)

@@ -12,14 +12,14 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("skops")
 
-from sklearn.compose import TransformedTargetRegressor  # noqa: E402
-from sklearn.pipeline import make_pipeline  # noqa: E402
-from sklearn.preprocessing import StandardScaler  # noqa: E402
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from negcorr import NCLRegressor, load, make_tabular, save  # noqa: E402
-from negcorr.deep import DeepNCLRegressor  # noqa: E402
-from negcorr.exceptions import ModelFileError  # noqa: E402
-from negcorr.persistence import describe  # noqa: E402
+from negcorr import NCLRegressor, load, make_tabular, save
+from negcorr.deep.regressor import DeepNCLRegressor
+from negcorr.exceptions import ModelFileError
+from negcorr.storage.save_load import describe
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))

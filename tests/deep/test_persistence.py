@@ -8,9 +8,9 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from negcorr.deep import DeepNCLRegressor  # noqa: E402
-from negcorr.deep.checkpoint import read_tensors, write_tensors  # noqa: E402
-from negcorr.exceptions import CheckpointError  # noqa: E402
+from negcorr.deep.regressor import DeepNCLRegressor
+from negcorr.deep.training.checkpoint import read_tensors, write_tensors
+from negcorr.exceptions import CheckpointError
 
 SMALL = {
     "n_estimators": 3,

@@ -15,16 +15,16 @@ import scipy.sparse as sp
 
 torch = pytest.importorskip("torch")
 
-from sklearn.base import clone  # noqa: E402
-from sklearn.datasets import load_diabetes  # noqa: E402
-from sklearn.model_selection import GridSearchCV, cross_val_score  # noqa: E402
-from sklearn.pipeline import make_pipeline  # noqa: E402
-from sklearn.preprocessing import StandardScaler  # noqa: E402
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from negcorr import datasets  # noqa: E402
-from negcorr.deep import DeepNCLRegressor  # noqa: E402
-from negcorr.deep.training import Step  # noqa: E402
-from negcorr.exceptions import DivergenceError  # noqa: E402
+from negcorr import datasets
+from negcorr.deep.regressor import DeepNCLRegressor
+from negcorr.deep.training.loop import Step
+from negcorr.exceptions import DivergenceError
 
 DATA = Path(os.environ.get("NEGCORR_DATA", Path(__file__).parents[3] / "shared" / "data"))
 

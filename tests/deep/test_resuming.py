@@ -11,10 +11,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep import DeepNCLRegressor, grid  # noqa: E402
-from negcorr.deep.checkpoint import read_tensors  # noqa: E402
-from negcorr.deep.training import Step  # noqa: E402
-from negcorr.exceptions import CheckpointError, DivergenceError  # noqa: E402
+from negcorr.deep import grid
+from negcorr.deep.regressor import DeepNCLRegressor
+from negcorr.deep.training.checkpoint import read_tensors
+from negcorr.deep.training.loop import Step
+from negcorr.exceptions import CheckpointError, DivergenceError
 
 #: A fit in a process of its own, killed after so many checkpoints.
 CHILD = """

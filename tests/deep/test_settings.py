@@ -8,8 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep import DeepNCLRegressor  # noqa: E402
-from negcorr.deep.settings import LAMS, seed_of, settings_of, to_be_chosen  # noqa: E402
+from negcorr.deep.regressor import DeepNCLRegressor
+from negcorr.deep.settings import LAMS, seed_of, settings_of, to_be_chosen
 
 N, OUTPUTS = 40, 2
 X = np.random.default_rng(0).normal(size=(N, 3))

@@ -7,11 +7,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from negcorr import criteria  # noqa: E402
-from negcorr.deep import TwinDof, Twins, draw_probes  # noqa: E402
-from negcorr.deep.sure import CRITERIA, lam_table, noise_variance_of  # noqa: E402
-from negcorr.exceptions import ChaoticTrainingWarning, NoiseVarianceWarning  # noqa: E402
-from negcorr.noise import difference_noise_variance  # noqa: E402
+from negcorr.criteria import closed_form as criteria
+from negcorr.criteria.noise import difference_noise_variance
+from negcorr.deep.sure import CRITERIA, lam_table, noise_variance_of
+from negcorr.deep.training.perturbed_copies import TwinDof, Twins, draw_probes
+from negcorr.exceptions import ChaoticTrainingWarning, NoiseVarianceWarning
 
 N = 40
 

@@ -116,7 +116,7 @@ def test_names_that_are_code_stay_names(opened):
 @pytest.mark.parametrize("lam", [[0.0, 0.4, 0.8], 0.5])
 def test_a_deep_page_shows_its_grid_without_a_complaint(opened, lam):
     pytest.importorskip("torch")
-    from negcorr.deep import DeepNCLRegressor
+    from negcorr.deep.regressor import DeepNCLRegressor
 
     _, X, y = model_of(2)
     model = DeepNCLRegressor(

@@ -15,7 +15,7 @@ from negcorr.reporting.contents import gather
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep import DeepNCLRegressor  # noqa: E402
+from negcorr.deep.regressor import DeepNCLRegressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::negcorr.exceptions.CollusionWarning")
 

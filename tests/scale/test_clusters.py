@@ -12,14 +12,14 @@ import pytest
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")
 
-import dask.array as da  # noqa: E402
-import dask.dataframe as dd  # noqa: E402
-from distributed import Client, LocalCluster  # noqa: E402
+import dask.array as da
+import dask.dataframe as dd
+from distributed import Client, LocalCluster
 
-from negcorr import NCLRegressor, scale  # noqa: E402
-from negcorr.exceptions import ChunkError  # noqa: E402
-from negcorr.moments import FactorMoments  # noqa: E402
-from negcorr.scale import clusters  # noqa: E402
+from negcorr import NCLRegressor, scale
+from negcorr.exceptions import ChunkError
+from negcorr.moments.moments import FactorMoments
+from negcorr.scale import clusters
 
 SMALL = {
     "n_estimators": 8,

@@ -13,12 +13,12 @@ import pytest
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")
 
-import dask.array as da  # noqa: E402
-import distributed.scheduler  # noqa: E402
-from distributed import Client, LocalCluster  # noqa: E402
+import dask.array as da
+import distributed.scheduler
+from distributed import Client, LocalCluster
 
-from negcorr import NCLRegressor, scale  # noqa: E402
-from negcorr.scale import clusters  # noqa: E402
+from negcorr import NCLRegressor, scale
+from negcorr.scale import clusters
 
 #: What Dask warns of when it is torn apart is not what is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore")

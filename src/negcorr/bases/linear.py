@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from negcorr._arrays import is_abroad, place_of, to_host
-from negcorr._typing import FloatArray, Table
-from negcorr.bases._base import RandomBasis, standardizer
+from negcorr._common.arrays import is_abroad, place_of, to_host
+from negcorr._common.types import FloatArray, Table
+from negcorr.bases.basis import RandomBasis, standardizer
 from negcorr.exceptions import IdenticalMembersWarning
 
 __all__ = ["LinearFeatures"]

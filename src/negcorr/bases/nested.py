@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from negcorr._arrays import detached, place_of
-from negcorr._threads import spread
-from negcorr._typing import FloatArray, IntArray, Table
-from negcorr._validation import check_weight
-from negcorr.bases._base import Basis, that_count
+from negcorr._common.arrays import detached, place_of
+from negcorr._common.threads import spread
+from negcorr._common.types import FloatArray, IntArray, Table
+from negcorr._common.validation import check_weight
+from negcorr.bases.basis import Basis, that_count
 
 __all__ = ["NestedFeatures", "Nesting"]
 

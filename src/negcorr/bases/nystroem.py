@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from negcorr._arrays import is_abroad, place_of, taken, to_host
-from negcorr._typing import BoolArray, FloatArray, Table
-from negcorr.bases._base import RandomBasis, distinct_rows, standardizer
+from negcorr._common.arrays import is_abroad, place_of, taken, to_host
+from negcorr._common.types import BoolArray, FloatArray, Table
+from negcorr.bases.basis import RandomBasis, distinct_rows, standardizer
 from negcorr.bases.fourier import resolve_gamma
-from negcorr.bases.kernels import KERNELS
-from negcorr.bases.subspaces import check_share, member_columns
+from negcorr.bases.kernel_functions import KERNELS
+from negcorr.bases.random_subspaces import check_share, member_columns
 from negcorr.exceptions import IdenticalMembersWarning
 
 __all__ = ["NystroemFeatures"]

@@ -17,9 +17,9 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from negcorr._typing import AnyArray, FloatArray, Table
-from negcorr._validation import check_positive_int, check_weight, validate_table
-from negcorr.bases._base import Basis
+from negcorr._common.types import AnyArray, FloatArray, Table
+from negcorr._common.validation import check_positive_int, check_weight, validate_table
+from negcorr.bases.basis import Basis
 from negcorr.exceptions import IdenticalMembersWarning
 
 __all__ = ["BlockFeatures", "ClonedFeatures"]

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn import config_context
 from sklearn.ensemble import RandomTreesEmbedding
 
-from negcorr._typing import FloatArray, Table
-from negcorr.bases._base import RandomBasis, distinct_rows
+from negcorr._common.types import FloatArray, Table
+from negcorr.bases.basis import RandomBasis, distinct_rows
 
 __all__ = ["TreeFeatures"]
 

@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from negcorr._files import staged, write_atomically
-from negcorr.cli.screen import finite, printable
+from negcorr._common.files import staged, write_atomically
+from negcorr._common.number_text import amount, amount_with_error
+from negcorr.cli.output import finite, printable
 from negcorr.exceptions import PrecisionWarning
-from negcorr.persistence import save
 from negcorr.reporting import report
 from negcorr.reporting.contents import ExtraTable
-from negcorr.tabular import Comparison, Figures, Trial
-from negcorr.tabular.wording import amount, amount_with_error
+from negcorr.storage.save_load import save
+from negcorr.tables.comparison import Comparison
+from negcorr.tables.held_out_errors import Figures
+from negcorr.tables.trial import Trial
 
 __all__ = [
     "FILES",

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from negcorr.cli.app import JsonOption, QuietOption, VerboseOption, app, examples
-from negcorr.cli.codes import UsageError
+from negcorr.cli.errors import UsageError
 from negcorr.cli.fit_options import BASES, CRITERIA, LOSSES, RIVALS, SOLVERS, FitOptions
 
 if TYPE_CHECKING:
-    from negcorr.cli.screen import Screen
+    from negcorr.cli.output import Screen
 
 __all__ = ["demo", "dof", "evaluate", "fit", "predict", "report"]
 
@@ -310,7 +310,7 @@ def dof(
 
     Columns are encoded as for `negcorr fit`; the regressor gets the numbers.
     """
-    from negcorr.cli.freedom import DofOptions, run_dof
+    from negcorr.cli.dof_command import DofOptions, run_dof
 
     options = DofOptions(
         data=data,
@@ -342,7 +342,7 @@ def demo(
 
 
 def _screen(as_json: bool, quiet: bool, verbose: bool) -> Screen:
-    from negcorr.cli.screen import Screen
+    from negcorr.cli.output import Screen
 
     if quiet and verbose:
         raise UsageError("--quiet and --verbose: give one of them.")

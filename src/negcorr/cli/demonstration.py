@@ -6,10 +6,10 @@ from pathlib import Path
 
 from sklearn.datasets import load_diabetes
 
-from negcorr._files import check_writable, write_atomically
+from negcorr._common.files import check_writable, write_atomically
 from negcorr.cli.fit_options import FitOptions
 from negcorr.cli.fitting import run_fit
-from negcorr.cli.screen import Screen
+from negcorr.cli.output import Screen
 
 __all__ = ["run_demo"]
 

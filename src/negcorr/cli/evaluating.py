@@ -9,21 +9,17 @@ from typing import Any
 import numpy as np
 
 from negcorr.cli.artefacts import figures_in_words, titled
-from negcorr.cli.codes import UsageError
-from negcorr.cli.screen import Screen
-from negcorr.cli.stored import StoredModel, open_model, pieces_of
+from negcorr.cli.errors import UsageError
+from negcorr.cli.loaded_model import StoredModel, open_model, pieces_of
+from negcorr.cli.output import Screen
+from negcorr.columns.samples import Samples
 from negcorr.exceptions import TableError
+from negcorr.reading.table import read_table
+from negcorr.reading.table_chunks import TableChunks, is_large
 from negcorr.reporting import report
-from negcorr.tabular import (
-    Figures,
-    Samples,
-    TableChunks,
-    held_out_figures,
-    is_large,
-    read_table,
-    sample_of,
-)
-from negcorr.tabular.trial import predicted_by
+from negcorr.tables.held_out_errors import Figures, held_out_figures
+from negcorr.tables.table_sample import sample_of
+from negcorr.tables.trial import predicted_by
 
 __all__ = ["run_evaluate", "run_report"]
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from negcorr.cli.codes import UsageError
+from negcorr.cli.errors import UsageError
 from negcorr.cli.names import check_choice, parts_of
 
 __all__ = ["BASES", "CRITERIA", "DEEP_CRITERIA", "LOSSES", "RIVALS", "SOLVERS", "FitOptions"]

@@ -7,27 +7,23 @@ from typing import Any
 
 from joblib import cpu_count
 
-from negcorr._files import check_writable
+from negcorr._common.files import check_writable
 from negcorr.cli.artefacts import FILES, titled, write_all
-from negcorr.cli.codes import UsageError
+from negcorr.cli.errors import UsageError
 from negcorr.cli.fit_options import FitOptions
-from negcorr.cli.fit_words import say_columns, say_outcome
+from negcorr.cli.loaded_model import NOTICEABLE, share_in_words
 from negcorr.cli.memory_use import check_memory
+from negcorr.cli.messages import say_columns, say_outcome
 from negcorr.cli.metrics import metrics_of, model_notes, source_of
 from negcorr.cli.names import check_target, columns_named
-from negcorr.cli.screen import Screen
-from negcorr.cli.stored import NOTICEABLE, share_in_words
-from negcorr.tabular import (
-    Schema,
-    TableChunks,
-    Trial,
-    infer_columns,
-    is_large,
-    make_tabular,
-    read_table,
-    try_out,
-    try_out_large,
-)
+from negcorr.cli.output import Screen
+from negcorr.columns.kinds import infer_columns
+from negcorr.reading.schema import Schema
+from negcorr.reading.table import read_table
+from negcorr.reading.table_chunks import TableChunks, is_large
+from negcorr.tables.large_trial import try_out_large
+from negcorr.tables.pipeline import make_tabular
+from negcorr.tables.trial import Trial, try_out
 
 __all__ = ["rebuilding_code", "run_fit"]
 
@@ -162,7 +158,7 @@ def _deep_pipeline(options: FitOptions, frame: Any, schema: Schema) -> Any:
     if not options.deep:
         return None
     try:
-        from negcorr.deep import DeepNCLRegressor
+        from negcorr.deep.regressor import DeepNCLRegressor
     except ImportError as error:
         raise UsageError(
             "--deep needs PyTorch, which is not installed: pip install 'negcorr[cli,deep]'"
@@ -197,7 +193,7 @@ def rebuilding_code(options: FitOptions, schema: Schema, streamed: bool = False)
         return _streaming_code(options, f"{targets!r}{asked}")
     lines = [
         "from negcorr import make_tabular",
-        "from negcorr.tabular import folds_for, infer_columns, read_table, samples",
+        "from negcorr.tables import folds_for, infer_columns, read_table, samples",
         "",
         f"frame = read_table({options.data.name!r}).frame",
         f"schema = infer_columns(frame, {targets!r}{asked})",
@@ -212,7 +208,7 @@ def _streaming_code(options: FitOptions, asked: str) -> str:
     settings = f"seed={options.seed}, test_size={options.test_share}"
     settings += f", parameters={options.parameters!r}" if options.parameters else ""
     return (
-        "from negcorr.tabular import try_out_large\n\n"
+        "from negcorr.tables import try_out_large\n\n"
         f"trial = try_out_large({options.data.name!r}, {asked}, {settings}, baselines=[])\n"
         "model = trial.model\n"
     )

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from negcorr.cli.codes import FAILURE, INTERRUPTED, USAGE, UsageError
+from negcorr.cli.errors import FAILURE, INTERRUPTED, USAGE, UsageError
 
 __all__ = ["main"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from negcorr.cli.codes import UsageError
-from negcorr.named_basis import PLAIN_ESTIMATORS
-from negcorr.regressor import NCLRegressor
-from negcorr.scale.memory import available_bytes, in_words
+from negcorr._common.memory import available_bytes, in_words
+from negcorr.bases.named import PLAIN_ESTIMATORS
+from negcorr.cli.errors import UsageError
+from negcorr.ensemble.regressor import NCLRegressor
 
 __all__ = ["check_memory"]
 

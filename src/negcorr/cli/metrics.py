@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 import negcorr
-from negcorr.tabular import Schema, Trial
+from negcorr.reading.schema import Schema
+from negcorr.tables.trial import Trial
 
 __all__ = ["facts_of", "metrics_of", "model_notes", "schema_in", "source_of"]
 

@@ -8,7 +8,7 @@ import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from negcorr.cli.codes import UsageError
+from negcorr.cli.errors import UsageError
 
 __all__ = ["check_choice", "check_target", "columns_named", "parts_of"]
 
@@ -49,8 +49,8 @@ def check_target(target: Sequence[str], data: Path) -> None:
     """
     if any(parts_of(value) for value in target):
         return
-    from negcorr.tabular import TableChunks
-    from negcorr.tabular.cells import shortened
+    from negcorr._common.number_text import shortened
+    from negcorr.reading.table_chunks import TableChunks
 
     names = TableChunks.open(data).names
     shown = ", ".join(map(shortened, names[:30]))

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from negcorr.cli.codes import UsageError
+from negcorr.cli.errors import UsageError
+from negcorr.cli.loaded_model import StoredModel, open_model, pieces_of
 from negcorr.cli.names import columns_named
-from negcorr.cli.screen import Screen, finite
-from negcorr.cli.stored import StoredModel, open_model, pieces_of
-from negcorr.cli.strangers import Strangers
+from negcorr.cli.out_of_range import Strangers
+from negcorr.cli.output import Screen, finite
 from negcorr.cli.table_writing import ENDINGS, table_writer
+from negcorr.columns.kinds import no_column
 from negcorr.exceptions import TableError
-from negcorr.tabular.columns import no_column
 
 __all__ = ["PredictOptions", "predictions", "run_predict"]
 

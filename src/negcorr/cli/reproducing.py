@@ -19,11 +19,12 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from negcorr._files import write_atomically
-from negcorr.cli.codes import UsageError
+from negcorr._common.files import write_atomically
+from negcorr.cli.errors import UsageError
 from negcorr.datasets import DatasetError
-from negcorr.experiments import FULL, QUICK, Setup, Store, Study
-from negcorr.experiments.pieces import Piece
+from negcorr.paper.pieces import Piece, Store
+from negcorr.paper.setup import FULL, QUICK, Setup
+from negcorr.paper.study import Study
 
 __all__ = ["Request", "run_reproduce"]
 
@@ -70,15 +71,15 @@ class Request:
 
 
 def run_reproduce(request: Request) -> None:
-    """Carry out a request; errors of usage are :class:`~negcorr.cli.codes.UsageError`."""
+    """Carry out a request; errors of usage are :class:`~negcorr.cli.errors.UsageError`."""
     missing = [name for name in ("matplotlib", "pandas") if find_spec(name) is None]
     if missing:
         raise OSError(
             f"figures and tables need {' and '.join(missing)}, not installed: "
             "pip install 'negcorr[cli,plot]'"
         )
-    from negcorr.experiments.page import QUICK_NOTICE
-    from negcorr.experiments.reproduce import experiments_of, plan, reproduce
+    from negcorr.paper.page import QUICK_NOTICE
+    from negcorr.paper.reproduce import experiments_of, plan, reproduce
 
     study = _study(request)
     try:
@@ -155,7 +156,7 @@ def _study(request: Request) -> Study:
 
 def _device(request: Request, study: Study) -> str:
     """Where deep networks will be trained; torch is asked only if some are."""
-    from negcorr.experiments.catalogue import DEEP
+    from negcorr.paper.catalogue import DEEP
 
     if request.device not in ("auto", "cpu", "cuda") and not request.device.startswith("cuda:"):
         raise UsageError(f"--device {request.device}: allowed are cpu, cuda and auto.")
@@ -169,7 +170,7 @@ def _device(request: Request, study: Study) -> str:
         return "cpu"
     if request.device == "cpu":
         return "cpu"
-    from negcorr.deep import resolve_device
+    from negcorr.deep.training.devices import resolve_device
 
     return str(resolve_device(request.device))
 

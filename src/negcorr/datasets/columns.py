@@ -11,7 +11,7 @@ from math import isfinite
 
 import numpy as np
 
-from negcorr._typing import FloatArray
+from negcorr._common.types import FloatArray
 from negcorr.datasets.errors import DatasetError
 from negcorr.datasets.registry import DatasetInfo
 

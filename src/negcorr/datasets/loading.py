@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 from negcorr.datasets.columns import Columns
 from negcorr.datasets.dataset import Dataset, as_arrays, as_frames, import_pandas
 from negcorr.datasets.errors import MissingDatasetError
-from negcorr.datasets.homes import (
+from negcorr.datasets.folders import (
     VARIABLE,
     Home,
     cache_folder,

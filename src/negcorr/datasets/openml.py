@@ -12,7 +12,7 @@ from urllib.error import HTTPError
 
 import numpy as np
 
-from negcorr._typing import FloatArray
+from negcorr._common.types import FloatArray
 from negcorr.datasets.columns import Columns, check_shape, is_number, quoted
 from negcorr.datasets.errors import DatasetError
 from negcorr.datasets.registry import DatasetInfo

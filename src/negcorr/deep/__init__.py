@@ -7,20 +7,25 @@ except ImportError as error:
         "negcorr.deep needs torch, which is not installed: pip install 'negcorr[deep]'"
     ) from error
 
-from negcorr.deep.architecture import Architecture
-from negcorr.deep.collusion import Collusion, MemberErrors, collusion, drop_error, warn_if_useless
-from negcorr.deep.devices import resolve_device
-from negcorr.deep.heads import RefittedHeads, head_features, refit_heads
+from negcorr.deep.closed_form_heads import RefittedHeads, head_features, refit_heads
 from negcorr.deep.history import History, LamTable
-from negcorr.deep.init import initialise
-from negcorr.deep.loss import NCLLoss
-from negcorr.deep.networks import EnsembleMLP
-from negcorr.deep.rates import RATES, RateChoice, choose_rate
 from negcorr.deep.regressor import DeepNCLRegressor
-from negcorr.deep.stacking import StackedModule, stack
-from negcorr.deep.tangents import Tangents, train_with_tangents
-from negcorr.deep.training import Problem, Recipe, Training, train
-from negcorr.deep.twins import TwinDof, Twins, draw_probes
+from negcorr.deep.training.architecture import Architecture, initialise
+from negcorr.deep.training.devices import resolve_device
+from negcorr.deep.training.loop import Problem, Recipe, Training, train
+from negcorr.deep.training.loss import NCLLoss
+from negcorr.deep.training.networks import EnsembleMLP
+from negcorr.deep.training.perturbed_copies import TwinDof, Twins, draw_probes
+from negcorr.deep.training.rates import RATES, RateChoice, choose_rate
+from negcorr.deep.training.stacking import StackedModule, stack
+from negcorr.deep.training.tangents import Tangents, train_with_tangents
+from negcorr.diversity.collusion import (
+    Collusion,
+    MemberErrors,
+    collusion,
+    drop_error,
+    warn_if_useless,
+)
 
 __all__ = [
     "RATES",

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from negcorr._typing import FloatArray
+from negcorr._common.types import FloatArray
+from negcorr.deep.closed_form_heads import refit_heads
 from negcorr.deep.deep_fit import DeepFit
 from negcorr.deep.fitting import check_networks, scalings, single_ensemble, tensors
 from negcorr.deep.grid import picked
-from negcorr.deep.heads import refit_heads
 from negcorr.deep.history import History
 from negcorr.deep.settings import Settings, seed_of
-from negcorr.deep.training import Problem, Training, train
+from negcorr.deep.training.loop import Problem, Training, train
 from negcorr.exceptions import DivergenceError
-from negcorr.path import NCLPath
+from negcorr.path.path import NCLPath
 
 __all__ = ["continued", "with_new_heads"]
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from negcorr._typing import FloatArray
+from negcorr._common.types import FloatArray
 from negcorr.deep.history import History, LamTable
-from negcorr.deep.networks import EnsembleMLP
 from negcorr.deep.scaling import Scaling
-from negcorr.deep.training import Training
+from negcorr.deep.training.loop import Training
+from negcorr.deep.training.networks import EnsembleMLP
 
 __all__ = ["DeepFit"]
 

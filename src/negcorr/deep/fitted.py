@@ -10,12 +10,12 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from negcorr._typing import FloatArray, Table
-from negcorr.deep.collusion import Collusion, collusion
+from negcorr._common.types import FloatArray, Table
 from negcorr.deep.deep_fit import DeepFit
 from negcorr.deep.fitting import tensors
-from negcorr.deep.networks import EnsembleMLP
-from negcorr.diversity import AmbiguityDecomposition, ambiguity_decomposition
+from negcorr.deep.training.networks import EnsembleMLP
+from negcorr.diversity.collusion import Collusion, collusion
+from negcorr.diversity.decompositions import AmbiguityDecomposition, ambiguity_decomposition
 
 __all__ = ["FittedDeepMixin"]
 

@@ -12,18 +12,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from negcorr._typing import FloatArray
+from negcorr._common.progress import progress_bar
+from negcorr._common.types import FloatArray
 from negcorr.deep.deep_fit import DeepFit
 from negcorr.deep.grid import Checkpoint, GridFit, fit_grid, picked
 from negcorr.deep.history import History, LamTable
-from negcorr.deep.networks import EnsembleMLP
-from negcorr.deep.rates import choose_rate
 from negcorr.deep.resuming import checkpoint_of
 from negcorr.deep.scaling import Scaling
 from negcorr.deep.settings import Settings, seed_of
 from negcorr.deep.sure import lam_table
-from negcorr.deep.training import LOOK_EVERY, Recipe, Training
-from negcorr.progress import progress_bar
+from negcorr.deep.training.loop import LOOK_EVERY, Recipe, Training
+from negcorr.deep.training.networks import EnsembleMLP
+from negcorr.deep.training.rates import choose_rate
 
 __all__ = [
     "TrainedGrid",

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from negcorr._typing import FloatArray
-from negcorr.deep.architecture import Architecture
-from negcorr.deep.checkpoint import restore, state_of, write_tensors
-from negcorr.deep.networks import EnsembleMLP
-from negcorr.deep.training import Recipe, Training, train
-from negcorr.deep.twins import TwinDof, Twins, draw_probes
+from negcorr._common.types import FloatArray
+from negcorr.deep.training.architecture import Architecture
+from negcorr.deep.training.checkpoint import restore, state_of, write_tensors
+from negcorr.deep.training.loop import Recipe, Training, train
+from negcorr.deep.training.networks import EnsembleMLP
+from negcorr.deep.training.perturbed_copies import TwinDof, Twins, draw_probes
 from negcorr.exceptions import DivergenceError, DivergenceWarning, warn_caller
 
 __all__ = ["Checkpoint", "GridFit", "fit_grid"]

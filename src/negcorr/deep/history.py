@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from negcorr._typing import FloatArray
+from negcorr._common.types import FloatArray
 
 if TYPE_CHECKING:
     from pandas import DataFrame

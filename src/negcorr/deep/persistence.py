@@ -12,14 +12,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from negcorr._typing import FloatArray
-from negcorr.deep.checkpoint import read_tensors, write_tensors
+from negcorr._common.types import FloatArray
 from negcorr.deep.deep_fit import DeepFit
-from negcorr.deep.devices import resolve_device
 from negcorr.deep.history import History, LamTable
-from negcorr.deep.networks import EnsembleMLP
-from negcorr.deep.parts import architecture_of, check_parts
 from negcorr.deep.scaling import Scaling
+from negcorr.deep.stored_parts import architecture_of, check_parts
+from negcorr.deep.training.checkpoint import read_tensors, write_tensors
+from negcorr.deep.training.devices import resolve_device
+from negcorr.deep.training.networks import EnsembleMLP
 from negcorr.exceptions import CheckpointError
 
 __all__ = ["assembled", "load_model", "parts_of", "save_model"]

@@ -12,16 +12,16 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import validate_data
 
-from negcorr._typing import FloatArray, Table
-from negcorr.deep.collusion import warn_if_useless
+from negcorr._common.types import FloatArray, Table
 from negcorr.deep.continuing import continued, with_new_heads
 from negcorr.deep.deep_fit import DeepFit
 from negcorr.deep.fitted import FittedDeepMixin
 from negcorr.deep.fitting import chosen, trained_grid
 from negcorr.deep.history import History, LamTable
-from negcorr.deep.networks import EnsembleMLP
 from negcorr.deep.persistence import load_model, save_model
 from negcorr.deep.settings import settings_of, to_be_chosen
+from negcorr.deep.training.networks import EnsembleMLP
+from negcorr.diversity.collusion import warn_if_useless
 
 __all__ = ["DeepNCLRegressor"]
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from negcorr._typing import FloatArray
-from negcorr.deep.checkpoint import read_tensors
+from negcorr._common.types import FloatArray
 from negcorr.deep.deep_fit import DeepFit
 from negcorr.deep.grid import Checkpoint
 from negcorr.deep.settings import Settings
+from negcorr.deep.training.checkpoint import read_tensors
 from negcorr.exceptions import CheckpointError
 
 __all__ = ["checkpoint_of"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from negcorr._typing import FloatArray
+from negcorr._common.types import FloatArray
 
 __all__ = ["Scaling"]
 

@@ -12,14 +12,14 @@ import numpy as np
 import torch
 from sklearn.utils import check_random_state
 
-from negcorr._typing import FloatArray
-from negcorr._validation import check_positive_int
-from negcorr.deep.architecture import Architecture
-from negcorr.deep.devices import resolve_device
-from negcorr.deep.networks import ACTIVATIONS
-from negcorr.deep.optimise import OPTIMISERS
+from negcorr._common.types import FloatArray
+from negcorr._common.validation import check_positive_int
 from negcorr.deep.sure import CRITERIA
-from negcorr.deep.training import Recipe
+from negcorr.deep.training.architecture import Architecture
+from negcorr.deep.training.devices import resolve_device
+from negcorr.deep.training.loop import Recipe
+from negcorr.deep.training.networks import ACTIVATIONS
+from negcorr.deep.training.optimise import OPTIMISERS
 
 __all__ = ["LAMS", "Settings", "seed_of", "settings_of", "to_be_chosen"]
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from negcorr import criteria
-from negcorr._typing import BoolArray, FloatArray
+from negcorr._common.types import BoolArray, FloatArray
+from negcorr.criteria import closed_form as criteria
+from negcorr.criteria.noise import difference_noise_variance
 from negcorr.deep.grid import GridFit
 from negcorr.deep.history import LamTable
 from negcorr.exceptions import ChaoticTrainingWarning, NoiseVarianceWarning, warn_caller
-from negcorr.noise import difference_noise_variance
 
 __all__ = ["CRITERIA", "lam_table", "noise_variance_of"]
 

@@ -12,13 +12,13 @@ import numpy as np
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
-from negcorr._typing import Table
-from negcorr._validation import deep_kind
-from negcorr.path import NCLPath
-from negcorr.regressor import NCLRegressor
+from negcorr._common.types import Table
+from negcorr.diversity.decompositions import USELESS_NOTE
+from negcorr.ensemble.regressor import NCLRegressor
+from negcorr.ensemble.summary import Summary
+from negcorr.path.path import NCLPath
 from negcorr.reporting.curves import CurveData, curve_data
-from negcorr.reporting.lam_grid import LamGrid, deep_facts, deep_notes, lam_grid
-from negcorr.reporting.rows import (
+from negcorr.reporting.held_out import (
     HeldOut,
     Importance,
     checked_target,
@@ -28,7 +28,8 @@ from negcorr.reporting.rows import (
     last_step,
     members_in_words,
 )
-from negcorr.summary import USELESS_NOTE, Summary
+from negcorr.reporting.lam_grid import LamGrid, deep_facts, deep_notes, lam_grid
+from negcorr.storage.stored_types import deep_kind
 
 __all__ = ["Contents", "ExtraTable", "ensemble_of", "gather"]
 

@@ -1,7 +1,7 @@
 r"""What a page needs to recompute every curve at every λ: the spectrum, and little more.
 
 With ρ and κ at hand, degrees of freedom, training error, diversity, SURE and GCV are sums over the
-modes (:mod:`negcorr.spectrum`). Only the ridge inside the blocks is no such sum: it takes
+modes (:mod:`negcorr.spectrum.spectrum`). Only the ridge inside the blocks is no such sum: it takes
 α‖β(g)‖², which is analytic in log g within a strip of half-width π, so that a Chebyshev
 interpolant of a hundred-odd values is as good as the function itself. K-fold is tabulated.
 """
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from negcorr._arrays import to_host
-from negcorr._typing import FloatArray
-from negcorr.path import NCLPath
-from negcorr.spectrum import Spectrum
-from negcorr.tabulated import sampled_gaps
+from negcorr._common.arrays import to_host
+from negcorr._common.types import FloatArray
+from negcorr.criteria.tabulated import sampled_gaps
+from negcorr.path.path import NCLPath
+from negcorr.spectrum.spectrum import Spectrum
 
 __all__ = ["CurveData", "curve_data"]
 

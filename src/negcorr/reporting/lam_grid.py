@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from negcorr._typing import FloatArray
+from negcorr._common.types import FloatArray
 
 __all__ = ["LamGrid", "deep_facts", "deep_notes", "lam_grid"]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from negcorr._files import write_atomically
-from negcorr._typing import Table
+from negcorr._common.files import write_atomically
+from negcorr._common.types import Table
 from negcorr.reporting.contents import ExtraTable, gather
 from negcorr.reporting.page import page
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from negcorr._typing import FloatArray
+from negcorr._common.types import FloatArray
 from negcorr.exceptions import ChunkError
 
 __all__ = ["grown", "matrix", "telling", "unreadable", "with_names"]

@@ -10,8 +10,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 import scipy.sparse as sp
 
-from negcorr._arrays import is_abroad, to_host
-from negcorr._typing import AnyArray, FloatArray, Table
+from negcorr._common.arrays import is_abroad, to_host
+from negcorr._common.types import AnyArray, FloatArray, Table
 from negcorr.exceptions import ChunkError
 
 __all__ = ["ArraySource", "Chunk", "IterableSource", "Source", "Width", "usable", "weightless"]

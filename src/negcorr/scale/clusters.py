@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from negcorr._typing import AnyArray
+from negcorr._common.types import AnyArray
+from negcorr.ensemble.stream import Stream
 from negcorr.exceptions import ChunkError
 from negcorr.scale.chunks import split_target, split_weight, weightless
 from negcorr.scale.first_pass import (
@@ -25,7 +26,6 @@ from negcorr.scale.first_pass import (
     summary_of,
 )
 from negcorr.scale.sources import target_names, weight_name
-from negcorr.streaming import Stream
 
 __all__ = ["fit_blocks", "is_dask", "predict_blocks"]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from negcorr.intervals import MAX_CALIBRATION_ROWS
+from negcorr.ensemble.intervals import MAX_CALIBRATION_ROWS
+from negcorr.moments.scan import BLOCK_BYTES
 from negcorr.scale.chunks import Width
 from negcorr.scale.first_pass import SAMPLE_ROWS
-from negcorr.scan import BLOCK_BYTES
 
 __all__ = ["Costs", "Shape", "costs_of_first_pass", "costs_of_fit", "rows_within"]
 

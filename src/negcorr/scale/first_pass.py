@@ -11,12 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from negcorr._arrays import dispatched, place_of, taken, to_host
-from negcorr._typing import FloatArray, IntArray
-from negcorr._validation import check_weight, float_types
-from negcorr.automatic import open_questions
-from negcorr.rowhash import HashArray, content_hash
+from negcorr._common.arrays import dispatched, place_of, taken, to_host
+from negcorr._common.types import FloatArray, IntArray
+from negcorr._common.validation import check_weight, float_types
+from negcorr.rows.keys import HashArray, content_hash
 from negcorr.scale.chunks import Chunk
+from negcorr.selection.automatic_basis import open_questions
 
 __all__ = [
     "InputSummary",

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 
+from negcorr.ensemble.partial_fit import StreamMixin, forget
+from negcorr.rows.folds import number_of_folds
 from negcorr.scale.ahead import read_ahead
 from negcorr.scale.chunks import Chunk, IterableSource, Source, is_path, usable
 from negcorr.scale.clusters import fit_blocks, is_dask, predict_blocks
@@ -14,8 +16,6 @@ from negcorr.scale.first_pass import draw_from, needs_sample, needs_targets, sum
 from negcorr.scale.planning import Budget, Plan
 from negcorr.scale.sources import source_of
 from negcorr.scale.watching import Watch, watching
-from negcorr.stream_fitting import StreamMixin, forget
-from negcorr.streaming import number_of_folds
 
 __all__ = ["fit", "predict"]
 

@@ -6,8 +6,9 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
-from negcorr._threads import blas_threads
-from negcorr._validation import check_positive_int
+from negcorr._common.memory import available_bytes, in_words, parse_bytes
+from negcorr._common.threads import blas_threads
+from negcorr._common.validation import check_positive_int
 from negcorr.scale.chunks import Source, Width
 from negcorr.scale.costs import (
     FEWEST_ROWS,
@@ -20,7 +21,6 @@ from negcorr.scale.costs import (
     rows_within,
 )
 from negcorr.scale.first_pass import needs_sample
-from negcorr.scale.memory import available_bytes, in_words, parse_bytes
 
 __all__ = ["Budget", "Plan"]
 

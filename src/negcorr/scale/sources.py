@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from negcorr._arrays import is_abroad
+from negcorr._common.arrays import is_abroad
 from negcorr.scale.chunks import (
     ArraySource,
     IterableSource,

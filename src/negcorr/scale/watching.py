@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from negcorr.progress import Advance, is_bar, progress_bar
+from negcorr._common.progress import Advance, is_bar, progress_bar
 from negcorr.scale.chunks import Chunk, Source
 
 __all__ = ["Watch", "watching"]

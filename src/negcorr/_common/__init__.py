@@ -1,0 +1,1 @@
+"""What every room may use: arrays, threads, LAPACK, files, checks, progress, number text."""

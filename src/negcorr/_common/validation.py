@@ -1,0 +1,108 @@
+"""Checks of what users hand in, beyond those that scikit-learn has."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array, get_tags
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from negcorr._common.arrays import Place, detached, is_abroad, place_of, to_host
+from negcorr._common.types import FloatArray, Table
+
+__all__ = [
+    "check_positive_int",
+    "check_real",
+    "check_same_place",
+    "check_weight",
+    "float_types",
+    "target_at",
+    "validate_table",
+]
+
+
+def check_positive_int(name: str, value: Any) -> None:
+    """Raise unless ``value`` is an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r} must be an integer, got {type(value).__name__}.")
+    if value < 1:
+        raise ValueError(f"{name}={value!r} must be at least 1.")
+
+
+def check_weight(sample_weight: Any, X: Table) -> FloatArray | None:
+    """Frequencies of the rows as float64, or None for one each."""
+    if sample_weight is None:
+        return None
+    place = place_of(X)
+    if not place.is_home:
+        sample_weight, X = to_host(sample_weight), np.empty((X.shape[0], 0))
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weight.sum() > 0:
+        raise ValueError("sample_weight is zero for every row; at least one must count.")
+    checked: FloatArray = place.floats(weight)
+    return checked
+
+
+def float_types(place: Place) -> list[Any]:
+    """The types that inputs may have, the one that others are converted to first."""
+    if place.is_home:
+        return [np.float64, np.float32]
+    try:
+        place.empty((0,))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"X is on the device {place.device!s}, which has no double precision, and closed forms "
+            "need it; move X to the CPU or to a device that has."
+        ) from error
+    return [place.xp.float64, place.xp.float32]
+
+
+def target_at(place: Place, y: Any) -> Any:
+    """Targets where the inputs are, whichever library they come from."""
+    if not is_abroad(y) and (y is None or place.is_home):
+        return y
+    if not place.is_home and is_abroad(y) and place_of(y) == place:
+        check_real(y, "y")
+        return detached(y)
+    return place.floats(check_array(to_host(y), dtype=np.float64, ensure_2d=False, input_name="y"))
+
+
+def check_real(values: Any, name: str) -> None:
+    """Refuse complex numbers of other libraries, as scikit-learn does those of NumPy."""
+    if is_abroad(values) and place_of(values).xp.isdtype(values.dtype, "complex floating"):
+        raise ValueError(f"Complex data not supported, got {name} of type {values.dtype}.")
+
+
+def check_same_place(estimator: Any, X: Table, there: Place, method: str) -> None:
+    """Raise where inputs are in another library, or on another device, than the fit was."""
+    here = place_of(X)
+    if here == there:
+        return
+    raise ValueError(
+        f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace and "
+        f"device as those passed to fit(): that was {there}, these are {here}. Move "
+        "them, or bring the model home by to_numpy(). Arrays of other libraries than NumPy need "
+        "sklearn.set_config(array_api_dispatch=True)."
+    )
+
+
+def validate_table(estimator: Any, X: Table, *, reset: bool) -> Table:
+    """X as transformers given by a user get it: data frames untouched, the rest as arrays.
+
+    Values are left to the transformers, whose tags do not say whether NaN is welcome (an
+    imputing pipeline's say no); sparse matrices that the tags exclude are refused here.
+    """
+    if hasattr(X, "columns"):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return X
+    tags = get_tags(estimator).input_tags
+    return validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr" if tags.sparse else False,
+        dtype=None,
+        ensure_all_finite=False,
+    )

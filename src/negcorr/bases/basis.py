@@ -1,0 +1,222 @@
+"""What every basis has in common: M blocks of features, drawn in fit, pure in transform."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from negcorr._common.arrays import (
+    detached,
+    dispatched,
+    is_abroad,
+    place_of,
+    place_within,
+    taken,
+    to_host,
+)
+from negcorr._common.types import AnyArray, FloatArray, IntArray, Table
+from negcorr._common.validation import (
+    check_positive_int,
+    check_real,
+    check_same_place,
+    check_weight,
+    float_types,
+)
+from negcorr.rows.keys import content_hash
+
+__all__ = ["Basis", "RandomBasis", "distinct_rows", "standardizer", "that_count"]
+
+
+class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """Fixed features φ = [φ_1, …, φ_M] that may see X but never y (Section 3).
+
+    Attributes
+    ----------
+    block_starts_ : ndarray of shape (M + 1,)
+        Block m occupies columns ``block_starts_[m]:block_starts_[m + 1]``.
+    n_features_in_ : int
+        Number of input columns.
+    """
+
+    #: Whether several threads may call ``fill`` at once.
+    thread_safe: ClassVar[bool] = True
+
+    #: Whether rows may be arrays of other libraries than NumPy, on their device.
+    array_api: ClassVar[bool] = False
+
+    block_starts_: IntArray
+
+    #: How members are made of smaller ones (:mod:`negcorr.spectrum.nested_whitening`); None if they
+    #: are not.
+    nesting_: Any = None
+
+    @abstractmethod
+    def fit(self, X: Table, y: Any = None, sample_weight: Any = None) -> Self:
+        """Draw the features from X, never from y."""
+
+    @abstractmethod
+    def fill(self, X: Table, out: FloatArray) -> None:
+        """Write the features of already validated rows into ``out``, in float64.
+
+        Parameters
+        ----------
+        X : table of shape (rows, d)
+            Rows, validated.
+        out : ndarray of shape (rows, Q)
+            Receives the features; it may be a view into a wider array.
+        """
+
+    @property
+    def n_members_(self) -> int:
+        """M, the number of blocks."""
+        return len(self.block_starts_) - 1
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.block_starts_[-1])
+
+    def transform(self, X: Table) -> AnyArray:
+        """Features of all M members, side by side.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n, Q)
+            float32 for float32 input, float64 otherwise.
+        """
+        check_is_fitted(self)
+        rows = self._validate(X, reset=False)
+        check_same_place(self, rows, place_within(self), "transform")
+        place = place_of(rows)
+        features: AnyArray = place.empty((rows.shape[0], self._n_features_out))
+        self.fill(rows, features)
+        single = rows.dtype == place.xp.float32
+        return place.xp.astype(features, place.xp.float32) if single else features
+
+    def _validate(self, X: Table, *, reset: bool) -> Table:
+        place = dispatched(X)
+        check_real(X, "X")
+        if not place.is_home and not self.array_api:
+            raise TypeError(
+                f"{type(self).__name__} takes NumPy arrays only, got {type(X).__module__}."
+                f"{type(X).__name__}; Fourier and Nyström features take them on their device."
+            )
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=float_types(place))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class RandomBasis(Basis):
+    """A basis of M equally shaped blocks drawn from a random state."""
+
+    n_estimators: int
+    n_components: int
+    random_state: Any
+
+    def fit(self, X: Table, y: Any = None, sample_weight: Any = None) -> Self:
+        """Draw the features of all members.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, d)
+            Inputs.
+        y : ignored
+            Present for scikit-learn's conventions; features never see y.
+        sample_weight : array-like of shape (n,), optional
+            Frequencies of the rows.
+
+        Returns
+        -------
+        self
+        """
+        check_positive_int("n_estimators", self.n_estimators)
+        check_positive_int("n_components", self.n_components)
+        rows = self._validate(detached(X), reset=True)
+        weight = check_weight(sample_weight, rows)
+        self._draw(*that_count(rows, weight), check_random_state(self.random_state))
+        return self
+
+    @abstractmethod
+    def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
+        """Set the drawn attributes, ``block_starts_`` among them."""
+
+
+def that_count(X: Table, weight: FloatArray | None) -> tuple[Table, FloatArray | None]:
+    """Without rows of no weight: what stands in them may be anything, however large."""
+    if weight is None:
+        return X, None
+    used = np.flatnonzero(to_host(weight) > 0)
+    if len(used) == weight.shape[0]:
+        return X, weight
+    return taken(X, used), taken(weight, used)
+
+
+def distinct_rows(X: Table, sample_weight: FloatArray | None) -> IntArray:
+    """One index for each distinct row of positive weight, in an order that content decides.
+
+    What is drawn from these rows depends neither on the order of the rows nor on repeats.
+    """
+    used = np.arange(X.shape[0])
+    if sample_weight is not None:
+        used = np.flatnonzero(to_host(sample_weight) > 0)
+    rows = taken(X, used) if is_abroad(X) else X[used]
+    _, first = np.unique(content_hash(rows), return_index=True)
+    return np.asarray(used[first])
+
+
+def standardizer(
+    X: Table, sample_weight: FloatArray | None, wanted: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Centre and scale of every column: weighted mean and standard deviation, or 0 and 1.
+
+    Constant columns get scale 1. Sparse input keeps its zeros: the centre is only ever
+    used through products, so nothing is made dense.
+    """
+    n_features = X.shape[1]
+    if not isinstance(wanted, (bool, np.bool_)):
+        raise TypeError(f"standardize={wanted!r} must be True or False.")
+    place = place_of(X)
+    if not wanted:
+        return place.zeros((n_features,)), place.ones((n_features,))
+    if not place.is_home:
+        return _standardizer_on_device(X, sample_weight)
+    scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(X, sample_weight=sample_weight)
+    return (
+        np.asarray(scaler.mean_, dtype=np.float64),
+        np.asarray(scaler.scale_, dtype=np.float64),
+    )
+
+
+def _standardizer_on_device(
+    X: Table, sample_weight: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """The same by two passes over the rows where they are."""
+    place = place_of(X)
+    xp = place.xp
+    rows = place.floats(X)
+    n_rows = int(rows.shape[0])
+    weight = place.ones((n_rows,)) if sample_weight is None else sample_weight
+    mass = float(xp.sum(weight))
+    share = weight / mass
+    # From the first row, so that columns far from zero keep their digits.
+    mean = rows[0, :] + share @ (rows - rows[0, :])
+    variance = share @ (rows - mean) ** 2
+    # As scikit-learn has it: what rounding alone could have left.
+    eps = float(np.finfo(np.float64).eps)
+    constant = variance <= mass * eps * variance + (mass * mean * eps) ** 2
+    return mean, xp.where(constant, 1.0, xp.sqrt(variance))

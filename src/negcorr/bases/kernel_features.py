@@ -1,0 +1,217 @@
+"""Random functions of a kernel's own space, dealt out to members: all together they are it."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from negcorr._common.arrays import is_abroad, place_of, taken, to_host
+from negcorr._common.types import FloatArray, IntArray, Table
+from negcorr.bases.basis import distinct_rows, standardizer
+from negcorr.bases.fourier import resolve_gamma
+from negcorr.bases.kernel_functions import KERNEL_VALUES
+from negcorr.bases.nystroem import NOISE, NystroemFeatures
+from negcorr.bases.random_subspaces import check_share, kernel_values
+
+__all__ = ["STAGE", "KernelFeatures", "ridge_gap"]
+
+#: Landmarks of one stage; features are scaled to a mean square of one in the first.
+STAGE = 500
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Features of some landmarks, beyond what those before them can express.
+
+    Attributes
+    ----------
+    explained : ndarray of shape (Q_before, landmarks)
+        Features of the stages before at these landmarks: what of their kernels is known.
+    mixing : ndarray of shape (landmarks, features)
+        From what is left of the kernels to features that are orthonormal in the kernel's space.
+    """
+
+    explained: FloatArray
+    mixing: FloatArray
+
+
+class KernelFeatures(NystroemFeatures):
+    r"""Blocks of random orthonormal functions in the span of kernels at landmarks.
+
+    With k_L(x) the kernel between x and Q landmarks, φ(x) = R K_L^(-1/2) k_L(x) for a random
+    rotation R, so that ⟨φ(x), φ(x')⟩ = k(x, x') wherever the landmarks reach. Members get H of
+    these functions each. With a ridge inside the blocks (``alpha``), an NCL ensemble of them runs
+    from an average of small kernel machines to kernel ridge regression with all landmarks.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of members M.
+    n_components : int, default=10
+        Features per member H; M·H landmarks are drawn from the distinct rows of X, all of them
+        if there are fewer. Then there are fewer members, and where kernels at the landmarks are
+        nearly dependent, fewer features.
+    kernel : {"gaussian", "laplace", "cauchy", "linear"}, default="gaussian"
+        Kernel, as in :class:`FourierFeatures`; "linear" is γ⟨x, x'⟩.
+    gamma : float or "kwok-tsang", default="kwok-tsang"
+        Inverse bandwidth.
+    standardize : bool, default=False
+        Centre and scale the columns of X.
+    random_state : int, RandomState or None, default=None
+        Seed of landmarks and rotations.
+    subspace : float, default=1.0
+        Below 1, the kernel is what members see on average that see every column with this
+        probability, with γ over it (:mod:`negcorr.bases.random_subspaces`): no subspace is drawn,
+        as if there were infinitely many of them. Not for the linear kernel.
+
+    Attributes
+    ----------
+    landmarks_ : {ndarray, sparse matrix} of shape (Q', d)
+        Landmarks, standardised.
+    stages_ : list of Stage
+        How kernels at the landmarks become features, 500 landmarks at a time.
+    gamma_ : float
+        The bandwidth used.
+    center_, scale_ : ndarray of shape (d,)
+        What standardising subtracts and divides by.
+    block_starts_ : ndarray of shape (M' + 1,)
+        Where each member's columns begin.
+
+    Notes
+    -----
+    Landmarks come in stages of 500. Features of a stage are made of what its kernels have that
+    those before do not (the Schur complement of K), so a larger ensemble of the same seed begins
+    with the members of a smaller one, and moments of features can be extended.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.bases import KernelFeatures
+    >>> X = np.random.default_rng(0).normal(size=(20, 3))
+    >>> features = KernelFeatures(4, 5, gamma=0.5, random_state=0).fit_transform(X)
+    >>> kernel = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
+    >>> features.shape, bool(np.allclose(features @ features.T / 20, kernel))
+    ((20, 20), True)
+    """
+
+    def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
+        if self.kernel not in KERNEL_VALUES:
+            raise ValueError(
+                f"kernel={self.kernel!r} is unknown; allowed are {sorted(KERNEL_VALUES)}."
+            )
+        check_share(self.subspace, self.kernel)
+        self.center_, self.scale_ = standardizer(X, sample_weight, self.standardize)
+        # The linear kernel sees Euclidean lengths, as the Gaussian one does.
+        like = "gaussian" if self.kernel == "linear" else self.kernel
+        self.gamma_ = resolve_gamma(self.gamma, like, X, sample_weight, self.scale_)
+        rows = rng.permutation(distinct_rows(X, sample_weight))
+        rows = rows[: self.n_estimators * self.n_components]
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        landmarks = taken(X, rows) if is_abroad(X) else X[rows]
+        if self.kernel == "linear" and sp.issparse(landmarks):
+            landmarks = landmarks.toarray()  # products see the centre, as distances do not
+        self.landmarks_ = self._scaled(landmarks)
+        values = to_host(self._kernel(self.landmarks_, self.landmarks_))
+        place = place_of(X)
+        stages = _stages(values, float(min(len(rows), STAGE)), np.random.RandomState(seed))
+        self.stages_ = [Stage(place.floats(s.explained), place.floats(s.mixing)) for s in stages]
+        widths = [_dealt(s.mixing, self.n_components) for s in stages]
+        self.block_starts_ = np.concatenate([[0], np.cumsum(np.concatenate(widths))]).astype(
+            np.intp
+        )
+
+    def _kernel(self, X: Table, Z: Table) -> FloatArray:
+        return kernel_values(self.kernel, X, Z, self.gamma_, float(self.subspace))
+
+    def fill(self, X: Table, out: FloatArray) -> None:
+        rows, linear = self._scaled(X), self.kernel == "linear"
+        landmarks = self.landmarks_ if linear else self._landmarks(X)
+        first, begin = 0, 0
+        for stage in self.stages_:
+            last, end = first + stage.mixing.shape[0], begin + stage.mixing.shape[1]
+            near = landmarks[first:last, :]
+            values = self._kernel(rows, near)
+            if linear and sp.issparse(X):
+                values -= self.gamma_ * (near @ (self.center_ / self.scale_))
+            if begin:
+                values = values - out[:, :begin] @ stage.explained
+            out[:, begin:end] = values @ stage.mixing
+            first, begin = last, end
+
+
+def _stages(values: FloatArray, square: float, rng: np.random.RandomState) -> list[Stage]:
+    """Stages from the kernel between all landmarks; features have a mean square near one."""
+    stages: list[Stage] = []
+    # Features so far at the landmarks that are still to come.
+    known = np.empty((0, len(values)))
+    largest = float(np.max(np.diagonal(values), initial=0.0))
+    for first in range(0, len(values), STAGE):
+        last = min(first + STAGE, len(values))
+        inside, size = slice(first, last), last - first
+        here, ahead = known[:, :size], known[:, size:]
+        # Features carry the factor √square, so products of them carry the square.
+        explained = here / square
+        rest = values[inside, inside] - explained.T @ here
+        strength, vectors = np.linalg.eigh((rest + rest.T) / 2.0)
+        least = NOISE * largest if largest > 0 else 1.0
+        kept = strength > max(least, NOISE * float(strength[-1]))
+        if not (kept.any() or stages):
+            kept[-1] = True  # a basis has a feature, even where rows do not differ
+        root = vectors[:, kept] * np.sqrt(square / np.maximum(strength[kept], least))
+        mixing = root @ _rotation(vectors[:, kept], rng)
+        features = mixing.T @ (values[inside, last:] - explained.T @ ahead)
+        known = np.concatenate([ahead, features])
+        stages.append(Stage(explained, mixing))
+    return stages
+
+
+def _rotation(vectors: FloatArray, rng: np.random.RandomState) -> FloatArray:
+    """A random rotation of what the vectors span, whatever their signs and their order."""
+    drawn, triangle = np.linalg.qr(vectors.T @ rng.standard_normal(vectors.shape))
+    return np.asarray(drawn * np.where(np.diagonal(triangle) < 0, -1.0, 1.0))
+
+
+def _dealt(mixing: FloatArray, width: int) -> IntArray:
+    """Widths of the members that share the features of a stage, one member for ``width`` rows."""
+    n_landmarks, n_features = mixing.shape
+    if n_features == 0:
+        return np.empty(0, dtype=np.intp)
+    count = min(max(1, round(n_landmarks / width)), n_features)
+    borders = np.linspace(0, n_features, count + 1).astype(np.intp)
+    return np.array([b - a for a, b in itertools.pairwise(borders)], dtype=np.intp)
+
+
+def ridge_gap(ridge: float, weight: float, n_landmarks: int, n_members: int, alpha: float) -> float:
+    r"""The gap at which an ensemble of these features is nearest to kernel ridge regression.
+
+    With A = Mg(D + αI) + (1 − g)G (Theorem 4 with a ridge) and D near its mean d̄, coefficients are
+    those of ridge regression with :math:`\mathrm{ridge}\cdot s^2 = n M (\alpha + \bar d)\,g/(1-g)`,
+    s² the square of the features' scale.
+
+    Parameters
+    ----------
+    ridge : float
+        That is added to the diagonal of the kernel matrix.
+    weight : float
+        Σw, the number of rows.
+    n_landmarks, n_members : int
+        Of the basis.
+    alpha : float
+        Ridge inside the blocks.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from negcorr.bases.kernel_features import ridge_gap
+    >>> round(ridge_gap(0.1, weight=1000, n_landmarks=500, n_members=50, alpha=9.0), 6)
+    0.0001
+    """
+    square = min(n_landmarks, STAGE)
+    odds = ridge * square / (weight * n_members * (alpha + square / n_landmarks))
+    return odds / (1.0 + odds)

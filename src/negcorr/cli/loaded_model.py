@@ -1,0 +1,241 @@
+"""A model from a file, with what the file says about its table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from negcorr._common.number_text import shortened
+from negcorr.cli.artefacts import FILES
+from negcorr.cli.errors import UsageError
+from negcorr.cli.metrics import schema_in
+from negcorr.columns.kinds import no_column
+from negcorr.columns.samples import Samples, samples
+from negcorr.columns.typed_columns import placing
+from negcorr.exceptions import ModelFileError, TableError
+from negcorr.reading.schema import Schema
+from negcorr.reading.table import read_table
+from negcorr.reading.table_chunks import TableChunks, is_large
+from negcorr.storage.save_load import describe, load
+from negcorr.tables.fingerprint import Fingerprint
+
+__all__ = ["NOTICEABLE", "Piece", "StoredModel", "open_model", "pieces_of", "share_in_words"]
+
+#: A share of known rows above this is worth a word.
+NOTICEABLE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some rows of a table.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        In types that the model can read.
+    raw : mapping of str to array
+        Columns as the file has them.
+    row : int
+        Rows before them.
+    """
+
+    frame: Any
+    raw: Any
+    row: int
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel:
+    """A loaded model.
+
+    Attributes
+    ----------
+    path : Path
+    model : estimator
+        A pipeline for tables, or any other that was saved.
+    notes : dict
+        What the file carries beside it.
+    schema : Schema or None
+        What the columns of its table were for, where the file says so.
+    """
+
+    path: Path
+    model: Any
+    notes: dict[str, Any]
+    schema: Schema | None
+
+    @property
+    def last(self) -> Any:
+        """The ensemble."""
+        return self.model[-1] if isinstance(self.model, Pipeline) else self.model
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Names of what is predicted."""
+        if self.schema is not None:
+            return self.schema.targets
+        shape = np.shape(getattr(self.last, "intercept_", 0.0))
+        n_outputs = shape[0] if shape else 1
+        return ("y",) if n_outputs == 1 else tuple(f"y{k}" for k in range(n_outputs))
+
+    def features(self, frame: Any) -> Any:
+        """What the ensemble predicts from, for rows of a table.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+        """
+        rows = frame if self.schema is not None else self._named_columns(frame)
+        if isinstance(self.model, Pipeline) and len(self.model) > 1:
+            return self.model[:-1].transform(rows)
+        return rows
+
+    @property
+    def known_schema(self) -> Schema:
+        """What the columns were for; an error where the file does not say so."""
+        if self.schema is None:
+            raise UsageError(
+                f"{self.path} does not say which columns are targets: it was not written by "
+                "negcorr fit."
+            )
+        return self.schema
+
+    def check_columns(self, columns: Iterable[Any], data: Path, targets: bool = False) -> None:
+        """Refuse a table that lacks columns which predictions are made from, or targets."""
+        if self.schema is None:
+            return
+        known = [str(name) for name in columns]
+        wanted = [*self.schema.inputs, *(self.schema.targets if targets else ())]
+        lacking = [name for name in wanted if name not in known]
+        if not lacking:
+            return
+        words = "column" if len(lacking) == 1 else "columns"
+        shown = ", ".join(map(shortened, lacking[:10]))
+        more = f" and {len(lacking) - 10} more" if len(lacking) > 10 else ""
+        what = "that the model predicts from" if lacking[0] in self.schema.inputs else "to compare"
+        hint = str(no_column("", lacking[0], known)).partition("; ")[2]
+        raise TableError(f"{data.name} lacks the {words} {shown}{more} {what}; {hint}")
+
+    def rows(self, frame: Any) -> Samples:
+        """Rows that have their targets, for figures."""
+        return samples(frame, self.known_schema)
+
+    def shares_of(self, rows: Samples) -> tuple[int, float]:
+        """Rows that can be judged, and the share of them that the model was fitted to."""
+        stored = self.notes.get("fingerprint")
+        if not isinstance(stored, dict) or not len(rows.positions):
+            return 0, 0.0
+        return len(rows.positions), Fingerprint.from_dict(stored).share_of(rows, self.known_schema)
+
+    @staticmethod
+    def warning_about(share: float) -> str:
+        """A sentence where the model was fitted to such a share of the rows, else nothing."""
+        if share < NOTICEABLE:
+            return ""
+        return (
+            f"{share_in_words(share)} of these rows are among those that the model was fitted to: "
+            "figures on them are too good. Figures on rows held out are in metrics.json."
+        )
+
+    def placing(self, data: Path, piece: Piece) -> AbstractContextManager[None]:
+        """Let errors about cells of a piece say in which row they are."""
+        if self.schema is None:
+            return nullcontext()
+        advice = "Correct it, or leave it empty."
+        return placing(data, piece.frame, self.model[0], piece.row, advice)
+
+    def check_can(self, *, interval: bool = False, members: bool = False) -> None:
+        """Refuse what this model cannot give."""
+        kind = type(self.last).__name__
+        if interval and not hasattr(self.last, "predict_interval"):
+            raise UsageError(f"--interval: a {kind} has no intervals.")
+        if members and not hasattr(self.last, "predict_members"):
+            raise UsageError(f"--members: a {kind} has no members.")
+
+    def _named_columns(self, frame: Any) -> Any:
+        names = getattr(self.model, "feature_names_in_", None)
+        if names is None:
+            wanted = int(self.model.n_features_in_)
+            if frame.shape[1] != wanted:
+                raise TableError(
+                    f"the table has {frame.shape[1]} columns, and the model, which does not know "
+                    f"their names, needs {wanted}."
+                )
+            return frame.to_numpy(dtype=float)
+        lacking = [str(name) for name in names if name not in frame.columns]
+        if lacking:
+            raise TableError(f"the table lacks the columns {', '.join(map(repr, lacking))}.")
+        return frame[list(names)]
+
+
+def pieces_of(stored: StoredModel, data: Path, note: Callable[[str], None]) -> Iterator[Piece]:
+    """A table as a whole, or in pieces where it is large and the model says how to read it.
+
+    Parameters
+    ----------
+    stored : StoredModel
+    data : Path
+    note : callable
+        Told of oddities.
+    """
+    if stored.schema is None or not is_large(data):
+        table = read_table(data)
+        for words in table.notes:
+            note(words)
+        stored.check_columns(table.frame.columns, data)
+        yield Piece(table.frame, table.frame, 0)
+        return
+    chunks = TableChunks.open(data, stored.schema)
+    for words in chunks.notes:
+        note(words)
+    stored.check_columns(chunks.names, data)
+    row = 0
+    for part in chunks.tables():
+        frame = chunks.frame(part, row)
+        yield Piece(frame, _Raw(part), row)
+        row += part.num_rows
+
+
+class _Raw:
+    """Columns of a table of pyarrow, by name."""
+
+    def __init__(self, table: Any) -> None:
+        self.columns = table.column_names
+        self._table = table
+
+    def __getitem__(self, name: str) -> Any:
+        return self._table.column(name).to_pandas()
+
+
+def share_in_words(share: float) -> str:
+    """A share, as a sentence begins with it."""
+    return "All" if share > 0.999 else f"About {share:.0%}"
+
+
+def open_model(path: Path) -> StoredModel:
+    """Read a model; nothing in the file is run.
+
+    Parameters
+    ----------
+    path : Path
+        The file, or a folder that ``negcorr fit`` wrote.
+
+    Raises
+    ------
+    ModelFileError
+        Where it cannot be read, or is not a regressor.
+    """
+    if path.is_dir() and (path / FILES[0]).is_file():
+        path = path / FILES[0]
+    about = describe(path)
+    model = load(path)
+    if not hasattr(model, "predict"):
+        raise ModelFileError(path, f"holds a {type(model).__name__}, which predicts nothing.")
+    notes = dict(about.notes)
+    return StoredModel(path, model, notes, schema_in(notes))

@@ -1,0 +1,194 @@
+"""What commands print, and where: results to standard output, all else to standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["Screen", "printable"]
+
+#: Columns of text where nobody says how wide the screen is.
+WIDTH = 110
+
+#: Spaces between columns of a table, and the least room for names.
+PADDING, NARROWEST = 3, 10
+
+#: Longest name of a column or value that is shown in full.
+LONGEST = 60
+
+
+@dataclass(frozen=True)
+class Screen:
+    """How much is said, and for whom.
+
+    Attributes
+    ----------
+    quiet : bool
+        Nothing but errors and what was asked for.
+    verbose : bool
+        Every column, every step.
+    as_json : bool
+        One JSON value on standard output, nothing else.
+    """
+
+    quiet: bool = False
+    verbose: bool = False
+    as_json: bool = False
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether somebody looks at a terminal."""
+        return not self.quiet and sys.stderr.isatty()
+
+    def say(self, words: str = "", style: str = "") -> None:
+        """Words for people, on standard output."""
+        if not self.quiet and not self.as_json:
+            _console().print(Text(words, style=style), soft_wrap=True)
+
+    def table(
+        self,
+        head: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        title: str = "",
+        spare: Sequence[str] = (),
+    ) -> None:
+        """A table for people: names in the first column, numbers in the others.
+
+        Parameters
+        ----------
+        head, rows : sequences of str
+        title : str
+            A line above it.
+        spare : sequence of str
+            Columns to do without on a narrow screen, the first of them first.
+        """
+        if self.quiet or self.as_json:
+            return
+        console = _console()
+        shown = _fitting(head, rows, spare, console.width)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        if title:
+            self.say(title, style="bold")
+        for j in shown:
+            if j == 0:
+                table.add_column(Text(head[j]), overflow="fold", min_width=NARROWEST)
+            else:
+                table.add_column(Text(head[j]), justify="right", no_wrap=True)
+        for row in rows:
+            table.add_row(*(Text(printable(row[j])) for j in shown))
+        console.print(table)
+
+    def note(self, words: str) -> None:
+        """A remark on standard error."""
+        if not self.quiet:
+            _console(stderr=True).print(Text(f"note: {printable(words, 2000)}"), soft_wrap=True)
+
+    def detail(self, words: str) -> None:
+        """A remark for those who want to know everything."""
+        if self.verbose:
+            _console(stderr=True).print(Text(printable(words, 2000)), soft_wrap=True)
+
+    def give_json(self, value: Any) -> None:
+        """The one JSON value, where that was asked for."""
+        if self.as_json:
+            print(json.dumps(finite(value), indent=2, ensure_ascii=False))
+
+    @contextmanager
+    def busy(self, words: str, spinner: bool = True) -> Iterator[Callable[[str], None]]:
+        """Show what is being done for as long as the block lasts; warnings become notes.
+
+        Parameters
+        ----------
+        words : str
+            What is done first.
+        spinner : bool, default=True
+            Whether it is shown; not beside bars, which need the same line.
+
+        Yields
+        ------
+        tell : callable
+            Takes what is being done now.
+        """
+        shown = spinner and self.shows_progress
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            with _console(stderr=True).status(words) if shown else _nobody() as status:
+
+                def tell(now: str) -> None:
+                    self.detail(now)
+                    if status is not None:
+                        status.update(Text(now))
+
+                try:
+                    yield tell
+                except KeyboardInterrupt:
+                    self.note("stopped; no file was changed.")
+                    raise
+        # The same words about other numbers are said once.
+        said = {re.sub(r"\d[\d.e+-]*", "#", str(w.message)): str(w.message) for w in caught}
+        for text in said.values():
+            self.note(text)
+
+
+def printable(text: str, longest: int = LONGEST) -> str:
+    r"""Text that a terminal shows as it is: no control characters, and not without end.
+
+    Examples
+    --------
+    >>> from negcorr.cli.output import printable
+    >>> printable("a\nb\x1b[31m"), printable("é 🙂"), len(printable("x" * 10**6))
+    ('a\\nb\\x1b[31m', 'é 🙂', 60)
+    """
+    cut = text if len(text) <= longest else text[: longest - 1] + "…"
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in cut)
+
+
+def finite(value: Any) -> Any:
+    """The same with null for what is no number: JSON has no NaN."""
+    if isinstance(value, dict):
+        return {str(key): finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _fitting(
+    head: Sequence[str], rows: Sequence[Sequence[str]], spare: Sequence[str], width: int
+) -> list[int]:
+    """Columns that a screen has room for, without those that can be spared."""
+    wide = [
+        max(len(printable(line[j])) for line in [head, *rows]) + PADDING for j in range(len(head))
+    ]
+    shown = list(range(len(head)))
+    for name in spare:
+        if sum(wide[j] for j in shown) <= width:
+            break
+        shown = [j for j in shown if head[j] != name]
+    return shown
+
+
+@contextmanager
+def _nobody() -> Iterator[None]:
+    yield None
+
+
+def _console(stderr: bool = False) -> Console:
+    """A new one for each line: streams may be others than when the module was loaded."""
+    stream = sys.stderr if stderr else sys.stdout
+    wide = None if stream.isatty() or "COLUMNS" in os.environ else WIDTH
+    return Console(file=stream, width=wide, markup=False, highlight=False, emoji=False)

@@ -1,0 +1,1 @@
+"""From a data frame to numbers: kinds of columns and how each is encoded."""

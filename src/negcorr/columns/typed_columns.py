@@ -1,0 +1,209 @@
+"""TypedColumns: cells of a data frame as the values they mean, by a schema's forms.
+
+A class with plain parameters, as all steps of the pipeline are, so that models can be cloned,
+pickled and stored by skops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from negcorr._common.types import AnyArray, Table
+from negcorr.exceptions import TableError
+from negcorr.reading.dates import dates
+from negcorr.reading.number_cells import as_numbers, missing_cells
+
+__all__ = ["ADVICE", "MISSING_LEVEL", "TypedColumns", "_fails", "levels", "placing"]
+
+
+#: The category of rows that have none.
+MISSING_LEVEL = "(missing)"
+
+
+class TypedColumns(TransformerMixin, BaseEstimator):
+    """The input columns of a data frame, each in its type.
+
+    New frames may have them in any order and others beside them, which are ignored.
+
+    Parameters
+    ----------
+    numbers : mapping of str to str
+        Columns of numbers, and the form of their text.
+    categories : sequence of str
+        Columns of categories.
+    dates : mapping of str to str
+        Columns of dates, and their form.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of input columns.
+    feature_names_in_ : ndarray of shape (d,)
+        Their names: numbers, categories, dates.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from negcorr.tables import TypedColumns
+    >>> frame = pd.DataFrame({"kind": ["a", None], "size": ["1,200", "?"], "other": [0, 0]})
+    >>> TypedColumns({"size": "thousands"}, ["kind"], {}).fit_transform(frame)
+         size       kind
+    0  1200.0          a
+    1     NaN  (missing)
+    """
+
+    def __init__(
+        self,
+        numbers: Mapping[str, str],
+        categories: Sequence[str],
+        dates: Mapping[str, str],
+    ) -> None:
+        self.numbers = numbers
+        self.categories = categories
+        self.dates = dates
+
+    def fit(self, X: Table, y: Any = None) -> Self:
+        """Remember the names; there is nothing to learn.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        names = [*self.numbers, *self.categories, *self.dates]
+        _taken(X, names)
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
+        return self
+
+    def transform(self, X: Table) -> Any:
+        """Floats, levels as text, and moments.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+            With the columns of the fit at least.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        import pandas
+
+        check_is_fitted(self)
+        frame = _taken(X, list(self.feature_names_in_))
+        made: dict[str, Any] = {}
+        for name, form in self.numbers.items():
+            made[name] = as_numbers(frame[name], form, name)
+        for name in self.categories:
+            made[name] = levels(frame[name])
+        for name, form in self.dates.items():
+            made[name] = dates(frame[name], form, name).to_numpy()
+        return pandas.DataFrame(made, index=frame.index, columns=list(self.feature_names_in_))
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """Names of the columns, as they came in.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        ndarray of str objects
+        """
+        check_is_fitted(self)
+        return np.asarray(self.feature_names_in_, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def levels(series: Any) -> AnyArray:
+    """A column as categories by name; whole numbers are named alike in every type.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from negcorr.columns.typed_columns import levels
+    >>> levels(pd.Series([3.0, None])).tolist(), levels(pd.Series(["a ", ""])).tolist()
+    (['3', '(missing)'], ['a', '(missing)'])
+    """
+    if hasattr(series, "cat"):
+        # Each category once: there are few of them, and rows may be millions.
+        known = series.cat.categories.to_series().astype(object)
+        named = np.append(levels(known), MISSING_LEVEL).astype(object)
+        return np.asarray(named[series.cat.codes.to_numpy()])
+    values = series.astype(object).to_numpy()
+    missing = missing_cells(values) | series.isna().to_numpy()
+    names = [MISSING_LEVEL if gone else _level(v) for v, gone in zip(values, missing, strict=True)]
+    return np.array(names, dtype=object)
+
+
+def _taken(X: Table, names: list[str]) -> Any:
+    """The columns by name, or an error with those that are not there."""
+    if not hasattr(X, "columns"):
+        raise TypeError(
+            f"X must be a data frame with named columns, got {type(X).__name__}; it needs "
+            f"{', '.join(map(repr, names[:10]))}."
+        )
+    frame = X if hasattr(X, "iloc") else X.to_pandas()
+    lacking = [name for name in names if name not in frame.columns]
+    if lacking:
+        word = "column" if len(lacking) == 1 else "columns"
+        raise TableError(
+            f"X lacks the {word} {', '.join(map(repr, lacking))}; it has "
+            f"{', '.join(map(repr, list(frame.columns)[:20]))}."
+        )
+    return frame[names]
+
+
+def _level(value: Any) -> str:
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+#: What helps where a cell is not what its column holds.
+ADVICE = "Correct it, leave it empty, take the column as categorical, or drop it."
+
+
+@contextmanager
+def placing(
+    path: Path, frame: Any, reader: TypedColumns, row: int, advice: str = ADVICE
+) -> Iterator[None]:
+    """Let errors about cells say in which row they are; ``row`` rows are before the frame."""
+    try:
+        yield
+    except TableError as error:
+        low, high = 0, len(frame)
+        if _fails(reader, frame.iloc[:0]) or not _fails(reader, frame):
+            raise
+        # Halves, of which the first fails or else the second does.
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if _fails(reader, frame.iloc[low:middle]) else (middle, high)
+        raise TableError(f"{path}, row {row + low + 1}: {error} {advice}") from error
+
+
+def _fails(reader: TypedColumns, frame: Any) -> bool:
+    try:
+        TypedColumns(reader.numbers, (), reader.dates).fit(frame).transform(frame)
+    except TableError:
+        return True
+    return False

@@ -1,0 +1,187 @@
+"""Estimators of the noise variance σ²."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_array, check_consistent_length
+
+from negcorr._common.arrays import HOME, is_abroad, to_host
+from negcorr._common.types import FloatArray, Table
+from negcorr._common.validation import check_weight
+from negcorr.bases.basis import standardizer
+from negcorr.exceptions import NoiseVarianceWarning
+from negcorr.rows.keys import content_hash
+from negcorr.rows.rows import Rows
+from negcorr.spectrum.gap import gap_per_output, resolve_gap
+from negcorr.spectrum.spectrum import Spectrum
+
+__all__ = [
+    "difference_noise_variance",
+    "neighbour_differences",
+    "paper_noise_variance",
+    "residual_noise_variance",
+    "resolved_noise_variance",
+]
+
+
+#: Residual degrees of freedom below this share of n are rounding of an interpolating fit.
+NOTHING_LEFT = 1e-10
+
+
+def paper_noise_variance(spectrum: Spectrum, *, quiet: bool = False) -> FloatArray:
+    r"""The paper's estimate, from the ensemble of independently trained members.
+
+    Returns
+    -------
+    ndarray of shape (outputs,)
+        :math:`\sum_n (F_0(x_n) - y_n)^2 / (n - \mathrm{df}(F_0))`. NaN with a
+        :class:`~negcorr.exceptions.NoiseVarianceWarning`, unless ``quiet``, where the
+        denominator is not positive.
+
+    Notes
+    -----
+    Section 7 prints the formula without the square. Where the ensemble underfits at λ = 0 the
+    estimate is too large, which makes SURE careful.
+    """
+    denominator = spectrum.weight - float(spectrum.dof(gap=1.0))
+    error = to_host(spectrum.train_error(gap=1.0))
+    return _estimate(spectrum, error, np.asarray(denominator), "lam=0", quiet)
+
+
+def residual_noise_variance(
+    spectrum: Spectrum, gap: npt.ArrayLike, *, quiet: bool = False
+) -> FloatArray:
+    """Residual sum of squares over n − 2 tr S + tr S² at one gap, or one per output.
+
+    Unbiased where the ensemble has no bias; the estimate that is reported to people.
+
+    Returns
+    -------
+    ndarray of shape (outputs,)
+        NaN with a :class:`~negcorr.exceptions.NoiseVarianceWarning`, unless ``quiet``, where
+        the denominator is not positive.
+    """
+    gaps = gap_per_output(resolve_gap(gap=gap), spectrum.n_outputs)
+    error = np.diagonal(to_host(spectrum.train_error(gap=gaps)))
+    left = to_host(spectrum.residual_dof(gap=gaps))
+    return _estimate(spectrum, error, left, "the chosen lam", quiet)
+
+
+def difference_noise_variance(
+    X: Table, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+) -> float | FloatArray:
+    """Noise variance from differences between nearest neighbours, without any model.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n, d)
+        Inputs; columns are standardised first.
+    y : array-like of shape (n,) or (n, outputs)
+        Targets.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies of the rows.
+
+    Returns
+    -------
+    float or ndarray of shape (outputs,)
+        Half the mean squared difference between each target and that of the nearest distinct
+        row. What the true function changes over that distance is counted as noise, so it
+        errs on the large side, the more so in many dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr import difference_noise_variance
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(size=(4000, 1))
+    >>> round(difference_noise_variance(x, np.sin(6 * x[:, 0]) + 0.5 * rng.normal(size=4000)), 2)
+    0.26
+    """
+    differences, weight = neighbour_differences(X, y, sample_weight)
+    variance = np.average(0.5 * differences**2, axis=0, weights=weight)
+    return float(variance) if differences.ndim == 1 else np.asarray(variance)
+
+
+def neighbour_differences(
+    X: Table, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Target of every distinct row minus that of its nearest neighbour, and the rows' weights.
+
+    Returns
+    -------
+    differences : ndarray of shape (distinct,) or (distinct, outputs)
+    weight : ndarray of shape (distinct,)
+    """
+    rows = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
+    target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+    check_consistent_length(rows, target)
+    rows, target, weight = _distinct(rows, target, check_weight(sample_weight, rows))
+    centre, scale = standardizer(rows, weight, True)
+    # Distances do not need the centre, which would make a sparse table dense.
+    scaled = rows.multiply(1.0 / scale).tocsr() if sp.issparse(rows) else (rows - centre) / scale
+    neighbours = NearestNeighbors(n_neighbors=1).fit(scaled).kneighbors(return_distance=False)
+    return target - target[neighbours[:, 0]], weight
+
+
+def resolved_noise_variance(given: Any, rows: Rows, spectrum: Spectrum) -> FloatArray:
+    """σ² of every output from the parameter ``noise_variance`` of an estimator."""
+    shape = (spectrum.n_outputs,)
+    if given is None or (isinstance(given, str) and given == "paper"):
+        return paper_noise_variance(spectrum, quiet=True)
+    if isinstance(given, (bool, np.bool_)):
+        raise TypeError(f"noise_variance={given!r} must be a number, not a truth value.")
+    if isinstance(given, str) and given == "difference":
+        if sp.issparse(rows.X) or hasattr(rows.X, "columns") or is_abroad(rows.X):
+            raise ValueError(
+                "noise_variance='difference' needs X as a dense NumPy array to find neighbours; "
+                "give noise_variance as a number or leave it to 'paper'."
+            )
+        return np.atleast_1d(difference_noise_variance(rows.X, rows.y, rows.weight))
+    try:
+        value = np.broadcast_to(HOME.floats(given), shape)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"noise_variance={given!r} must be a number, one per output, 'paper', 'difference' "
+            "or None."
+        ) from error
+    if not (np.isfinite(value).all() and (value >= 0).all()):
+        raise ValueError(f"noise_variance={given!r} must be finite and not negative.")
+    return value.copy()
+
+
+def _distinct(
+    rows: Any, target: FloatArray, weight: FloatArray | None
+) -> tuple[Any, FloatArray, FloatArray]:
+    """Equal rows once, with their weights added: a copy is no neighbour."""
+    mass = np.ones(len(target)) if weight is None else weight
+    used = np.flatnonzero(mass > 0)
+    keys = content_hash(rows[used], target[used])
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    if len(first) < 2:
+        raise ValueError("X and y have fewer than two distinct rows of positive weight.")
+    added = np.bincount(group, mass[used]).astype(np.float64)
+    return rows[used][first], target[used][first], added
+
+
+def _estimate(
+    spectrum: Spectrum, error: FloatArray, denominator: FloatArray, where: str, quiet: bool
+) -> FloatArray:
+    """Residual sum of squares over its degrees of freedom, NaN where none are left."""
+    left = np.broadcast_to(denominator > NOTHING_LEFT * spectrum.weight, error.shape)
+    if not left.all() and not quiet:
+        warnings.warn(
+            f"no residual degrees of freedom at {where} ({float(np.min(denominator)):.3g} of "
+            f"{spectrum.weight:.6g}): the noise variance is NaN. The ensemble is as flexible as "
+            "the data are many, or sample_weight adds up to too little.",
+            NoiseVarianceWarning,
+            stacklevel=3,
+        )
+    estimate = np.full(error.shape, np.nan)
+    np.divide(spectrum.weight * error, denominator, out=estimate, where=left)
+    return estimate

@@ -1,0 +1,1 @@
+"""Training of deep ensembles: networks, the loss, the loop, perturbed copies."""

@@ -1,0 +1,252 @@
+"""The one training loop: E ensembles on the NCL loss, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from negcorr.deep.training.graphs import Replayed
+from negcorr.deep.training.loss import NCLLoss
+from negcorr.deep.training.networks import EnsembleMLP
+from negcorr.deep.training.optimise import Schedule, Steps
+
+__all__ = ["Problem", "Recipe", "Step", "Training", "train"]
+
+#: Steps between two looks at the losses, but at least an epoch; a look waits for the device.
+LOOK_EVERY = 50
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How networks are trained; the paper's choices are the defaults where it states them.
+
+    Attributes
+    ----------
+    max_epochs : int
+        Passes over the data.
+    batch_size : int or None
+        Samples of a step; None for all of them.
+    patience : int
+        Epochs without a lower loss after which a learning rate is halved.
+    early_stopping : int or None
+        Epochs without a lower loss after which an ensemble is left as it is.
+    optimiser : {"adam", "sgd"}
+        Adam, or plain gradient descent.
+    weight_decay : float
+        L2 penalty.
+    clip : float or None
+        Largest norm of an ensemble's gradient.
+    """
+
+    max_epochs: int = 1000
+    batch_size: int | None = None
+    patience: int = 100
+    early_stopping: int | None = None
+    optimiser: str = "adam"
+    weight_decay: float = 0.0
+    clip: float | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Problem:
+    """What E ensembles are to learn.
+
+    Attributes
+    ----------
+    X : tensor of shape (n, d) or (E, n, d)
+        Inputs, the same for all ensembles or a set for each.
+    Y : tensor of shape (n, p) or (E, n, p)
+        Targets.
+    lam : tensor of shape (E,)
+        λ of each ensemble.
+    """
+
+    X: Tensor
+    Y: Tensor
+    lam: Tensor
+
+    def __post_init__(self) -> None:
+        if self.lam.ndim != 1:
+            raise ValueError(f"lam must have the shape (E,), got {tuple(self.lam.shape)}.")
+        if self.X.ndim not in (2, 3) or self.Y.ndim not in (2, 3):
+            raise ValueError(
+                "X and Y must have the shapes (n, d) and (n, p), or one set for each ensemble, got "
+                f"{tuple(self.X.shape)} and {tuple(self.Y.shape)}."
+            )
+        if self.X.shape[-2] != self.Y.shape[-2]:
+            raise ValueError(f"X has {self.X.shape[-2]} rows and Y {self.Y.shape[-2]}.")
+
+    @property
+    def n_samples(self) -> int:
+        """Rows of a training set."""
+        return self.X.shape[-2]
+
+
+@dataclass(repr=False)
+class Training:
+    """Where a training stands: all that is needed to go on with it.
+
+    Attributes
+    ----------
+    network : EnsembleMLP
+        The networks, E·M of them.
+    steps : Steps
+        The optimiser's averages.
+    schedule : Schedule
+        Learning rates.
+    losses : tensor of shape (max_epochs, E)
+        Mean loss of every epoch, NaN for those to come.
+    epoch : int
+        Epochs done.
+    seed : int
+        Of the order of batches; that of epoch k does not depend on the epochs before.
+    """
+
+    network: EnsembleMLP
+    steps: Steps
+    schedule: Schedule
+    losses: Tensor
+    epoch: int
+    seed: int
+
+    @classmethod
+    def start(cls, network: EnsembleMLP, rate: Tensor, recipe: Recipe, seed: int) -> Training:
+        """Nothing trained so far, with learning rates of shape (E,)."""
+        theta = network.theta.detach()
+        rate = rate.to(theta)
+        return cls(
+            network,
+            Steps.start(theta, recipe.optimiser, recipe.weight_decay, recipe.clip),
+            Schedule.start(rate, recipe.patience),
+            rate.new_full((recipe.max_epochs, len(rate)), torch.nan),
+            0,
+            seed,
+        )
+
+    @property
+    def diverged(self) -> Tensor:
+        """Whether an ensemble's loss or weights are no longer finite, shape (E,)."""
+        weights = self.network.theta.detach().view(self.losses.shape[1], -1)
+        finite = torch.isfinite(weights).all(dim=1)
+        if self.epoch > 0:
+            finite &= torch.isfinite(self.losses[self.epoch - 1])
+        return ~finite.cpu()
+
+    @property
+    def over(self) -> bool:
+        """Whether every ensemble has diverged, or was left as it is."""
+        return bool((self.diverged | (self.schedule.rate == 0).cpu()).all())
+
+
+def train(
+    training: Training,
+    problem: Problem,
+    recipe: Recipe,
+    after_epochs: Callable[[Training], bool] | None = None,
+    *,
+    step: Callable[[Tensor | None], Tensor] | None = None,
+) -> Training:
+    """Train until the recipe's last epoch, or until there is nothing to be gained.
+
+    Parameters
+    ----------
+    training : Training
+        Where to start; moved on in place.
+    problem : Problem
+    recipe : Recipe
+    after_epochs : callable, optional
+        Called every few epochs; training stops where it gives True.
+    step : callable, optional
+        In the place of :class:`Step`: takes the rows of a batch, or None for all, moves the weights
+        and returns losses of shape (E,).
+
+    Returns
+    -------
+    Training
+        The same.
+    """
+    network = training.network
+    network.train()
+    missing = recipe.max_epochs - len(training.losses)
+    if missing > 0:
+        # Training goes on beyond what it was started for.
+        training.losses = torch.nn.functional.pad(
+            training.losses, (0, 0, 0, missing), value=torch.nan
+        )
+    if step is None:
+        step = Step(training, problem)
+        if problem.X.is_cuda:
+            steps = training.steps
+            step = Replayed(step, [network.theta.detach(), steps.first, steps.second, steps.count])
+    n = problem.n_samples
+    size = n if recipe.batch_size is None else min(recipe.batch_size, n)
+    look_every = max(1, LOOK_EVERY * size // n)
+    while training.epoch < recipe.max_epochs:
+        batches = _batches(n, size, training.seed, training.epoch, problem.X.device)
+        loss = sum(step(batch) * (_length(batch, n) / n) for batch in batches)
+        assert isinstance(loss, Tensor)
+        training.losses[training.epoch] = loss
+        training.schedule.see(loss)
+        if recipe.early_stopping is not None:
+            done = training.schedule.waited >= recipe.early_stopping
+            training.schedule.rate.masked_fill_(done, 0.0)
+        training.epoch += 1
+        if training.epoch % look_every and training.epoch < recipe.max_epochs:
+            continue
+        stop = after_epochs is not None and after_epochs(training)
+        # An ensemble that diverged, or was left as it is, must not stop the others.
+        if stop or training.over:
+            break
+    network.calibrate(problem.X)
+    return training
+
+
+class Step:
+    """One step on one batch: forward, backward, move."""
+
+    def __init__(self, training: Training, problem: Problem) -> None:
+        self.training = training
+        network = training.network
+        self.loss = NCLLoss(problem.lam).to(problem.X.device)
+        self.inputs = problem.X.transpose(-1, -2).contiguous()
+        self.targets = problem.Y.expand(len(problem.lam), -1, -1)
+        self.theta = network.theta.detach()
+        # Leaves that share their memory with theta: gradients come by tensor, moves go by row.
+        self.layers = [
+            {name: value.detach().requires_grad_() for name, value in layer.items()}
+            for layer in network.layers(self.theta)
+        ]
+        self.leaves = [value for layer in self.layers for value in layer.values()]
+
+    def __call__(self, batch: Tensor | None) -> Tensor:
+        """Move the weights by these rows, None for all; losses of shape (E,)."""
+        network = self.training.network
+        inputs, targets = self.inputs, self.targets
+        if batch is not None:
+            inputs, targets = inputs[..., batch], targets[:, batch]
+        out = network.run(inputs, self.layers)
+        loss: Tensor = self.loss(network.by_ensemble(out), targets)
+        parts = torch.autograd.grad(loss.sum(), self.leaves)
+        gradient = torch.cat([part.flatten(1) for part in parts], dim=1)
+        self.training.steps.move(self.theta, gradient, self.training.schedule.rate, len(loss))
+        return loss.detach()
+
+
+def _batches(n: int, size: int, seed: int, epoch: int, device: torch.device) -> list[Tensor | None]:
+    """Rows of the batches of an epoch, the same for all ensembles; None for all rows."""
+    if size == n:
+        return [None]
+    generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
+    order = torch.randperm(n, generator=generator).to(device)
+    parts: list[Tensor | None] = list(torch.split(order, size))
+    if size > 1 and n % size == 1:
+        # A last batch of one cannot be normalised: it joins the one before.
+        parts[-2:] = [order[-size - 1 :]]
+    return parts
+
+
+def _length(batch: Tensor | None, n: int) -> int:
+    return n if batch is None else len(batch)

@@ -1,0 +1,288 @@
+"""Members of other people's ensembles, in the shape that the decompositions take.
+
+Random forests, bagging, voting and boosting become ``(M, n)`` arrays of member predictions, so
+that their diversity is measured by the same functions as that of our own ensembles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingRegressor,
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+    VotingRegressor,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from negcorr._common.types import AnyArray, FloatArray, Table
+
+__all__ = ["members_of"]
+
+#: Losses of HistGradientBoostingRegressor whose prediction is the plain sum of its trees.
+_SUMMED_LOSSES = ("squared_error", "absolute_error", "quantile")
+
+
+def members_of(estimator: Any, X: Table, *, staged: bool = False) -> AnyArray:
+    r"""Predictions of every member of a fitted ensemble, for the diversity decompositions.
+
+    Parameters
+    ----------
+    estimator : object
+        A fitted ensemble from the table below; or a pipeline that ends in one, whose earlier
+        steps transform ``X`` first; or a search over either, whose best estimator is taken.
+    X : {array-like, sparse matrix, data frame} of shape (n, d)
+        Inputs, of the kinds that the ensemble itself predicts from.
+    staged : bool, default=False
+        For boosting only: the ensemble after 1, 2, …, M rounds in place of the members. The
+        last one is the prediction.
+
+    Returns
+    -------
+    ndarray of shape (M, n) or (M, n, outputs)
+        Member predictions, member axis first.
+
+    Raises
+    ------
+    TypeError
+        If ``estimator`` is no supported ensemble of regressors.
+    ValueError
+        If ``staged`` is asked of an ensemble without stages, or if the loss is not additive.
+    sklearn.exceptions.NotFittedError
+        If the ensemble is not fitted.
+
+    See Also
+    --------
+    negcorr.ambiguity_decomposition : Member error and diversity of what this returns.
+
+    Notes
+    -----
+    =================================================== ============================ ===============
+    Ensemble                                            Member                       Prediction
+    =================================================== ============================ ===============
+    with ``predict_members``, as ``NCLRegressor``       what that method returns     mean
+    ``RandomForestRegressor``, ``ExtraTreesRegressor``  a tree                       mean
+    ``BaggingRegressor``                                an estimator on its features mean
+    ``VotingRegressor``                                 an estimator                 weighted mean
+    ``GradientBoostingRegressor``                       init + M ν h_t               mean
+    ``HistGradientBoostingRegressor``                   init + M ν h_t               mean
+    ``AdaBoostRegressor``                               an estimator                 weighted median
+    =================================================== ============================ ===============
+
+    Equation 1 is about a mean of members, so it speaks of the ensemble's own prediction where
+    the last column says mean:
+
+    * Boosting sums, :math:`F = \mathrm{init} + \sum_t \nu h_t`. Its members carry the factor M
+      that turns the sum into a mean, as the members of an NCL ensemble do. They are far from
+      the target one by one, hence a large member error and a diversity that pays it back.
+      ``HistGradientBoostingRegressor`` with the losses ``"poisson"`` and ``"gamma"`` predicts
+      the exponential of a sum, for which no such members exist; only its stages are given.
+    * Voting with weights needs them in the decomposition too, without those of estimators that
+      were dropped: ``member_weight=[w for (_, e), w in zip(voting.estimators, voting.weights)
+      if e != "drop"]``.
+    * AdaBoost takes a weighted median. The mean of its members is another predictor, and the
+      ensemble error of the decomposition is that one's.
+
+    A ``TransformedTargetRegressor`` is refused: it transforms the prediction back, and the
+    inverse of a mean is not the mean of the inverses. Decompose its ``regressor_`` against the
+    transformed target instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> from negcorr import ambiguity_decomposition
+    >>> from negcorr.diversity.members import members_of
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> forest = RandomForestRegressor(20, random_state=0).fit(X[:300], y[:300])
+    >>> members = members_of(forest, X[300:])
+    >>> members.shape
+    (20, 142)
+    >>> terms = ambiguity_decomposition(members, y[300:])
+    >>> bool(np.isclose(terms.ensemble_error, np.mean((forest.predict(X[300:]) - y[300:]) ** 2)))
+    True
+    >>> bool(np.isclose(terms.ensemble_error, terms.member_error - terms.diversity))
+    True
+    """
+    if isinstance(estimator, type):
+        raise TypeError(f"estimator={estimator.__name__} is a class; pass a fitted instance of it.")
+    model, rows = _unwrapped(estimator, X)
+    read = _reader(model)
+    if read is not _own:  # that one need not be an estimator of scikit-learn's
+        check_is_fitted(model)
+    if not staged:
+        return read(model, rows)
+    if not isinstance(model, _BOOSTING):
+        raise ValueError(
+            f"staged={staged!r} is for boosting, and a {type(model).__name__} has no stages; "
+            f"allowed are {_names(_BOOSTING)}."
+        )
+    return _stages(model, rows)
+
+
+def _unwrapped(estimator: Any, X: Table) -> tuple[Any, Table]:
+    """The ensemble inside pipelines and searches, and the inputs as it gets them."""
+    while not hasattr(estimator, "predict_members"):
+        if isinstance(estimator, Pipeline):
+            check_is_fitted(estimator)
+            if len(estimator.steps) > 1:
+                X = estimator[:-1].transform(X)
+            estimator = estimator.steps[-1][1]
+        elif _is_search(estimator):
+            check_is_fitted(estimator)
+            if not hasattr(estimator, "best_estimator_"):
+                raise NotFittedError(
+                    f"estimator={type(estimator).__name__} with refit={estimator.refit!r} keeps "
+                    "no fitted estimator; search with refit=True."
+                )
+            estimator = estimator.best_estimator_
+        else:
+            break
+    return estimator, X
+
+
+def _is_search(estimator: Any) -> bool:
+    # The parent class of the searches is not public. Only they, and classifiers that tune a
+    # threshold, wrap an estimator and say whether to refit it.
+    wraps = hasattr(estimator, "estimator") and hasattr(estimator, "refit")
+    return wraps and not _classifies(estimator)
+
+
+def _classifies(estimator: Any) -> bool:
+    # scikit-learn raises when asked about anything but its own kind.
+    return isinstance(estimator, BaseEstimator) and bool(is_classifier(estimator))
+
+
+def _reader(model: Any) -> Callable[[Any, Table], AnyArray]:
+    """The function that reads the members of this kind of ensemble."""
+    if hasattr(model, "predict_members"):
+        return _own
+    for kind, read in _READERS.items():
+        if isinstance(model, kind):
+            return read
+    raise _refusal(model)
+
+
+def _refusal(model: Any) -> TypeError:
+    if isinstance(model, TransformedTargetRegressor):
+        reason = (
+            "transforms its prediction back, and the inverse of a mean is not the mean of the "
+            "inverses; pass its regressor_ and the transformed target"
+        )
+    elif _classifies(model):
+        reason = "is a classifier, and the decompositions are of squared error"
+    else:
+        reason = "is not an ensemble whose members are known"
+    return TypeError(
+        f"estimator of type {type(model).__name__} {reason}. Allowed are {_names(_READERS)}, "
+        "anything with predict_members, and pipelines and searches over these."
+    )
+
+
+def _names(kinds: Iterable[type]) -> str:
+    return ", ".join(kind.__name__ for kind in kinds)
+
+
+def _own(model: Any, X: Table) -> AnyArray:
+    return np.asarray(model.predict_members(X))
+
+
+def _forest(model: Any, X: Table) -> FloatArray:
+    # Trees work in single precision; converted here, X is not converted once per tree.
+    rows = _nameless(model, X, dtype=np.float32)
+    return _stack(tree.predict(rows) for tree in model.estimators_)
+
+
+def _bagging(model: Any, X: Table) -> FloatArray:
+    rows = _nameless(model, X)
+    fitted = zip(model.estimators_, model.estimators_features_, strict=True)
+    return _stack(member.predict(rows[:, features]) for member, features in fitted)
+
+
+def _voting(model: Any, X: Table) -> FloatArray:
+    # Voters were given the table itself at fit, names and all.
+    return _stack(voter.predict(X) for voter in model.estimators_)
+
+
+def _adaboost(model: Any, X: Table) -> FloatArray:
+    rows = _nameless(model, X, ensure_all_finite=True)
+    return _stack(member.predict(rows) for member in model.estimators_)
+
+
+def _gradient_boosting(model: Any, X: Table) -> FloatArray:
+    stages = _stages(model, X)
+    first_tree = model.estimators_[0, 0].predict(_nameless(model, X))
+    # What the first stage holds beyond its tree: the same for any `init`, "zero" included.
+    return _summands(stages, stages[0] - model.learning_rate * first_tree)
+
+
+def _hist_gradient_boosting(model: Any, X: Table) -> FloatArray:
+    if model.loss not in _SUMMED_LOSSES:
+        raise ValueError(
+            f"estimator has loss={model.loss!r}, whose prediction is the exponential of a sum of "
+            "trees and so no mean of members; allowed are "
+            f"{', '.join(map(repr, _SUMMED_LOSSES))}, or staged=True."
+        )
+    return _summands(_stages(model, X), _baseline(model))
+
+
+def _baseline(model: Any) -> FloatArray:
+    """Constant that HistGradientBoostingRegressor starts from.
+
+    It has no public name. Partial dependence by recursion leaves it out and would reveal it,
+    but not with categorical features, nor in every version of scikit-learn.
+    """
+    return np.asarray(model._baseline_prediction, dtype=np.float64).reshape(())
+
+
+def _stages(model: Any, X: Table) -> FloatArray:
+    return _stack(model.staged_predict(X))
+
+
+def _summands(stages: FloatArray, init: FloatArray) -> FloatArray:
+    """Members init + M ν h_t, whose mean is the last stage."""
+    start = np.broadcast_to(init, (1, stages.shape[1]))
+    return np.asarray(start + len(stages) * np.diff(stages, axis=0, prepend=start))
+
+
+def _nameless(
+    model: Any, X: Table, *, dtype: Any = None, ensure_all_finite: bool = False
+) -> AnyArray:
+    """X checked against what the model was fitted on, without names its members never saw."""
+    return validate_data(
+        model,
+        X,
+        reset=False,
+        accept_sparse="csr",
+        dtype=dtype,
+        ensure_all_finite=ensure_all_finite,
+    )
+
+
+def _stack(predictions: Iterable[AnyArray]) -> FloatArray:
+    return np.stack([np.asarray(one, dtype=np.float64) for one in predictions])
+
+
+#: How the members of each kind of ensemble are read.
+_READERS: dict[type, Callable[[Any, Table], AnyArray]] = {
+    RandomForestRegressor: _forest,
+    ExtraTreesRegressor: _forest,
+    BaggingRegressor: _bagging,
+    VotingRegressor: _voting,
+    GradientBoostingRegressor: _gradient_boosting,
+    HistGradientBoostingRegressor: _hist_gradient_boosting,
+    AdaBoostRegressor: _adaboost,
+}
+
+_BOOSTING = (GradientBoostingRegressor, HistGradientBoostingRegressor, AdaBoostRegressor)

@@ -1,0 +1,1 @@
+"""Monte-Carlo degrees of freedom: probes, refits, step sizes, standard errors."""

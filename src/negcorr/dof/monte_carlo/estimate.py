@@ -1,0 +1,348 @@
+r"""Degrees of freedom of any regressor by Monte Carlo (Algorithm 1, Theorem 8).
+
+For random directions b with independent entries of mean 0 and variance 1,
+:math:`\mathrm{df} = \lim_{\epsilon\to0} \mathbb{E}[b^\top(\hat\mu(y + \epsilon b) -
+\hat\mu(y))]/\epsilon`: the fit is repeated on perturbed targets, and nothing else about it
+needs to be known.
+"""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from negcorr._common.progress import progress_bar
+from negcorr._common.types import FloatArray, Table
+from negcorr._common.validation import check_positive_int
+from negcorr.dof.monte_carlo.precision import Limits, columns, deflate, is_linear, probe_until
+from negcorr.dof.monte_carlo.probing import KEPT_DIRECTIONS, Probes, ProbeSource, measure
+from negcorr.dof.monte_carlo.refits import Refit
+from negcorr.dof.monte_carlo.responses import Direction, Response, ResponseMeter
+from negcorr.dof.monte_carlo.result import MonteCarloDof
+from negcorr.dof.monte_carlo.step_size import SECOND_STEP, StepCheck, check_steps, choose_step
+from negcorr.exceptions import (
+    NoResponseWarning,
+    ProbeError,
+    ProbeLimitWarning,
+    StepSizeWarning,
+    warn_caller,
+)
+
+__all__ = ["check_options", "monte_carlo_dof"]
+
+PROBES = ("rademacher", "gaussian")
+SCHEMES = ("central", "forward")
+
+#: Probes before the first look at the precision, where a standard error is wanted.
+FIRST_LOOK = 16
+
+
+def monte_carlo_dof(
+    estimator: Any,
+    X: Table,
+    y: Any,
+    *,
+    eps: Any = "auto",
+    n_probes: int = 8,
+    probe: Literal["rademacher", "gaussian"] = "rademacher",
+    scheme: Literal["central", "forward"] = "central",
+    target_std_error: float | None = None,
+    max_fits: int = 1000,
+    linear: bool | Literal["auto"] = "auto",
+    seeding: Literal["per-probe", "shared", "none"] = "per-probe",
+    sample_weight: Any = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    progress: Any = False,
+) -> MonteCarloDof:
+    r"""Degrees of freedom of any regressor, from refits on perturbed targets.
+
+    Estimates :math:`\mathrm{df} = \sum_n \partial\hat\mu(x_n)/\partial y_n` (Definition 1), how
+    much the fitted values follow the targets: the number of parameters for least squares, and
+    a number of the same meaning for a forest, a boosted model or a search over models.
+
+    Parameters
+    ----------
+    estimator : regressor or callable
+        Any scikit-learn regressor, pipeline or search object; it is cloned, never changed. Or
+        ``fit_predict(X, y)`` that returns the fitted values.
+    X : table of shape (n, d)
+        Training inputs, in any form that the estimator takes.
+    y : array-like of shape (n,) or (n, outputs)
+        Training targets. All outputs are perturbed at once, each by its own probe.
+    eps : "auto", float or array-like of shape (outputs,), default="auto"
+        Step by which the targets are moved, in their units. "auto" is :math:`2\sigma/n^{0.3}`
+        with σ from differences of neighbours (from the spread of y where X is not a table of
+        numbers), and repeats up to four probes with half of it: where their means or their
+        single values differ by more than the luck of the probes explains, a
+        :class:`~negcorr.exceptions.StepSizeWarning` says so.
+    n_probes : int, default=8
+        Random directions.
+    probe : {"rademacher", "gaussian"}, default="rademacher"
+        Entries ±1, with the smaller variance, or Gaussian as in the paper.
+    scheme : {"central", "forward"}, default="central"
+        Two fits a probe with an error of order ε², or one and the fit to the targets as given
+        (shared by all probes, if they share their seeds) with an error of order ε.
+    target_std_error : float, optional
+        Add probes until the standard error is this small, for all outputs. Stopping favours low
+        values a little where the wanted error is no small part of dof.
+    max_fits : int, default=1000
+        Limit on fits for ``target_std_error``; a
+        :class:`~negcorr.exceptions.ProbeLimitWarning` says when it was met first.
+    linear : "auto" or bool, default="auto"
+        Whether the fit is linear in y. True is believed, unless a deflation finds otherwise:
+        one fit a probe is then enough. With
+        ``target_std_error`` and one output, linearity (declared, or found by two more fits)
+        lets the largest modes be taken out exactly, which can save most of the fits. Fits whose
+        random numbers matter and change between probes are never taken for linear.
+    seeding : {"per-probe", "shared", "none"}, default="per-probe"
+        Common random numbers. Every unset ``random_state``, at any depth, gets the same value
+        in all fits of a probe, so that their difference is the response to y and not to the
+        seed. "per-probe" draws new ones for every probe and so averages over them, "shared"
+        keeps one for all; "none" leaves the estimator as it is.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies, handed to ``fit`` (of the last step, for a pipeline).
+    random_state : int, RandomState or None, default=None
+        Seed of the probes, and of the seeds handed out.
+    n_jobs : int, optional
+        Fits at a time, through joblib and so on whichever backend is active.
+    progress : bool or callback, default=False
+        Show a progress bar: scikit-learn's, which needs rich, or that of tqdm.
+
+    Returns
+    -------
+    MonteCarloDof
+        ``dof``, ``std_error``, ``values`` per probe, ``eps``, ``n_fits`` and more. With few
+        probes intervals follow Student's t: for eight, ± 2.4 standard errors cover 95 %.
+
+    Raises
+    ------
+    ProbeError
+        When a fit fails. It names the probe, and its ``partial`` holds the estimate from those
+        that had succeeded. Where the fit to y itself fails too, its own error is raised.
+
+    Notes
+    -----
+    ``probe="gaussian", scheme="forward", n_probes=1`` and a number for ``eps`` is Algorithm 1
+    of the paper, after Ramani, Blu and Unser (2008).
+
+    Fits that jump, trees above all, have no derivative; the value is that of the fit averaged
+    over perturbations of size ε, which is Ye's (1998) generalised degrees of freedom. Random
+    numbers that do not come from a ``random_state`` cannot be held fixed. Folds by content of an
+    :class:`~negcorr.NCLRegressor` are dealt by x alone here.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from negcorr import monte_carlo_dof
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> result = monte_carlo_dof(LinearRegression(), X, y, n_probes=50, random_state=0)
+    >>> print(f"{result.dof:.1f} ± {result.std_error:.1f} (10 columns and an intercept)")
+    11.1 ± 0.7 (10 columns and an intercept)
+    """
+    check_options(n_probes, probe, scheme)
+    _check_precision(n_probes, target_std_error, max_fits, linear)
+    linear = linear if isinstance(linear, str) else bool(linear)
+    refit = Refit.of(estimator, X, y, sample_weight, seeding)
+    step = choose_step(eps, refit)
+    streams = np.random.SeedSequence(check_random_state(random_state).randint(2**31)).spawn(2)
+    per_probe = seeding == "per-probe" and refit.has_free_seeds
+    directions, seeds = (np.random.default_rng(stream) for stream in streams)
+    source = ProbeSource(refit, probe, per_probe, directions, seeds)
+    goal = None if target_std_error is None else Limits(float(target_std_error), max_fits)
+    plan = _Plan(
+        n_probes=n_probes if goal is None else max(n_probes, FIRST_LOOK),
+        scheme="forward" if linear is True else scheme,
+        limits=goal,
+        linear=linear,
+        may_deflate=(
+            goal is not None
+            and linear is not False
+            and refit.y.shape[1] == 1
+            and not (seeding == "none" and refit.draws_numbers)
+        ),
+        checks_step=isinstance(eps, str) and linear is not True,
+    )
+    with progress_bar(progress, plan.expected_fits(per_probe), "Monte-Carlo dof") as advance:
+        meter = ResponseMeter(refit, step, plan.scheme, n_jobs, advance)
+        if per_probe and plan.gains_from_one_seed:
+            _share_seed_if_it_does_not_matter(meter, source)
+        return _carried_out(plan, meter, source)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is to be done, settled before the first fit."""
+
+    n_probes: int
+    scheme: Literal["central", "forward"]
+    limits: Limits | None
+    linear: bool | Literal["auto"]
+    may_deflate: bool
+    checks_step: bool
+
+    @property
+    def gains_from_one_seed(self) -> bool:
+        """Whether fits are saved if all probes share their seed."""
+        return self.may_deflate or (self.scheme == "forward" and self.n_probes > 2)
+
+    def expected_fits(self, per_probe: bool) -> int | None:
+        """Fits, where they can be known beforehand."""
+        if self.limits is not None or (per_probe and self.gains_from_one_seed):
+            return None
+        checked = min(KEPT_DIRECTIONS, self.n_probes) if self.checks_step else 0
+        if self.scheme == "central":
+            return 2 * (self.n_probes + checked)
+        return self.n_probes + checked + (self.n_probes if per_probe else 1)
+
+
+def _share_seed_if_it_does_not_matter(meter: ResponseMeter, source: ProbeSource) -> None:
+    """Two seeds that give the same fit, as for many an unset random_state, need not be two."""
+    both = source.shared_seed(), source.shared_seed() + 1
+    meter.fit_as_given(both)
+    source.per_probe = not np.array_equal(meter.given(both[0]), meter.given(both[1]))
+    source.use_first(both)
+
+
+def _carried_out(plan: _Plan, meter: ResponseMeter, source: ProbeSource) -> MonteCarloDof:
+    deflates = plan.may_deflate and not source.per_probe
+    probes = source.none_yet(keeps_derivatives=deflates)
+    check: StepCheck | None = None
+    found: bool | None = plan.linear if isinstance(plan.linear, bool) else None
+    n_deflated = 0
+    try:
+        probes.extend(meter, source, plan.n_probes)
+        if plan.checks_step:
+            check = _second_step(probes, meter)
+        if plan.limits is not None and not plan.limits.reached(probes):
+            if deflates and found is None:
+                found = is_linear(*columns(probes), meter, source.shared_seed())
+            deflated = None
+            if deflates and found:
+                deflated = deflate(probes.copied(), meter, source, plan.limits)
+                found = deflated is not None
+            if deflated is not None:
+                probes, deflation = deflated
+                n_deflated = deflation.directions.shape[1]
+            else:
+                # Tests of linearity are made with one-sided differences.
+                meter.scheme = plan.scheme
+                probe_until(probes, meter, source, plan.limits)
+    except ProbeError as error:
+        if probes.values:
+            error.partial = _result(probes, meter, source, plan, found, n_deflated, check)
+        raise
+    result = _result(probes, meter, source, plan, found, n_deflated, check)
+    _warn(result, probes, plan)
+    return result
+
+
+def _second_step(probes: Probes, meter: ResponseMeter) -> StepCheck:
+    directions = probes.directions[:KEPT_DIRECTIONS]
+    values: list[FloatArray] = []
+
+    def keep(direction: Direction, response: Response) -> None:
+        values.append(response.along(direction.vector))
+
+    measure(meter, directions, keep, 0, SECOND_STEP)
+    check = check_steps(
+        np.array(probes.values),
+        np.array(values),
+        probes.mean_and_error()[1],
+        np.mean(probes.rounding, axis=0),
+        SECOND_STEP * meter.eps,
+    )
+    return check.squeezed() if meter.refit.single_output else check
+
+
+def _result(
+    probes: Probes,
+    meter: ResponseMeter,
+    source: ProbeSource,
+    plan: _Plan,
+    linear: bool | None,
+    n_deflated: int,
+    check: StepCheck | None,
+) -> MonteCarloDof:
+    values = np.array(probes.values)
+    mean, error = probes.mean_and_error()
+    single = meter.refit.single_output
+    fitted = None if source.per_probe else meter.given_if_there(source.shared_seed())
+    return MonteCarloDof(
+        dof=float(mean[0]) if single else mean,
+        std_error=float(error[0]) if single else error,
+        values=values[:, 0] if single else values,
+        eps=float(meter.eps[0]) if single else meter.eps,
+        n_fits=meter.n_fits,
+        n_samples=len(meter.refit.y),
+        probe=source.kind,
+        scheme=plan.scheme,
+        linear=linear,
+        n_deflated=n_deflated,
+        step_check=check,
+        fitted=fitted[:, 0] if fitted is not None and single else fitted,
+    )
+
+
+def _warn(result: MonteCarloDof, probes: Probes, plan: _Plan) -> None:
+    if not probes.moved:
+        warn_caller(
+            f"fitted values did not move with y in any of {len(result.values)} probes, so dof is "
+            f"0: the estimator ignores y, or eps={_short(result.eps)} is too small for it.",
+            NoResponseWarning,
+        )
+    check = result.step_check
+    if check is not None and not check.agree:
+        first = np.asarray(check.dof) + np.asarray(check.difference)
+        warn_caller(
+            f"the step matters: the same {check.n_probes} probes give dof {_short(first)} with "
+            f"eps={_short(result.eps)} and {_short(check.dof)} with eps={_short(check.eps)}, "
+            "and single probes differ as much. The fit jumps or bends as y moves, as trees do; the "
+            "value is that of the fit smoothed over eps. Give an eps between half the noise's "
+            "standard deviation and all of it, and more probes.",
+            StepSizeWarning,
+        )
+    if plan.limits is not None and not plan.limits.reached(probes):
+        warn_caller(
+            f"std_error is {_short(result.std_error)} after {result.n_fits} fits, above "
+            f"target_std_error={plan.limits.std_error}; raise max_fits={plan.limits.max_fits}.",
+            ProbeLimitWarning,
+        )
+
+
+def _short(value: float | FloatArray) -> str:
+    return np.array2string(np.asarray(value), precision=4)
+
+
+def check_options(n_probes: Any, probe: Any, scheme: Any) -> None:
+    """Raise unless probes are drawn and used in a known way."""
+    check_positive_int("n_probes", n_probes)
+    if probe not in PROBES:
+        raise ValueError(f"probe={probe!r} is unknown; allowed are {PROBES}.")
+    if scheme not in SCHEMES:
+        raise ValueError(f"scheme={scheme!r} is unknown; allowed are {SCHEMES}.")
+
+
+def _check_precision(n_probes: int, target: Any, max_fits: Any, linear: Any) -> None:
+    check_positive_int("max_fits", max_fits)
+    if not (isinstance(linear, (bool, np.bool_)) or (isinstance(linear, str) and linear == "auto")):
+        raise ValueError(f"linear={linear!r} is unknown; allowed are 'auto', True and False.")
+    if target is None:
+        return
+    if isinstance(target, bool) or not isinstance(target, numbers.Real):
+        raise TypeError(f"target_std_error={target!r} must be a number greater than 0, or None.")
+    if not (np.isfinite(float(target)) and float(target) > 0):
+        raise ValueError(f"target_std_error={target!r} must be greater than 0 and finite.")
+    # The probes, the second step, two fits each for seeds and linearity.
+    first_look = 2 * max(int(n_probes), FIRST_LOOK) + 2 * KEPT_DIRECTIONS + 4
+    if first_look > max_fits:
+        raise ValueError(
+            f"max_fits={max_fits!r} leaves no room beyond the first look, which takes up to "
+            f"{first_look} fits."
+        )

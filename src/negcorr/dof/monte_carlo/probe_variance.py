@@ -1,0 +1,99 @@
+r"""How much values of probes vary, read from what the fit answers rather than from the values.
+
+The sample variance of few values bᵀ J b has a large error of its own, and goes along with their
+mean: values that lie low lie close together, the more so the fewer directions J has. For a fit
+that averages y they are χ² of one degree, and 30 of them miss 3 standard errors in one run of 25.
+For a fixed J
+
+.. math:: \operatorname{Var}(b^\top J b) = \lVert J \rVert_F^2 + \operatorname{tr} J^2
+
+with Gaussian entries, and with signs the same for J without its diagonal, which does not vary
+there (Avron and Toledo 2011). Both terms have unbiased estimates from the images J b that probes
+bring along: ‖J b‖², and b₁ᵀ J b₂ · b₂ᵀ J b₁ for two probes. All pairs of a few probes give the
+second, which is why its error is small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from negcorr._common.types import FloatArray
+
+__all__ = ["Spread", "variance_from_images"]
+
+#: Probes whose pairs are formed; no more are held in memory at once.
+AT_ONCE = 16
+
+
+def variance_from_images(vectors: FloatArray, images: FloatArray, signs: bool) -> FloatArray:
+    r"""Estimate Var(bᵀ J b) as ‖J‖²_F + tr J², J without its diagonal where entries are signs.
+
+    Parameters
+    ----------
+    vectors, images : ndarray of shape (probes, n, outputs)
+        Directions b and J b, at least two of them.
+    signs : bool
+        Whether entries of b are ±1; else they are Gaussian.
+
+    Returns
+    -------
+    ndarray of shape (outputs,)
+        Unbiased. Sampling may make it negative.
+    """
+    count = len(vectors)
+    if signs:
+        # The mean diagonal is exact for a diagonal J, whose values then have no variance.
+        images = images - np.mean(vectors * images, axis=0) * vectors
+    size = np.sum(images**2, axis=(0, 1)) / (count - signs)
+    crossed = np.einsum("krp,lrp->klp", vectors, images, optimize=True)
+    pairs = np.sum(crossed * crossed.transpose(1, 0, 2), axis=(0, 1))
+    pairs -= np.sum(np.einsum("kkp->kp", crossed) ** 2, axis=0)
+    trace = pairs / (count * (count - 1))
+    if signs:
+        # What the error of that mean takes away, on average, from the product of a pair.
+        trace = (trace + size / count) / (1.0 - 2.0 / count + 2.0 / count**2)
+    return np.asarray(size + trace)
+
+
+@dataclass
+class Spread:
+    """Variance of a probe's value, from the images of all probes so far.
+
+    Attributes
+    ----------
+    signs : bool
+        Whether entries of directions are ±1.
+    """
+
+    signs: bool
+    _vectors: list[FloatArray] = field(default_factory=list)
+    _images: list[FloatArray] = field(default_factory=list)
+    _total: FloatArray | None = None
+    _weight: int = 0
+
+    def copied(self) -> Spread:
+        """The same, to go on with in another way."""
+        return replace(self, _vectors=list(self._vectors), _images=list(self._images))
+
+    def add(self, vector: FloatArray, image: FloatArray) -> None:
+        """Take in one probe; both of shape (n, outputs)."""
+        if len(self._vectors) == AT_ONCE:
+            self._total, self._weight = self._sums()
+            self._vectors, self._images = [], []
+        self._vectors.append(vector)
+        self._images.append(image)
+
+    def variance(self) -> FloatArray | None:
+        """Shape (outputs,); None before the second probe."""
+        total, weight = self._sums()
+        return None if total is None else total / weight
+
+    def _sums(self) -> tuple[FloatArray | None, int]:
+        weight = len(self._vectors) - 1
+        if weight < 1:
+            return self._total, self._weight
+        new = variance_from_images(np.array(self._vectors), np.array(self._images), self.signs)
+        total = weight * new if self._total is None else self._total + weight * new
+        return total, self._weight + weight

@@ -1,0 +1,200 @@
+"""Random directions, and the values that they give: plain, or after deflation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from negcorr._common.types import FloatArray
+from negcorr.dof.monte_carlo.probe_variance import Spread
+from negcorr.dof.monte_carlo.refits import Refit
+from negcorr.dof.monte_carlo.responses import Direction, Failure, Response, ResponseMeter
+from negcorr.dof.monte_carlo.result import mean_and_error
+from negcorr.exceptions import ProbeError
+
+__all__ = ["ProbeSource", "Probes", "measure"]
+
+#: Directions that are kept for a second step where no more are needed.
+KEPT_DIRECTIONS = 4
+
+#: Directions that are measured at a time, at least.
+FEWEST_AT_ONCE = 16
+
+
+@dataclass
+class ProbeSource:
+    """Draws directions, from one stream, and their seeds, from another.
+
+    Two streams, so that estimators with and without random numbers of their own get the same
+    directions from the same ``random_state``.
+
+    Attributes
+    ----------
+    refit : Refit
+        Whose targets are to be moved.
+    kind : {"rademacher", "gaussian"}
+        Distribution of the entries.
+    per_probe : bool
+        Whether every direction has a seed of its own.
+    directions, seeds : numpy.random.Generator
+        The two streams.
+    """
+
+    refit: Refit
+    kind: str
+    per_probe: bool
+    directions: np.random.Generator
+    seeds: np.random.Generator
+    _shared: int | None = None
+    _ready: list[int] = field(default_factory=list)
+
+    def none_yet(self, keeps_derivatives: bool) -> Probes:
+        """Nothing measured so far."""
+        return Probes(keeps_derivatives, Spread(signs=self.kind == "rademacher"))
+
+    def draw(self, count: int) -> list[Direction]:
+        """So many new directions."""
+        return [Direction(self._vector(), self._seed()) for _ in range(count)]
+
+    def fits(self, count: int, scheme: str) -> int:
+        """How many fits so many directions take, one to the targets as given apart."""
+        return 2 * count if scheme == "central" or self.per_probe else count
+
+    def shared_seed(self) -> int:
+        """The one seed of fits that are not of a probe."""
+        if self._shared is None:
+            self._shared = int(self.seeds.integers(2**31))
+        return self._shared
+
+    def use_first(self, seeds: Sequence[int]) -> None:
+        """Seeds for the next directions, whose fits to the targets as given are there."""
+        self._ready = list(seeds)
+
+    def _seed(self) -> int:
+        if not self.per_probe:
+            return self.shared_seed()
+        return self._ready.pop(0) if self._ready else int(self.seeds.integers(2**31))
+
+    def _vector(self) -> FloatArray:
+        shape = self.refit.y.shape
+        if self.kind == "rademacher":
+            vector = self.directions.choice(np.array([-1.0, 1.0]), size=shape)
+        else:
+            vector = self.directions.standard_normal(shape)
+        if self.refit.weight is not None:
+            # Rows that do not count take no part: they would add nothing but variance.
+            vector[self.refit.weight == 0] = 0.0
+        return vector
+
+
+@dataclass
+class Probes:
+    """Directions tried so far and what they gave.
+
+    Attributes
+    ----------
+    directions : list of Direction
+        All of them where derivatives are kept, else the first few.
+    values, rounding : list of ndarray of shape (outputs,)
+        bᵀ J b, and what rounding can add.
+    derivatives : list of ndarray of shape (n, outputs)
+        J b, kept only where they are needed again.
+    spread : Spread
+        What responses say about the variance of the values.
+    leftover_variance : ndarray of shape (outputs,) or None
+        The same after deflation, which takes its place.
+    moved : bool
+        Whether any fitted value moved.
+    """
+
+    keeps_derivatives: bool
+    spread: Spread
+    directions: list[Direction] = field(default_factory=list)
+    values: list[FloatArray] = field(default_factory=list)
+    rounding: list[FloatArray] = field(default_factory=list)
+    derivatives: list[FloatArray] = field(default_factory=list)
+    leftover_variance: FloatArray | None = None
+    moved: bool = False
+
+    def mean_and_error(self) -> tuple[FloatArray, FloatArray]:
+        """Mean over probes and its standard error, both of shape (outputs,)."""
+        variance = self.leftover_variance
+        if variance is None:
+            variance = self.spread.variance()
+        return mean_and_error(np.array(self.values), np.array(self.rounding), variance)
+
+    def copied(self) -> Probes:
+        """The same probes, to go on with in another way."""
+        lists = ("directions", "values", "rounding", "derivatives")
+        own: dict[str, Any] = {name: list(getattr(self, name)) for name in lists}
+        return replace(self, spread=self.spread.copied(), **own)
+
+    def add(self, direction: Direction, response: Response) -> None:
+        """Remember one probe."""
+        if self.keeps_derivatives or len(self.directions) < KEPT_DIRECTIONS:
+            self.directions.append(direction)
+        self.values.append(response.along(direction.vector))
+        self.rounding.append(response.rounding)
+        self.moved = self.moved or bool(response.derivative.any())
+        self.spread.add(direction.vector, response.derivative)
+        if self.keeps_derivatives:
+            self.derivatives.append(response.derivative)
+
+    def extend(self, meter: ResponseMeter, source: ProbeSource, count: int) -> None:
+        """Measure further directions; what succeeded is kept if one of them fails.
+
+        A few at a time, so that memory does not grow with their number.
+        """
+        at_once = max(FEWEST_AT_ONCE, 2 * effective_n_jobs(meter.n_jobs))
+        while count > 0:
+            directions = source.draw(min(count, at_once))
+            measure(meter, directions, self.add, first=len(self.values))
+            count -= len(directions)
+
+
+def measure(
+    meter: ResponseMeter,
+    directions: Sequence[Direction],
+    use: Callable[[Direction, Response], None],
+    first: int,
+    factor: float = 1.0,
+) -> None:
+    """Hand every direction's response to ``use``, then raise the first failure, if any.
+
+    Parameters
+    ----------
+    meter : ResponseMeter
+    directions : sequence of Direction
+    use : callable
+        Called with each direction whose fits succeeded, and its response.
+    first : int
+        Number of the first direction, for messages.
+    factor : float, default=1.0
+        Share of the step.
+    """
+    failed: tuple[int, Failure] | None = None
+    outcomes = meter.responses(directions, factor)
+    for k, (direction, outcome) in enumerate(zip(directions, outcomes, strict=True)):
+        if not isinstance(outcome, Failure):
+            use(direction, outcome)
+        elif failed is None:
+            failed = first + k, outcome
+    if failed is not None:
+        probe, failure = failed
+        hint = ""
+        if meter.n_good == 0:
+            # Not the probes' fault if the targets as given fail as well: that error is raised.
+            meter.fit_as_given([directions[probe - first].seed])
+            hint = (
+                ". All others failed too, but not the fit to the targets as given: moved by eps "
+                "they may leave the estimator's domain; try a smaller eps"
+            )
+        raise ProbeError(
+            f"the fit of probe {probe} failed with {type(failure.error).__name__}: "
+            f"{failure.error}{hint}",
+            probe=probe,
+        ) from failure.error

@@ -1,0 +1,205 @@
+"""The map from targets to fitted values, whatever computes it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import (
+    clone,
+    is_classifier,
+    is_clusterer,
+    is_outlier_detector,
+    is_regressor,
+)
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array, check_consistent_length, get_tags
+from sklearn.utils.validation import _num_samples, has_fit_parameter
+
+from negcorr._common.types import AnyArray, FloatArray, Table
+from negcorr._common.validation import check_weight
+from negcorr.dof.common_seeds import free_seeds, seeded
+
+__all__ = [
+    "NonFiniteError",
+    "Refit",
+    "check_regressor",
+    "fit_arguments",
+    "is_estimator",
+    "own_copy",
+]
+
+SEEDINGS = ("per-probe", "shared", "none")
+
+
+class NonFiniteError(ValueError):
+    """A fit predicted NaN or infinity at its own training inputs."""
+
+
+@dataclass(frozen=True, repr=False)
+class Refit:
+    """y ↦ μ̂(y), the fitted values at the training inputs.
+
+    Attributes
+    ----------
+    estimator : estimator or callable
+        What is refitted: an estimator, always through a clone, or ``fit_predict(X, y)``.
+    X : table of shape (n, d)
+        Inputs, the same in every fit.
+    y : ndarray of shape (n, outputs)
+        Targets about which the response is measured.
+    weight : ndarray of shape (n,) or None
+        Frequencies of the rows.
+    single_output : bool
+        Whether targets are handed on as ``(n,)``.
+    draws_seeds : bool
+        Whether unset random states are set for every fit.
+    X_new : table of shape (m, d) or None
+        Further rows at which to predict, after the training rows.
+    """
+
+    estimator: Any
+    X: Table
+    y: FloatArray
+    weight: FloatArray | None
+    single_output: bool
+    draws_seeds: bool
+    X_new: Table | None = None
+
+    @classmethod
+    def of(
+        cls, estimator: Any, X: Table, y: Any, sample_weight: Any = None, seeding: str = "per-probe"
+    ) -> Refit:
+        """Validate what a user hands in."""
+        if seeding not in SEEDINGS:
+            raise ValueError(f"seeding={seeding!r} is unknown; allowed are {SEEDINGS}.")
+        check_regressor(estimator)
+        try:
+            target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+        except ValueError as error:
+            if "could not convert" in str(error):
+                raise ValueError(f"y must be numbers: {error}.") from error
+            raise
+        if target.ndim > 2:
+            raise ValueError(f"y must be (n,) or (n, outputs), got shape {target.shape}.")
+        check_consistent_length(X, target)
+        weight = check_weight(sample_weight, target)
+        if weight is not None:
+            fit_arguments(estimator, weight)
+        return cls(
+            estimator=estimator,
+            X=X,
+            y=target.reshape(len(target), -1),
+            weight=weight,
+            single_output=target.ndim == 1,
+            draws_seeds=is_estimator(estimator) and seeding != "none",
+        )
+
+    @property
+    def draws_numbers(self) -> bool:
+        """Whether an unset random state may make two fits of the same targets differ."""
+        return is_estimator(self.estimator) and len(free_seeds(self.estimator)) > 0
+
+    @property
+    def has_free_seeds(self) -> bool:
+        """Whether seeds are handed out to the fits."""
+        return self.draws_seeds and self.draws_numbers
+
+    def __call__(self, y: FloatArray, seed: int) -> AnyArray:
+        """Fitted values for targets of shape (n, outputs), of that shape.
+
+        With ``X_new``, predictions there follow: shape (n + m, outputs).
+        """
+        target = y[:, 0] if self.single_output else y
+        if is_estimator(self.estimator):
+            model = seeded(self.estimator, seed) if self.draws_seeds else clone(self.estimator)
+            model.fit(own_copy(self.X), target, **fit_arguments(model, self.weight))
+            fitted = self._checked(np.asarray(model.predict(own_copy(self.X))), len(self.y))
+        else:
+            fitted = np.asarray(self.estimator(own_copy(self.X), target))
+            fitted = self._checked(fitted, len(self.y))
+        if self.X_new is None:
+            return fitted
+        new = np.asarray(model.predict(own_copy(self.X_new)))
+        new = self._checked(new, _num_samples(self.X_new))
+        return np.concatenate([fitted, new])
+
+    def _checked(self, fitted: AnyArray, n: int) -> AnyArray:
+        outputs = self.y.shape[1]
+        if fitted.shape not in ((n, outputs), (n,) if outputs == 1 else (n, outputs)):
+            raise ValueError(
+                f"predictions have shape {fitted.shape} for {n} rows and {outputs} output(s)."
+            )
+        if fitted.dtype.kind not in "fiub":
+            raise ValueError(f"predictions must be real numbers, got dtype {fitted.dtype}.")
+        bad = int(np.count_nonzero(~np.isfinite(fitted)))
+        if bad:
+            raise NonFiniteError(f"{bad} of {fitted.size} predictions are NaN or infinite.")
+        return fitted.reshape(n, outputs)
+
+
+def own_copy(X: Table) -> Table:
+    """X for one fit alone: some estimators write into it, with ``copy_X=False`` and the like."""
+    return X.copy() if isinstance(X, np.ndarray) else deepcopy(X)
+
+
+def is_estimator(thing: Any) -> bool:
+    """Whether it is refitted through ``fit`` and ``predict`` rather than called."""
+    return hasattr(thing, "fit") and hasattr(thing, "get_params")
+
+
+def check_regressor(estimator: Any) -> None:
+    """Raise unless ``estimator`` maps targets to real fitted values."""
+    allowed = "a regressor with fit, predict and get_params, or a callable fit_predict(X, y)"
+    if inspect.isclass(estimator):
+        raise TypeError(f"estimator={estimator.__name__} is a class; pass an instance of it.")
+    if not is_estimator(estimator):
+        if callable(estimator):
+            return
+        raise TypeError(f"estimator={estimator!r} must be {allowed}.")
+    has_tags = hasattr(estimator, "__sklearn_tags__")
+    for refuses, what in _REFUSED:
+        if has_tags and refuses(estimator):
+            raise TypeError(
+                f"estimator={estimator!r} is {what}: degrees of freedom are the response of real "
+                f"fitted values to real targets. Give {allowed}."
+            )
+    # Some regressors have predict only once they are fitted, as stacked ones do.
+    if not hasattr(estimator, "predict") and not (has_tags and is_regressor(estimator)):
+        raise TypeError(f"estimator={estimator!r} has no predict; give {allowed}.")
+
+
+def _transforms_only(estimator: Any) -> bool:
+    return get_tags(estimator).estimator_type is None and hasattr(estimator, "transform")
+
+
+_REFUSED: tuple[tuple[Callable[[Any], bool], str], ...] = (
+    (is_classifier, "a classifier"),
+    (is_clusterer, "a clusterer, which ignores y"),
+    (is_outlier_detector, "an outlier detector, which ignores y"),
+    (_transforms_only, "a transformer"),
+)
+
+
+def fit_arguments(estimator: Any, weight: FloatArray | None) -> dict[str, FloatArray]:
+    """Keywords that hand frequencies to ``fit``; to the last step of a pipeline."""
+    if weight is None:
+        return {}
+    if not is_estimator(estimator):
+        raise ValueError(
+            "sample_weight cannot be handed to a callable; let fit_predict(X, y) hold the weights."
+        )
+    if has_fit_parameter(estimator, "sample_weight"):
+        return {"sample_weight": weight}
+    if isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]:
+        name, last = estimator.steps[-1]
+        return {f"{name}__{key}": value for key, value in fit_arguments(last, weight).items()}
+    parameters = inspect.signature(estimator.fit).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return {"sample_weight": weight}
+    raise ValueError(f"sample_weight was given, but {type(estimator).__name__}.fit takes none.")

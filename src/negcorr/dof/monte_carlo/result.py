@@ -1,0 +1,98 @@
+"""What a Monte-Carlo run hands over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from negcorr._common.types import FloatArray
+from negcorr.dof.monte_carlo.step_size import StepCheck
+
+__all__ = ["MonteCarloDof", "mean_and_error", "with_error"]
+
+
+@dataclass(frozen=True, repr=False)
+class MonteCarloDof:
+    """Degrees of freedom with a standard error.
+
+    Attributes
+    ----------
+    dof : float or ndarray of shape (outputs,)
+        Mean over probes.
+    std_error : float or ndarray of shape (outputs,)
+        Its standard error: the spread between probes, from their values or from the size of
+        their responses, whichever is larger, over √probes, and what rounding of the fitted
+        values can add. NaN for one probe, which has no spread.
+    values : ndarray of shape (probes,) or (probes, outputs)
+        What each probe says; their mean is ``dof``.
+    eps : float or ndarray of shape (outputs,)
+        Step by which targets were moved, in their own units.
+    n_fits : int
+        Fits it took, those that check the step and linearity among them.
+    n_samples : int
+        Rows.
+    probe : str
+        Distribution of the entries of a probe.
+    scheme : str
+        Finite difference; fits found to be linear on the way go on with one-sided ones.
+    linear : bool or None
+        Whether the fit is linear in y, as tested or declared; None if nobody asked.
+    n_deflated : int
+        Directions whose part is exact, and in no probe.
+    step_check : StepCheck or None
+        The comparison with a second step, made for ``eps="auto"``.
+    fitted : ndarray of shape (n,) or (n, outputs), or None
+        Fitted values for the targets as given, where one such fit serves all probes.
+    """
+
+    dof: float | FloatArray
+    std_error: float | FloatArray
+    values: FloatArray
+    eps: float | FloatArray
+    n_fits: int
+    n_samples: int
+    probe: str
+    scheme: str
+    linear: bool | None = None
+    n_deflated: int = 0
+    step_check: StepCheck | None = None
+    fitted: FloatArray | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(dof={with_error(self.dof, self.std_error)}, "
+            f"n_probes={len(self.values)}, n_fits={self.n_fits}, n_samples={self.n_samples})"
+        )
+
+
+def with_error(value: float | FloatArray, std_error: float | FloatArray) -> str:
+    """Numbers as people write them: 12.3 ± 0.4, in brackets for several outputs."""
+    pairs = zip(np.atleast_1d(value), np.atleast_1d(std_error), strict=True)
+    text = ", ".join(
+        f"{number:.4g}" + (f" ± {error:.2g}" if error != 0 else "") for number, error in pairs
+    )
+    return f"[{text}]" if np.ndim(value) else text
+
+
+def mean_and_error(
+    values: FloatArray, rounding: FloatArray, other_variance: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Mean over probes and its standard error, both of shape (outputs,).
+
+    Parameters
+    ----------
+    values, rounding : ndarray of shape (probes, outputs)
+        One value for each probe, and what rounding can add to it.
+    other_variance : ndarray of shape (outputs,), optional
+        Another estimate of the variance of a value; the larger counts.
+    """
+    n_probes = len(values)
+    mean = values.mean(axis=0)
+    if n_probes == 1:
+        return mean, np.full(mean.shape, np.nan)
+    variance = values.var(axis=0, ddof=1)
+    if other_variance is not None:
+        variance = np.maximum(variance, other_variance)
+    # Rounding need not average out: targets of few digits are rounded alike in every fit.
+    return mean, np.sqrt(variance / n_probes + (rounding**2).mean(axis=0))

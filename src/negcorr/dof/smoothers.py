@@ -1,0 +1,309 @@
+r"""Exact smoothing weights and degrees of freedom of estimators that are linear in y.
+
+Where a fit is :math:`F(x) = c(x) + L(x)\,y` with c and L independent of y, its degrees of
+freedom are the trace of L over the training rows: no resampling, no assumption on the noise.
+The kinds that are known stand in :data:`KINDS`; any other estimator is refused with a reason.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.dummy import DummyRegressor
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor, RadiusNeighborsRegressor
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from negcorr._common.types import AnyArray, FloatArray, Table
+from negcorr._common.validation import check_weight
+from negcorr.dof.common_seeds import seeded
+from negcorr.dof.kernel_smoothers import gaussian_process, kernel_ridge, neighbours
+from negcorr.dof.linear_smoothers import ClosedForm, dummy, least_squares, ncl, outputs_of, ridge
+from negcorr.ensemble.regressor import NCLRegressor
+from negcorr.exceptions import NotLinearError
+
+__all__ = ["KINDS", "LinearSmoother", "linear_smoother"]
+
+#: Cells of L that are held at a time where only their squares are wanted.
+BLOCK_CELLS = 2**22
+
+#: Differences up to this share of the largest value are rounding, not another result.
+ROUNDING = 1e-8
+
+
+@dataclass(frozen=True, repr=False)
+class LinearSmoother:
+    """A fit F(x) = c(x) + L(x)·y; made by :func:`linear_smoother`.
+
+    Attributes
+    ----------
+    name : str
+        Class of the estimator.
+    dof : ndarray of shape (outputs,)
+        Degrees of freedom Σ ∂F(x_i)/∂y_i, the trace of L over the training rows.
+    n_samples : int
+        Number of training rows n, those of weight zero included.
+    n_outputs : int
+        Number of targets.
+    sample_weight : ndarray of shape (n,) or None
+        Frequencies of the training rows.
+    """
+
+    name: str
+    dof: FloatArray
+    n_samples: int
+    n_outputs: int
+    sample_weight: FloatArray | None
+    _form: ClosedForm
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(name={self.name!r}, dof={self.dof!r}, "
+            f"n_samples={self.n_samples}, n_outputs={self.n_outputs})"
+        )
+
+    def weights(self, X: Table, output: int = 0) -> FloatArray:
+        """L at the rows of X: what each training target weighs in each prediction.
+
+        Parameters
+        ----------
+        X : table of shape (n_new, d)
+            Rows, as the estimator's ``predict`` takes them.
+        output : int, default=0
+            Which target; outputs differ where each has its own penalty.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n)
+            A row is NaN where the prediction is: at a row with no neighbour in the radius.
+        """
+        self._check_output(output)
+        return np.asarray(self._form.weights(X, int(output)), dtype=np.float64)
+
+    def predict(self, X: Table) -> AnyArray:
+        """F at the rows of X, shape (n_new,) or (n_new, outputs)."""
+        return np.asarray(self._form.predict(X))
+
+    def variance(self, X: Table, output: int = 0) -> FloatArray:
+        """Variance of F at the rows of X over that of the noise, shape (n_new,).
+
+        The squared norm of each row of L; with frequencies, a training row stands for as many
+        observations and its noise is the smaller, Σ_j L_j²/w_j.
+        """
+        self._check_output(output)
+        n_new = _num_samples(X)
+        variance = np.empty(n_new)
+        step = max(1, BLOCK_CELLS // self.n_samples)
+        for start in range(0, n_new, step):
+            block = slice(start, min(start + step, n_new))
+            variance[block] = self._variance_of_block(_safe_indexing(X, block), int(output))
+        return variance
+
+    def _variance_of_block(self, X: Table, output: int) -> FloatArray:
+        if self._form.variance is not None:
+            return self._form.variance(X, output)
+        squares = self._form.weights(X, output) ** 2
+        if self.sample_weight is None:
+            return np.asarray(squares.sum(axis=1))
+        used = self.sample_weight > 0
+        return np.asarray((squares[:, used] / self.sample_weight[used]).sum(axis=1))
+
+    def _check_output(self, output: Any) -> None:
+        whole = isinstance(output, (int, np.integer)) and not isinstance(output, bool)
+        if not whole or not 0 <= output < self.n_outputs:
+            raise ValueError(
+                f"output={output!r} must be an integer from 0 to {self.n_outputs - 1}."
+            )
+
+
+def linear_smoother(estimator: Any, X: Table, y: Any, sample_weight: Any = None) -> LinearSmoother:
+    """Smoothing weights and degrees of freedom of an estimator that is linear in y.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One of :data:`KINDS` itself, not of a class derived from it: ordinary least squares,
+        ridge, kernel ridge, neighbours, a Gaussian process whose kernel is fixed, NCL at a
+        given λ, a mean or a constant; or a pipeline that ends in one and whose transformers do
+        not look at y. It is cloned, never changed.
+    X : table of shape (n, d)
+        Training rows. Kept, not copied, where the weights at new rows need them.
+    y : array-like of shape (n,) or (n, outputs)
+        Targets. L does not depend on them; the estimator checks them.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies, for estimators that take them; rows of weight zero add nothing to dof. In
+        a pipeline they go to the last step alone, as ``<step>__sample_weight`` does.
+
+    Returns
+    -------
+    LinearSmoother
+
+    Raises
+    ------
+    NotLinearError
+        With the reason why there is no closed form.
+
+    Notes
+    -----
+    Solvers that stop early (least squares on sparse tables, "sag" and the like) come close to
+    the exact solution; L is that of the exact one. Random features are drawn once and held:
+    dof is that of an estimator with those features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> from negcorr.dof.smoothers import linear_smoother
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(30, 4)), rng.normal(size=30)
+    >>> smoother = linear_smoother(Ridge(alpha=10.0), X, y)
+    >>> smoother.dof.round(2)
+    array([3.83])
+    >>> fitted = Ridge(alpha=10.0).fit(X, y)
+    >>> bool(np.allclose(smoother.weights(X) @ y, fitted.predict(X)))
+    True
+    """
+    if isinstance(estimator, type):
+        raise TypeError(f"estimator={estimator!r} is a class; give an instance of it.")
+    kind = KINDS.get(type(estimator))
+    name = type(estimator).__name__
+    if kind is None:
+        raise NotLinearError(
+            f"{name} has no closed form here: its fit is not known to be linear in y."
+        )
+    weight = check_weight(sample_weight, X)
+    form = kind(estimator, X, y, weight)
+    if isinstance(estimator, Pipeline):
+        name = f"{name} ending in {type(estimator.steps[-1][1]).__name__}"
+    return LinearSmoother(name, form.dof, _num_samples(y), outputs_of(y), weight, form)
+
+
+def _pipeline(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedForm:
+    """Transformers that do not look at y, then an estimator with a closed form."""
+    if weight is not None and get_config()["enable_metadata_routing"]:
+        raise NotLinearError(
+            "where metadata routing is on, it decides which steps of a pipeline get sample_weight."
+        )
+    *before, (last_name, last) = clone(estimator).steps
+    fitted: list[Any] = []
+    rows = X
+    for name, transformer in before:
+        if transformer is None or isinstance(transformer, str):  # "passthrough"
+            continue
+        # Steps without a seed must draw the same in every fit, though not all alike.
+        repeatable = seeded(transformer, len(fitted))
+        rows = _transformed_blindly(name, repeatable, rows, y)
+        fitted.append(repeatable)
+    try:
+        smoother = linear_smoother(last, rows, y, weight)
+    except NotLinearError as error:
+        raise NotLinearError(f"the last step of the pipeline, {last_name!r}: {error}") from error
+    weights, predict, variance = (
+        partial(_through, fitted, answer)
+        for answer in (smoother.weights, smoother.predict, smoother.variance)
+    )
+    if _same(rows, _transformed(fitted, X)):
+        return ClosedForm(smoother.dof, weights, predict, variance)
+    # Steps that place a row differently when they are fitted on it and when they meet it
+    # again: only the weights themselves know what a prediction at a training row takes.
+    traces = [np.trace(weights(X, output)) for output in range(smoother.n_outputs)]
+    return ClosedForm(np.asarray(traces, dtype=np.float64), weights, predict, variance)
+
+
+def _transformed_blindly(name: str, transformer: Any, X: Table, y: Any) -> Table:
+    """Fit a transformer; its output on X, once it is clear that y plays no part in it."""
+    others = (None, _shuffled(y), _inverted(y))
+    probes = [clone(transformer) for _ in others]
+    rows = _fit_transform(transformer, X, y)
+    again = transformer.transform(deepcopy(X))
+    for probe, other in zip(probes, others, strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the first fit has said it
+            try:
+                blind = _fit_transform(probe, X, other)
+            # Whatever is raised here was not raised with y.
+            except Exception as error:
+                raise NotLinearError(
+                    f"step {name!r} of the pipeline, {transformer!r}, cannot be fitted without y: "
+                    f"{error}"
+                ) from error
+            if not (_same(rows, blind) and _same(again, probe.transform(deepcopy(X)))):
+                raise NotLinearError(
+                    f"step {name!r} of the pipeline, {transformer!r}, looks at y: with another y "
+                    "it gives other features."
+                )
+    return rows
+
+
+def _fit_transform(transformer: Any, X: Table, y: Any) -> Table:
+    own = deepcopy(X)  # transformers with copy=False write into it
+    if hasattr(transformer, "fit_transform"):
+        return transformer.fit_transform(own) if y is None else transformer.fit_transform(own, y)
+    fitted = transformer.fit(own) if y is None else transformer.fit(own, y)
+    return fitted.transform(deepcopy(X))
+
+
+def _shuffled(y: Any) -> Any:
+    """The targets in another order; anything that is no array is left to the estimator."""
+    array = np.asarray(y)
+    return array if array.ndim == 0 else np.random.default_rng(0).permutation(array)
+
+
+def _inverted(y: Any) -> Any:
+    """Targets of another mean and spread, and in the opposite order of size."""
+    array = np.asarray(y)
+    return 1.0 - 3.0 * array if array.dtype.kind in "fiu" else array
+
+
+def _transformed(fitted: list[Any], X: Table) -> Table:
+    rows = deepcopy(X)
+    for transformer in fitted:
+        rows = transformer.transform(rows)
+    return rows
+
+
+def _through(fitted: list[Any], answer: Callable[..., Any], X: Table, *output: int) -> Any:
+    return answer(_transformed(fitted, X), *output)
+
+
+def _same(first: Table, second: Table) -> bool:
+    """Whether two tables are equal up to rounding; missing values equal each other."""
+    if np.shape(first) != np.shape(second):
+        return False
+    if sp.issparse(first) or sp.issparse(second):
+        first, second = sp.csr_array(first), sp.csr_array(second)
+        largest = abs(first).max() if first.nnz else 0.0
+        return bool(abs(first - second).max() <= ROUNDING * largest)
+    a, b = np.asarray(first), np.asarray(second)
+    if a.dtype.kind in "fiub" and b.dtype.kind in "fiub":
+        largest = float(np.max(np.abs(a), where=np.isfinite(a), initial=0.0))
+        return bool(np.allclose(a, b, rtol=0.0, atol=ROUNDING * largest, equal_nan=True))
+    pairs = zip(a.ravel(), b.ravel(), strict=True)
+    return all(p is q or p == q or (p != p and q != q) for p, q in pairs)
+
+
+#: What makes the closed form of each type of estimator.
+KINDS: dict[type, Callable[[Any, Table, Any, FloatArray | None], ClosedForm]] = {
+    DummyRegressor: dummy,
+    GaussianProcessRegressor: gaussian_process,
+    KernelRidge: kernel_ridge,
+    KNeighborsRegressor: neighbours,
+    LinearRegression: least_squares,
+    NCLRegressor: ncl,
+    Pipeline: _pipeline,
+    RadiusNeighborsRegressor: neighbours,
+    Ridge: ridge,
+}

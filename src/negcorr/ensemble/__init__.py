@@ -1,0 +1,1 @@
+"""NCLRegressor, its fitted state, intervals, Huber's loss and streams of rows."""

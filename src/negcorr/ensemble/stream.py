@@ -1,0 +1,331 @@
+"""Rows that come in chunks: their moments add up, and λ is chosen when somebody asks.
+
+Everything that NCL needs from the rows is in the moments of each fold
+(:mod:`negcorr.moments.moments`). Folds go by content, so that a row falls into the same one in
+whatever chunk it comes. Few rows of all that were seen are kept, those of the smallest hashes, for
+intervals.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from negcorr._common.arrays import place_of, to_host
+from negcorr._common.threads import our_own_threads
+from negcorr._common.types import IntArray
+from negcorr.bases import Basis
+from negcorr.ensemble.intervals import MAX_CALIBRATION_ROWS, CalibrationRows
+from negcorr.moments.moments import (
+    FactorMoments,
+    Moments,
+    _empty,
+    _n_rows,
+    _same_form,
+    as_gram,
+    total,
+)
+from negcorr.moments.scan import scan_moments
+from negcorr.moments.update import difference
+from negcorr.path.path import NCLPath
+from negcorr.path.settings import PathSettings
+from negcorr.path.tune import MOST_FOLD_BYTES, Form, Route, path_from_cells
+from negcorr.rows.folds import Folds
+from negcorr.rows.keys import HashArray, content_hash
+from negcorr.rows.rows import Rows, joined
+
+__all__ = ["Stream", "check_streamable"]
+
+
+@dataclass(frozen=True, repr=False)
+class Stream:
+    """What has been seen of the rows.
+
+    Attributes
+    ----------
+    basis : Basis
+        Fitted, the same for all chunks.
+    cells : tuple of Moments
+        Of the rows of each fold by content, empty ones among them.
+    kept : Rows
+        The rows of the smallest hashes, at most 4096, in the order of hashes.
+    keys : ndarray of shape (k,)
+        Their hashes.
+    accurate : bool
+        Whether moments stay factors, however many rows there are.
+    single_output : bool
+        Whether y was 1-D.
+    cut : uint64 or None
+        All rows of smaller hashes are kept, none of larger ones; None where all rows are.
+    """
+
+    basis: Basis
+    cells: tuple[Moments, ...]
+    kept: Rows
+    keys: HashArray
+    accurate: bool
+    single_output: bool
+    cut: np.uint64 | None = None
+
+    @classmethod
+    def of(
+        cls, basis: Basis, rows: Rows, n_folds: int, *, accurate: bool, single_output: bool
+    ) -> Stream:
+        """The first chunk; its rows may all be of no weight.
+
+        Parameters
+        ----------
+        basis : Basis
+            Fitted.
+        rows : Rows
+            Validated.
+        n_folds : int
+            Folds by content.
+        accurate : bool
+            For ``solver="qr"``.
+        single_output : bool
+            Whether y was 1-D.
+        """
+        keys = content_hash(rows.X, rows.y)
+        many = rows.n_rows > 2 * int(basis.block_starts_[-1])
+        form: Form = "gram" if many and not accurate else "factor"
+        cells = tuple(_scanned(rows, basis, keys, n_folds, form))
+        kept, kept_keys, cut = _sampled(rows, keys, None)
+        return cls(basis, cells, kept, kept_keys, accurate, single_output, cut)
+
+    @classmethod
+    def from_path(cls, basis: Basis, path: NCLPath, calibration: CalibrationRows | None) -> Stream:
+        """The rows of a fit in memory, whose folds went by content.
+
+        Parameters
+        ----------
+        basis : Basis
+            Fitted.
+        path : NCLPath
+            With the moments of all folds.
+        calibration : CalibrationRows or None
+            Rows that the fit kept.
+        """
+        numbers, count = path.folds.numbers, path.folds.count
+        if numbers is None or count is None or calibration is None:
+            raise ValueError(
+                "the rows of the fit were not split by content, and others cannot be added to "
+                "them: fit with cv an integer, and on rows that can be split."
+            )
+        nothing = _empty(path.cells[0])
+        cells: list[Moments] = [nothing] * count
+        for number, cell in zip(numbers, path.cells, strict=True):
+            cells[number] = cell
+        keys = content_hash(calibration.rows.X, calibration.rows.y)
+        n_rows = _n_rows(cells)
+        cut = keys.max() if len(keys) < n_rows else None
+        kept, keys, cut = _sampled(calibration.rows, keys, cut)
+        many = n_rows > 2 * int(basis.block_starts_[-1])
+        # The accurate route was asked for, or the fit has found that it is needed.
+        accurate = isinstance(nothing, FactorMoments) and (many or path.solver == "qr")
+        return cls(basis, tuple(cells), kept, keys, accurate, path.single_output, cut)
+
+    def with_rows(self, rows: Rows) -> Stream:
+        """All rows so far and these."""
+        if _weightless(rows):
+            return self
+        keys = content_hash(rows.X, rows.y)
+        added = _scanned(rows, self.basis, keys, len(self.cells), self.form)
+        return self._with(added, *_sampled(rows, keys, self.cut))
+
+    def merged(self, other: Stream) -> Stream:
+        """The rows of both; their bases must be equal."""
+        return self._with(other.cells, other.kept, other.keys, other.cut)
+
+    def without(self, other: Stream) -> Stream:
+        """All rows but those of the other, which must be among them, with the same weights."""
+        left, cut = self._kept_without(other)
+        pairs = zip(self.cells, other.cells, strict=True)
+        cells = tuple(difference(as_gram(one), as_gram(part)) for one, part in pairs)
+        if _n_rows(cells) == 0:
+            raise ValueError(f"all {self.n_rows} rows would be taken away, and none is left.")
+        return replace(
+            self,
+            cells=cells,
+            kept=self.kept.take(left),
+            keys=self.keys[left],
+            accurate=False,
+            cut=cut,
+        )
+
+    def _kept_without(self, other: Stream) -> tuple[IntArray, np.uint64 | None]:
+        """Which of the kept rows are not in the other, and up to where that is known."""
+        cut = _smaller(self.cut, other.cut)
+        gone: Counter[tuple[int, float]] = Counter(
+            (key, weight) for key, weight in other._entries() if cut is None or key < cut
+        )
+        left = []
+        for i, (key, weight) in enumerate(self._entries()):
+            if cut is not None and key >= cut:
+                break
+            if gone[key, weight]:
+                gone[key, weight] -= 1
+            else:
+                left.append(i)
+        if missing := gone.total():
+            raise ValueError(
+                f"{missing} of the rows to be taken away are not among those that there are, or "
+                "not with the same weight."
+            )
+        return np.array(left, dtype=np.intp), cut
+
+    def _entries(self) -> list[tuple[int, float]]:
+        weight = np.ones(len(self.keys))
+        if self.kept.weight is not None:
+            weight = to_host(self.kept.weight)
+        return list(zip(self.keys.tolist(), weight.tolist(), strict=True))
+
+    def _with(
+        self, cells: Sequence[Moments], rows: Rows, keys: HashArray, cut: np.uint64 | None
+    ) -> Stream:
+        kept, keys, cut = _sampled(
+            joined([self.kept, rows]),
+            np.concatenate([self.keys, keys]),
+            _smaller(self.cut, cut),
+        )
+        n_features = int(self.basis.block_starts_[-1])
+        n_rows = _n_rows(self.cells) + _n_rows(cells)
+        # As in memory: with more rows than that, products are the faster form.
+        form = self.form if self.accurate or n_rows <= 2 * n_features else "gram"
+        _check_memory(len(cells), n_features + rows.y.shape[1], n_rows, form)
+        pairs = [_same_form(one, other) for one, other in zip(self.cells, cells, strict=True)]
+        added = tuple(total(list(pair)) for pair in pairs)
+        if form == "gram":
+            added = tuple(as_gram(cell) for cell in added)
+        return replace(self, cells=added, kept=kept, keys=keys, cut=cut)
+
+    def __sizeof__(self) -> int:
+        """Bytes of its arrays: what a scheduler that moves streams about has to know."""
+        arrays = [self.keys, self.kept.X, self.kept.y, self.kept.weight]
+        for cell in self.cells:
+            arrays += vars(cell).values()
+        return sum(int(getattr(array, "nbytes", 0)) for array in arrays)
+
+    @property
+    def form(self) -> Form:
+        """Form of the moments."""
+        return "factor" if isinstance(self.cells[0], FactorMoments) else "gram"
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of positive weight so far."""
+        return _n_rows(self.cells)
+
+    @property
+    def weight(self) -> float:
+        """Σw so far."""
+        return float(sum(cell.weight for cell in self.cells))
+
+    @property
+    def folds(self) -> Folds:
+        """Which cells train and test each split; rows themselves are not known any more."""
+        ids = range(len(self.cells))
+        nothing = np.empty(0, dtype=np.intp)
+        splits = tuple((tuple(j for j in ids if j != k), (k,)) for k in ids)
+        return Folds(tuple(nothing for _ in ids), splits, tuple(ids), tuple(ids), len(ids))
+
+    @property
+    def calibration(self) -> CalibrationRows | None:
+        """Rows that intervals are calibrated on; None where they are all in one fold."""
+        if len(self.keys) == 0 or sum(cell.weight > 0 for cell in self.cells) < 2:
+            return None
+        split = (self.keys % np.uint64(len(self.cells))).astype(np.intp)
+        return CalibrationRows(self.kept, split)
+
+    def path(self, settings: PathSettings) -> NCLPath:
+        """Every curve over λ, and the λ that the settings ask for.
+
+        Parameters
+        ----------
+        settings : PathSettings
+            Checked by :func:`check_streamable`.
+        """
+        if self.n_rows == 0:
+            raise ValueError("there is no row of positive weight so far, and nothing to fit.")
+        # Products cannot be turned back into factors, whatever solver is asked for by now.
+        routes: list[Route] = [(self.form, "gram")]
+        if self.form == "factor" and settings.solver != "gram":
+            accurate: Route = ("factor", "qr")
+            routes = [accurate] if settings.solver == "qr" else [*routes, accurate]
+        with our_own_threads():
+            return path_from_cells(
+                lambda _: self.cells,
+                routes,
+                self.kept,
+                self.basis,
+                self.folds,
+                settings,
+                self.single_output,
+            )
+
+
+def check_streamable(settings: PathSettings) -> None:
+    """Refuse what needs all rows at once."""
+    if settings.gap is None and settings.criterion == "loo":
+        raise ValueError(
+            "criterion='loo' needs all rows at once, which a stream does not keep; allowed are "
+            "'kfold', 'sure', 'gcv', 'aic', 'aicc', 'bic' and 'cp'."
+        )
+    if isinstance(settings.noise_variance, str) and settings.noise_variance == "difference":
+        raise ValueError(
+            "noise_variance='difference' needs all rows at once, which a stream does not keep; "
+            "give a number, or leave it to 'paper'."
+        )
+
+
+def _scanned(rows: Rows, basis: Basis, keys: HashArray, n_folds: int, form: Form) -> list[Moments]:
+    """Moments of the rows of every fold."""
+    size = int(basis.block_starts_[-1]) + rows.y.shape[1]
+    _check_memory(n_folds, size, rows.n_rows, form)
+    if _weightless(rows):
+        place = place_of(rows.y)
+        factor = place.empty((0, 1 + size))
+        nothing = FactorMoments(0.0, place.zeros((size,)), factor, rows.y.shape[1], 0)
+        return [as_gram(nothing) if form == "gram" else nothing] * n_folds
+    fold = keys % np.uint64(n_folds)
+    groups: list[IntArray] = [np.flatnonzero(fold == k) for k in range(n_folds)]
+    with our_own_threads():
+        return scan_moments(rows, basis, groups, form)
+
+
+def _weightless(rows: Rows) -> bool:
+    """Whether no row counts."""
+    return rows.weight is not None and not to_host(rows.weight).any()
+
+
+def _check_memory(n_folds: int, size: int, n_rows: int, form: Form) -> None:
+    """Refuse folds whose moments would not fit, as a fit in memory does."""
+    height = n_folds * size if form == "gram" else min(n_rows, n_folds * size)
+    needed = 8 * height * size
+    if needed > MOST_FOLD_BYTES:
+        raise ValueError(
+            f"cv={n_folds} makes as many sets of rows, whose moments would take "
+            f"{needed / 2**30:.1f} GiB; use fewer folds."
+        )
+
+
+def _smaller(one: np.uint64 | None, other: np.uint64 | None) -> np.uint64 | None:
+    """Of two cuts the one that keeps less."""
+    return min((cut for cut in (one, other) if cut is not None), default=None)
+
+
+def _sampled(
+    rows: Rows, keys: HashArray, cut: np.uint64 | None
+) -> tuple[Rows, HashArray, np.uint64 | None]:
+    """The rows to keep, their hashes and the cut: none of it depends on chunks or their order."""
+    weight = np.ones(len(keys)) if rows.weight is None else to_host(rows.weight)
+    used = np.flatnonzero(weight > 0 if cut is None else (weight > 0) & (keys <= cut))
+    # Among equal rows the lighter ones first, as in memory.
+    kept = used[np.lexsort((weight[used], keys[used]))]
+    if len(kept) > MAX_CALIBRATION_ROWS:
+        kept = kept[:MAX_CALIBRATION_ROWS]
+        cut = keys[kept[-1]]
+    return rows.take(kept), keys[kept], cut

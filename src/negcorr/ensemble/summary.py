@@ -1,0 +1,255 @@
+"""A readable account of a fitted ensemble, as text and as HTML."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from negcorr._common.arrays import to_host
+from negcorr._common.types import BoolArray
+from negcorr.diversity.decompositions import USELESS_ALONE, USELESS_NOTE
+from negcorr.ensemble.huber import Bending
+from negcorr.path.path import NCLPath
+from negcorr.path.sketch import path_sketch_or_nothing
+
+__all__ = ["Summary", "summarise"]
+
+
+_COLUMN_TITLES = {
+    "gap = 1 - lam": "gap",
+    "degrees of freedom": "dof",
+    "sigma (residual)": "sigma",
+    "training error": "training",
+    "average member error": "members",
+    "variance of y": "var(y)",
+    "robust sd of residuals": "robust sd",
+}
+
+#: Criteria that are mean squared errors on rows that were held out.
+HELD_OUT = ("kfold", "loo")
+
+#: A held-out error above this multiple of the variance of y is worth a word.
+WORSE_THAN_CONSTANT = 1.2
+
+#: Said where features were chosen by the rows.
+CHOSEN_NOTE = (
+    "Features were chosen, and scales of columns learnt, by the same rows. Degrees of freedom, "
+    "sigma and held-out errors take them as given; the error with the search held out does not."
+)
+
+#: Said where targets were bent.
+BENT_NOTE = (
+    "Targets were bent, for Huber's loss. Degrees of freedom, sigma, errors and the variance of y "
+    "are about the bent ones; intervals are about targets as they were given."
+)
+
+#: Outputs that a note names.
+MOST_NAMES = 5
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Rows of a table with one column for each output.
+
+    Attributes
+    ----------
+    title : str
+    facts : tuple of (str, str)
+        What holds for the whole ensemble.
+    header : tuple of str
+        Names of the outputs, empty for one.
+    rows : tuple of (str, tuple of str)
+        A quantity and its value for each output.
+    notes : tuple of str
+        Warnings in plain words.
+    sketch : str
+        SVG of the path for notebooks, shown as it is; may be empty.
+    """
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    notes: tuple[str, ...]
+    sketch: str = ""
+
+    def __str__(self) -> str:
+        left = max(len(name) for name, _ in self.facts) + 2
+        body = [name.ljust(left) + value for name, value in self.facts]
+        table = self._by_output() if self.header else self._by_quantity()
+        line = "-" * max(len(text) for text in [*body, *table])
+        notes = [textwrap.fill(note, max(len(line), 72)) for note in self.notes]
+        return "\n".join([self.title, line, *body, line, *table, line, *notes])
+
+    def _by_quantity(self) -> list[str]:
+        """One quantity a line, for a single output."""
+        left = max(len(name) for name, _ in self.rows) + 2
+        wide = max(len(values[0]) for _, values in self.rows)
+        return [name.ljust(left) + values[0].rjust(wide) for name, values in self.rows]
+
+    def _by_output(self) -> list[str]:
+        """One output a line, a column for every quantity."""
+        names = max(len(name) for name in self.header) + 2
+        lines = [" " * names, *(name.ljust(names) for name in self.header)]
+        for name, values in self.rows:
+            column = [_COLUMN_TITLES.get(name, name), *values]
+            wide = max(len(cell) for cell in column) + 2
+            lines = [text + cell.rjust(wide) for text, cell in zip(lines, column, strict=True)]
+        return lines
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        facts = "".join(
+            f"<tr><th style='text-align:left'>{escape(n)}</th><td>{escape(v)}</td></tr>"
+            for n, v in self.facts
+        )
+        head = "".join(f"<th>{escape(h)}</th>" for h in self.header)
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th>"
+            + "".join(f"<td style='text-align:right'>{escape(v)}</td>" for v in values)
+            + "</tr>"
+            for name, values in self.rows
+        )
+        header = f"<tr><th></th>{head}</tr>" if head else ""
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return (
+            f"<div><strong>{escape(self.title)}</strong><table>{facts}</table>"
+            f"<table>{header}{rows}</table>{self.sketch}{notes}</div>"
+        )
+
+
+def summarise(
+    path: NCLPath,
+    basis_name: str,
+    outputs: Sequence[str] | None = None,
+    chosen: Sequence[str] = (),
+    bending: Bending | None = None,
+) -> Summary:
+    """Describe the ensemble at the path's chosen λ.
+
+    Parameters
+    ----------
+    path : NCLPath
+        The fitted path.
+    basis_name : str
+        What the features are, for the first lines.
+    outputs : sequence of str, optional
+        Names of several outputs; by default their numbers.
+    chosen : sequence of str, optional
+        How what was left to the data was chosen, a line each.
+    bending : Bending, optional
+        What was done to the targets.
+
+    Returns
+    -------
+    Summary
+    """
+    spectrum = path.spectrum
+    n_outputs = spectrum.n_outputs
+    widths = np.unique(np.diff(path.starts))
+    width = str(widths[0]) if len(widths) == 1 else f"{widths[0]} to {widths[-1]}"
+    facts = (
+        ("Features", f"{basis_name}, M = {spectrum.n_members} members, H = {width} each"),
+        ("Samples (sum of weights)", f"{spectrum.weight:.6g}"),
+        ("Criterion", path.criterion or "none: lam was given"),
+        ("Solver", path.solver),
+        *(() if bending is None else (("Loss", str(bending)),)),
+        *((("Chosen" if number == 0 else ""), line) for number, line in enumerate(chosen)),
+    )
+    quantities: list[tuple[str, object]] = [
+        ("lam", path.lam),
+        ("gap = 1 - lam", path.gap),
+        ("degrees of freedom", path.dof()),
+        ("sigma (residual)", np.sqrt(to_host(path.residual_noise_variance()))),
+    ]
+    if path.criterion is not None:
+        value = np.diagonal(to_host(path.criterion_curve(path.criterion, path.chosen_gap)))
+        quantities.append((f"{path.criterion} at lam", value))
+        if path.criterion in HELD_OUT:
+            total = to_host(spectrum.total)
+            explained = 1.0 - value / np.where(total > 0, total, np.nan)
+            quantities.append((f"R2 by {path.criterion}", explained))
+    quantities += [
+        ("training error", path.train_error()),
+        ("average member error", path.member_error()),
+        ("diversity", path.diversity()),
+        ("variance of y", spectrum.total),
+    ]
+    if bending is not None:
+        quantities.append(("robust sd of residuals", bending.scale))
+    rows = tuple(
+        (name, tuple(_number(v) for v in np.atleast_1d(to_host(value))))
+        for name, value in quantities
+    )
+    names = _output_names(outputs, n_outputs)
+    header = () if path.single_output else names
+    title, sketch = "Negative Correlation Learning ensemble", path_sketch_or_nothing(path)
+    notes = (
+        *_notes(path, names),
+        *((CHOSEN_NOTE,) if chosen else ()),
+        *((BENT_NOTE,) if bending is not None else ()),
+    )
+    return Summary(title, facts, header, rows, notes, sketch)
+
+
+def _output_names(outputs: Sequence[str] | None, n_outputs: int) -> tuple[str, ...]:
+    if outputs is None:
+        return tuple(f"output {j}" for j in range(n_outputs))
+    if isinstance(outputs, str) or len(outputs) != n_outputs:
+        raise ValueError(f"outputs={outputs!r} must name each of the {n_outputs} outputs.")
+    return tuple(str(name) for name in outputs)
+
+
+def _number(value: float) -> str:
+    if value != 0 and abs(value) < 1e-3:
+        return f"{value:.3e}"
+    return f"{value:.6g}"
+
+
+def _notes(path: NCLPath, names: tuple[str, ...]) -> tuple[str, ...]:
+    notes = []
+    total = to_host(path.spectrum.total)
+    variance = np.where(total > 0, total, np.inf)
+    ratio = np.atleast_1d(to_host(path.member_error())) / variance
+    if (ratio > USELESS_ALONE).any():
+        notes.append(
+            f"{USELESS_NOTE}{_which(names, ratio > USELESS_ALONE)}: their average error "
+            f"is up to {ratio.max():.3g} times the variance of y. Near lam = 1 that is normal: "
+            "only the average predicts. The spread of members is no uncertainty; for that, use "
+            "predict_interval."
+        )
+    if path.criterion in HELD_OUT:
+        value = to_host(path.criterion_curve(path.criterion, path.chosen_gap))
+        held_out = np.diagonal(value) / variance
+        poor = held_out > WORSE_THAN_CONSTANT
+        if poor.any():
+            notes.append(
+                f"The {path.criterion} error{_which(names, poor)} is {held_out.max():.3g} times "
+                "the variance of y: worse than predicting the mean. Features that few rows "
+                "determine (splines, one-hot) need a small ridge: try alpha=1e-3."
+            )
+    if path.at_small_end.any():
+        notes.append("The best gap is the smallest of the search: the criterion asks for lam = 1.")
+    if path.criterion in ("sure", "cp"):
+        notes.append(
+            "SURE estimates the error against the noise-free function at the training inputs; "
+            "errors on new data are larger by sigma^2, and more outside the training cloud."
+        )
+    return tuple(notes)
+
+
+def _which(names: tuple[str, ...], some: BoolArray) -> str:
+    """Which outputs are meant, where there are several and not all are."""
+    if len(names) == 1:
+        return ""
+    if some.all():
+        return " (all outputs)"
+    meant = [name for name, chosen in zip(names, some, strict=True) if chosen]
+    more = f" and {len(meant) - MOST_NAMES} more" if len(meant) > MOST_NAMES else ""
+    return f" ({', '.join(meant[:MOST_NAMES])}{more})"

@@ -1,0 +1,1 @@
+"""Sufficient statistics of features and targets, from one pass over the rows."""

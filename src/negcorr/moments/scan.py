@@ -1,0 +1,270 @@
+"""One pass over the rows: features block by block into moments, never all at once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from negcorr._common.arrays import is_abroad, place_of
+from negcorr._common.threads import blas_threads, lanes, pause_point
+from negcorr._common.types import FloatArray, IntArray, Table
+from negcorr.bases import Basis
+from negcorr.moments.device_scan import BLOCK_BYTES as DEVICE_BLOCK_BYTES
+from negcorr.moments.device_scan import scan_on_device
+from negcorr.moments.moments import (
+    FactorMoments,
+    GramMoments,
+    Moments,
+    compress,
+    merge_products,
+    sum_of_squares,
+)
+from negcorr.rows.rows import Rows
+
+__all__ = [
+    "features_of",
+    "fill_block",
+    "lane_blocks",
+    "provisional_centre",
+    "scan_features",
+    "scan_moments",
+]
+
+#: Bytes of features that one thread holds at a time.
+BLOCK_BYTES = 32 * 2**20
+
+#: Bytes of products of features that are held before lanes wait for each other.
+PRODUCT_BYTES = 64 * 2**20
+
+#: Features are shifted before products when a mean exceeds this many standard deviations;
+#: below it, centring afterwards costs at most two digits of sixteen.
+SHIFT_RATIO = 10.0
+
+_ROWS_FOR_SHIFT = 256
+
+
+def scan_moments(
+    rows: Rows,
+    basis: Basis,
+    groups: list[IntArray],
+    form: Literal["gram", "factor"],
+) -> list[Moments]:
+    """Moments of every group of rows, from one pass that holds a few blocks in memory.
+
+    Parameters
+    ----------
+    rows : Rows
+        The data.
+    basis : Basis
+        Fitted basis.
+    groups : list of integer arrays
+        Row indices of each group (folds, or all rows).
+    form : {"gram", "factor"}
+        Form of the moments.
+
+    Returns
+    -------
+    list of GramMoments or FactorMoments
+        One for each group. The result does not depend on how threads are scheduled: every
+        thread adds its own rows in order, and the sums are joined in order.
+    """
+    shift = provisional_centre(rows, basis)
+    if is_abroad(rows.X):
+        return scan_on_device(rows, basis, groups, shift, form)
+    n_lanes = blas_threads() if basis.thread_safe else 1
+    scan = _scan_gram if form == "gram" else _scan_factor
+    return scan(rows, basis, groups, shift, n_lanes)
+
+
+def scan_features(
+    X: Table, basis: Basis, n_rows: int, use: Callable[[slice, FloatArray], None]
+) -> None:
+    """Call ``use(rows, features)`` for consecutive blocks of rows, holding few at a time.
+
+    Parameters
+    ----------
+    X : table of shape (n, d)
+        Validated inputs.
+    basis : Basis
+        Fitted basis.
+    n_rows : int
+        n.
+    use : callable
+        Receives the slice of rows and their features ``(rows, Q)``. Several threads may call
+        it at once, for different rows.
+    """
+    n_columns = int(basis.block_starts_[-1])
+    if is_abroad(X):
+        _features_on_device(X, basis, n_rows, use)
+        return
+    n_lanes = blas_threads() if basis.thread_safe else 1
+    plan = lane_blocks([np.arange(n_rows)], n_columns, n_lanes)
+
+    def work(lane: int) -> None:
+        for block in plan[lane][0]:
+            rows = slice(int(block[0]), int(block[-1]) + 1)
+            features = np.empty((len(block), n_columns))
+            basis.fill(_safe_indexing(X, block) if hasattr(X, "columns") else X[rows], features)
+            use(rows, features)
+
+    with lanes(n_lanes) as run:
+        run(work)
+
+
+def _features_on_device(
+    X: Table, basis: Basis, n_rows: int, use: Callable[[slice, FloatArray], None]
+) -> None:
+    """:func:`scan_features`, a large block at a time."""
+    n_columns = int(basis.block_starts_[-1])
+    height = max(DEVICE_BLOCK_BYTES // (8 * n_columns), 64)
+    for start in range(0, n_rows, height):
+        block = slice(start, min(start + height, n_rows))
+        features = place_of(X).empty((block.stop - block.start, n_columns))
+        basis.fill(X[block, :], features)
+        use(block, features)
+
+
+def provisional_centre(rows: Rows, basis: Basis) -> FloatArray:
+    """A centre near the means: zero for well-spread columns, the mean of y always.
+
+    Each column for itself: to shift one that needs no shift would leave rounding where the
+    column is zero.
+    """
+    xp = place_of(rows.y).xp
+    features = features_of(rows.first_used(_ROWS_FOR_SHIFT), basis)
+    mean, spread = xp.mean(features, axis=0), xp.std(features, axis=0)
+    mean = xp.where(xp.abs(mean) > SHIFT_RATIO * spread, mean, 0.0)
+    if rows.weight is None:
+        return xp.concat([mean, xp.mean(rows.y, axis=0)])
+    return xp.concat([mean, rows.weight @ rows.y / xp.sum(rows.weight)])
+
+
+Plan = list[list[list[IntArray]]]
+
+
+def lane_blocks(groups: list[IntArray], n_columns: int, n_lanes: int) -> Plan:
+    """For every lane and group, the blocks of rows that the lane scans.
+
+    Lanes get equal numbers of rows, whole groups as far as that goes: a group that is not
+    shared needs no merging. Blocks are of nearly equal size.
+    """
+    per_block = max(BLOCK_BYTES // (8 * n_columns), 64)
+    ends = np.cumsum([len(group) for group in groups])
+    borders = np.linspace(0, ends[-1], n_lanes + 1).astype(int)
+    plan = []
+    for low, high in itertools.pairwise(borders):
+        of_lane = []
+        for group, end in zip(groups, ends, strict=True):
+            start = end - len(group)
+            part = group[max(low - start, 0) : max(high - start, 0)]
+            n_blocks = max(1, round(len(part) / per_block))
+            of_lane.append([block for block in np.array_split(part, n_blocks) if len(block)])
+        plan.append(of_lane)
+    return plan
+
+
+def fill_block(
+    rows: Rows, basis: Basis, block: IntArray, shift: FloatArray, out: FloatArray
+) -> int:
+    """Write √w·[φ − shift, y − shift, 1] of a block; return its rows of positive weight."""
+    pause_point()
+    part = rows.take(block)
+    q, p = out.shape[1] - 1 - rows.y.shape[1], rows.y.shape[1]
+    basis.fill(part.X, out[:, :q])
+    if shift[:q].any():
+        out[:, :q] -= shift[:q]
+    np.subtract(part.y, shift[q:], out=out[:, q : q + p])
+    out[:, -1] = 1.0
+    if part.weight is None:
+        return len(block)
+    out *= np.sqrt(part.weight)[:, np.newaxis]
+    return int(np.count_nonzero(part.weight))
+
+
+def _scan_gram(
+    rows: Rows, basis: Basis, groups: list[IntArray], shift: FloatArray, n_lanes: int
+) -> list[Moments]:
+    size = len(shift) + 1
+    # Lanes wait for each other only after a batch of groups, whose products stay in memory.
+    at_once = max(1, PRODUCT_BYTES // (8 * size**2) - (n_lanes - 1))
+    moments: list[Moments] = []
+    with lanes(n_lanes) as run:
+        for first in range(0, len(groups), at_once):
+            plan = lane_blocks(groups[first : first + at_once], size, n_lanes)
+            by_lane = run(partial(_products, rows, basis, plan, shift))
+            for of_group in zip(*by_lane, strict=True):
+                parts = [(product, n) for product, n in of_group if product is not None]
+                products = [product for product, _ in parts] or [np.zeros((size, size))]
+                squares = sum_of_squares(products)
+                run(partial(merge_products, products, n_lanes))
+                n_rows = sum(n for _, n in parts)
+                moments.append(
+                    GramMoments.from_merged(products, shift, rows.y.shape[1], n_rows, squares)
+                )
+    return moments
+
+
+def _products(
+    rows: Rows, basis: Basis, plan: Plan, shift: FloatArray, lane: int
+) -> list[tuple[FloatArray | None, int]]:
+    """Σ w [z − shift, 1]ᵀ[z − shift, 1] of each group's rows in a lane, and their number."""
+    groups = plan[lane]
+    longest = max((len(block) for blocks in groups for block in blocks), default=0)
+    # Allocated once: fresh pages for every block would cost as much as the cosines.
+    buffer = np.empty((longest, len(shift) + 1))
+    results = []
+    for blocks in groups:
+        total: FloatArray | None = None
+        n_rows = 0
+        for block in blocks:
+            z = buffer[: len(block)]
+            n_rows += fill_block(rows, basis, block, shift, z)
+            # Aᵀ A of one array is a symmetric rank-k update in BLAS: half the work.
+            product = z.T @ z
+            total = product if total is None else np.add(total, product, out=total)
+        results.append((total, n_rows))
+    return results
+
+
+def _scan_factor(
+    rows: Rows, basis: Basis, groups: list[IntArray], shift: FloatArray, n_lanes: int
+) -> list[Moments]:
+    plan = lane_blocks(groups, len(shift) + 1, n_lanes)
+    with lanes(n_lanes) as run:
+        by_lane = run(lambda lane: [_factor(rows, basis, b, shift) for b in plan[lane]])
+    moments: list[Moments] = []
+    for of_group in zip(*by_lane, strict=True):
+        stacked = np.vstack([factor for factor, _ in of_group])
+        # The scan keeps the constant last; the factor wants it first.
+        factor = compress(np.roll(stacked, 1, axis=1))
+        weight = float(factor[:, 0] @ factor[:, 0])
+        n_rows = sum(n for _, n in of_group)
+        moments.append(FactorMoments(weight, shift, factor, rows.y.shape[1], n_rows))
+    return moments
+
+
+def _factor(
+    rows: Rows, basis: Basis, blocks: list[IntArray], shift: FloatArray
+) -> tuple[FloatArray, int]:
+    """R with RᵀR the product of a group's blocks, and their number of rows."""
+    size = len(shift) + 1
+    factor, n_rows = np.empty((0, size)), 0
+    for block in blocks:
+        stacked = np.empty((len(factor) + len(block), size))
+        stacked[: len(factor)] = factor
+        n_rows += fill_block(rows, basis, block, shift, stacked[len(factor) :])
+        factor = compress(stacked)
+    return factor, n_rows
+
+
+def features_of(rows: Rows, basis: Basis) -> FloatArray:
+    """The whole n×Q feature matrix Φ, for the few routes that need it."""
+    out: FloatArray = place_of(rows.y).empty((rows.n_rows, int(basis.block_starts_[-1])))
+    if rows.n_rows:  # transformers refuse tables without rows
+        basis.fill(rows.X, out)
+    return out

@@ -1,0 +1,295 @@
+"""Excess optimism: what a search over models adds to the degrees of freedom of the one chosen.
+
+SURE at its own minimum is too low, because the choice followed the noise. The degrees of freedom
+of the whole procedure, search and all, say by how much (Tibshirani and Rosset 2019).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.linear_model import ElasticNet, ElasticNetCV, Lasso, LassoCV, Ridge, RidgeCV
+from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from negcorr._common.progress import progress_bar
+from negcorr._common.types import FloatArray, Table
+from negcorr._common.validation import check_positive_int
+from negcorr.dof.common_seeds import seeded
+from negcorr.dof.degrees import DegreesOfFreedom, degrees_of_freedom
+from negcorr.dof.monte_carlo.probing import ProbeSource
+from negcorr.dof.monte_carlo.refits import Refit, fit_arguments, own_copy
+from negcorr.dof.monte_carlo.result import with_error
+from negcorr.dof.monte_carlo.step_size import choose_step
+from negcorr.ensemble.regressor import NCLRegressor
+from negcorr.exceptions import StepSizeWarning, warn_caller
+
+__all__ = ["ExcessOptimism", "excess_optimism"]
+
+#: Share of the usual step: a larger one measures the search at more noise than there is.
+STEP_SHARE = 0.5
+
+
+@dataclass(frozen=True, repr=False)
+class ExcessOptimism:
+    """Degrees of freedom of a search beside those of what it chose.
+
+    Attributes
+    ----------
+    dof : float or ndarray of shape (outputs,)
+        Of the whole procedure: ``dof_at_choice + excess``.
+    dof_at_choice : float or ndarray of shape (outputs,)
+        Of the chosen model, as if it had been fixed beforehand.
+    excess : float or ndarray of shape (outputs,)
+        What the search adds. SURE of the chosen model is too low by 2σ²/n times this.
+    std_error : float or ndarray of shape (outputs,)
+        Standard error of ``excess``, from the spread between probes.
+    choice : dict
+        What was chosen.
+    at_choice : DegreesOfFreedom
+        How ``dof_at_choice`` was found.
+    values : ndarray of shape (probes,) or (probes, outputs)
+        The excess by each probe.
+    eps : float or ndarray of shape (outputs,)
+        Step by which targets were moved.
+    """
+
+    dof: float | FloatArray
+    dof_at_choice: float | FloatArray
+    excess: float | FloatArray
+    std_error: float | FloatArray
+    choice: dict[str, Any]
+    at_choice: DegreesOfFreedom
+    values: FloatArray
+    eps: float | FloatArray
+
+    def __repr__(self) -> str:
+        at_choice = with_error(self.dof_at_choice, self.at_choice.std_error)
+        dof = with_error(self.dof, np.zeros_like(self.dof))
+        return (
+            f"{type(self).__name__}(dof={dof}, dof_at_choice={at_choice}, "
+            f"excess={with_error(self.excess, self.std_error)}, choice={self.choice})"
+        )
+
+
+def excess_optimism(
+    estimator: Any,
+    X: Table,
+    y: Any,
+    *,
+    n_probes: int = 30,
+    eps: Any = "auto",
+    sample_weight: Any = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    progress: Any = False,
+) -> ExcessOptimism:
+    r"""Degrees of freedom of a search, beside those of the model that it chose.
+
+    Parameters
+    ----------
+    estimator : regressor that searches
+        An :class:`~negcorr.NCLRegressor` with ``lam="auto"``, a search object such as
+        scikit-learn's GridSearchCV or :class:`SURESearch`, RidgeCV, LassoCV, ElasticNetCV, or a
+        pipeline that ends in one. Cloned, never changed.
+    X : table of shape (n, d)
+        Training inputs.
+    y : array-like of shape (n,) or (n, outputs)
+        Training targets.
+    n_probes : int, default=30
+        Gaussian probes; each takes two fits of the search, and two of what it chose where the
+        choices differ.
+    eps : "auto", float or array-like, default="auto"
+        Step. "auto" is half of that of :func:`monte_carlo_dof`. A choice from a grid jumps, so a
+        smaller step is nearer to the noise at hand and has the larger standard error. Where no
+        probe changes the choice a :class:`~negcorr.exceptions.StepSizeWarning` says that the
+        excess is 0 only as far as such steps can tell.
+    sample_weight, random_state, n_jobs, progress
+        As in :func:`monte_carlo_dof`.
+
+    Returns
+    -------
+    ExcessOptimism
+
+    Notes
+    -----
+    With s± the choices for y ± εb and F_s the fit of a choice, each probe compares the two
+    choices on the same targets,
+
+    .. math:: \frac{1}{4\epsilon}\, b^\top \bigl[F_{s_+}(y + \epsilon b) +
+              F_{s_+}(y - \epsilon b) - F_{s_-}(y + \epsilon b) - F_{s_-}(y - \epsilon b)\bigr],
+
+    so that only what moves with the choice remains. Folds by content are dealt by x alone, and
+    unset random states are set once, so the choice can differ a little from that of another fit.
+
+    References
+    ----------
+    R. J. Tibshirani and S. Rosset, "Excess optimism: how biased is the apparent error of an
+    estimator tuned by SURE?", JASA 114 (2019).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from negcorr import NCLRegressor, excess_optimism
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> plain = {"basis": "fourier", "gamma": "kwok-tsang"}
+    >>> model = NCLRegressor(n_estimators=20, criterion="sure", random_state=0, **plain)
+    >>> found = excess_optimism(model, X, y, n_probes=20, random_state=0)
+    >>> print(f"{found.dof_at_choice:.1f} at the chosen lam, {found.excess:.1f} for the search")
+    22.1 at the chosen lam, 0.3 for the search
+    """
+    check_positive_int("n_probes", n_probes)
+    refit = Refit.of(estimator, X, y, sample_weight, "shared")
+    _check_searches(estimator)
+    rng = check_random_state(random_state)
+    search = seeded(estimator, int(rng.randint(2**31)))
+    step = choose_step(eps, refit) * (STEP_SHARE if isinstance(eps, str) else 1.0)
+    chosen, choice, _ = _searched(search, refit, refit.y)
+    stream = np.random.default_rng(int(rng.randint(2**31)))
+    source = ProbeSource(refit, "gaussian", False, stream, stream)
+    jobs = Parallel(n_jobs=n_jobs, return_as="generator")
+    values = []
+    with progress_bar(progress, n_probes, "excess optimism") as advance:
+        vectors = [direction.vector for direction in source.draw(n_probes)]
+        for value in jobs(delayed(_moved_choice)(search, refit, v, step) for v in vectors):
+            advance()
+            values.append(value)
+    table = np.array(values)
+    if not table.any() and len(_options(search)) != 1:
+        warn_caller(
+            f"the choice {choice} was the same in all {n_probes} probes, so the excess is 0 as far "
+            f"as steps of eps={', '.join(f'{e:.4g}' for e in step)} can tell; with a coarse grid, "
+            "steps up to the noise's standard deviation tell more.",
+            StepSizeWarning,
+        )
+    spread = table.std(axis=0, ddof=1) if n_probes > 1 else np.full(table.shape[1], np.nan)
+    at_choice = degrees_of_freedom(
+        chosen,
+        X,
+        y,
+        eps=eps,
+        n_probes=n_probes,
+        sample_weight=sample_weight,
+        random_state=rng,
+        n_jobs=n_jobs,
+    )
+    return _result(refit.single_output, table, spread, step, at_choice, choice)
+
+
+def _result(
+    single_output: bool,
+    values: FloatArray,
+    spread: FloatArray,
+    step: FloatArray,
+    at_choice: DegreesOfFreedom,
+    choice: dict[str, Any],
+) -> ExcessOptimism:
+    def shaped(per_output: FloatArray) -> float | FloatArray:
+        return float(per_output[0]) if single_output else per_output
+
+    excess = values.mean(axis=0)
+    return ExcessOptimism(
+        dof=shaped(np.atleast_1d(at_choice.dof) + excess),
+        dof_at_choice=at_choice.dof,
+        excess=shaped(excess),
+        std_error=shaped(spread / np.sqrt(len(values))),
+        choice=choice,
+        at_choice=at_choice,
+        values=values[:, 0] if single_output else values,
+        eps=shaped(step),
+    )
+
+
+def _options(search: Any) -> list[Any] | tuple[None, None]:
+    """The points that a grid search chooses among, or two for one that does not say."""
+    grid = getattr(search, "param_grid", None)
+    if grid is not None:
+        return list(ParameterGrid(grid))
+    alphas = getattr(search, "alphas", None)
+    return [None] if alphas is not None and np.size(alphas) == 1 else (None, None)
+
+
+def _moved_choice(search: Any, refit: Refit, vector: FloatArray, step: FloatArray) -> FloatArray:
+    """What one probe says of the search, shape (outputs,)."""
+    ahead, behind = refit.y + step * vector, refit.y - step * vector
+    (first, label, first_ahead) = _searched(search, refit, ahead)
+    (second, other, second_behind) = _searched(search, refit, behind)
+    if repr(label) == repr(other):
+        return np.zeros(refit.y.shape[1])
+    first_behind = _fitted(first, refit, behind)[1]
+    second_ahead = _fitted(second, refit, ahead)[1]
+    change = first_ahead + first_behind - second_ahead - second_behind
+    return np.asarray(np.einsum("nj,nj->j", vector, change) / (4.0 * step))
+
+
+def _searched(search: Any, refit: Refit, y: FloatArray) -> tuple[Any, dict[str, Any], FloatArray]:
+    """What a search chooses for these targets: estimator, choice, fitted values."""
+    fitted, values = _fitted(search, refit, y)
+    return (*_chosen(fitted, search), values)
+
+
+def _fitted(estimator: Any, refit: Refit, y: FloatArray) -> tuple[Any, FloatArray]:
+    target = y[:, 0] if refit.single_output else y
+    model = clone(estimator)
+    model.fit(own_copy(refit.X), target, **fit_arguments(model, refit.weight))
+    return model, np.asarray(model.predict(own_copy(refit.X)), dtype=np.float64).reshape(y.shape)
+
+
+def _chosen(fitted: Any, search: Any) -> tuple[Any, dict[str, Any]]:
+    """The model that a search chose, as an estimator that does not search."""
+    if isinstance(search, Pipeline):
+        name, last = search.steps[-1]
+        inner, choice = _chosen(fitted.steps[-1][1], last)
+        return clone(search).set_params(**{name: inner}), choice
+    if isinstance(search, NCLRegressor):
+        return clone(search).set_params(gap=fitted.gap_), {"lam": fitted.lam_, "gap": fitted.gap_}
+    if type(search) in _WITHOUT_SEARCH:
+        kind, wanted = _WITHOUT_SEARCH[type(search)]
+        choice = {name: _plain(getattr(fitted, f"{name}_")) for name in wanted}
+        # Gram matrices computed beforehand are given in other words there.
+        shared = set(kind().get_params()) & set(search.get_params()) - {*choice, "precompute"}
+        return kind(**choice, **{name: getattr(search, name) for name in shared}), choice
+    if not hasattr(fitted, "best_params_"):
+        raise _not_a_search(search)
+    return clone(search.estimator).set_params(**fitted.best_params_), dict(fitted.best_params_)
+
+
+def _check_searches(estimator: Any) -> None:
+    """Raise unless it chooses by looking at y, in a way that is known here."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if isinstance(last, NCLRegressor):
+        if not (isinstance(last.lam, str) and last.gap is None):
+            raise ValueError(
+                f"estimator={estimator!r} does not search: give lam='auto', not lam or gap."
+            )
+        return
+    if not getattr(last, "refit", True):
+        raise ValueError(f"estimator={estimator!r} cannot predict: a search needs refit=True.")
+    # Whether something with an estimator inside is a search shows when it is fitted.
+    if not hasattr(last, "estimator") and type(last) not in _WITHOUT_SEARCH:
+        raise _not_a_search(estimator)
+
+
+def _not_a_search(estimator: Any) -> TypeError:
+    return TypeError(
+        f"estimator={estimator!r} must be an NCLRegressor(lam='auto'), a search object with "
+        "best_params_, a RidgeCV, LassoCV or ElasticNetCV, or a pipeline that ends in one: "
+        "something that chooses by looking at y."
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+#: Estimators that search by themselves: what they are without, and what they choose.
+_WITHOUT_SEARCH: dict[type, tuple[type, tuple[str, ...]]] = {
+    ElasticNetCV: (ElasticNet, ("alpha", "l1_ratio")),
+    LassoCV: (Lasso, ("alpha",)),
+    RidgeCV: (Ridge, ("alpha",)),
+}

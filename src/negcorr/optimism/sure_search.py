@@ -1,0 +1,313 @@
+"""SURESearch: a grid search without held-out data."""
+
+from __future__ import annotations
+
+import numbers
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from negcorr._common.progress import progress_bar
+from negcorr._common.types import AnyArray, FloatArray, Table
+from negcorr.dof.common_seeds import seeded
+from negcorr.dof.degrees import METHODS
+from negcorr.dof.monte_carlo.estimate import check_options
+from negcorr.dof.monte_carlo.refits import Refit, check_regressor, fit_arguments, is_estimator
+from negcorr.dof.monte_carlo.step_size import choose_step
+from negcorr.optimism.scores import check_noise_variance
+from negcorr.optimism.sure_points import GridPoint, at_point, results_table, score_point
+
+__all__ = ["SURESearch"]
+
+
+def _best_has(name: str) -> Any:
+    def check(self: SURESearch) -> bool:
+        if not self.refit:
+            raise AttributeError(f"{name} needs refit=True; this search has refit={self.refit}.")
+        inner = getattr(self, "best_estimator_", self.estimator)
+        getattr(inner, name)  # its AttributeError explains best
+        return True
+
+    return check
+
+
+class SURESearch(MetaEstimatorMixin, BaseEstimator):
+    r"""Search over a grid of parameters by Stein's unbiased risk estimate.
+
+    Chooses the point with the smallest :math:`R_\mathrm{emp} + \sigma^2(2\,\mathrm{df}/n - 1)`
+    (Definition 2), with exact degrees of freedom where the estimator has a closed form and
+    Monte-Carlo ones elsewhere. All rows train; nothing is held out. One fit a point where dof
+    is exact (transformers before it in a pipeline are fitted a few times, to see that they do not
+    look at y), two by one forward probe, against K for K-fold cross-validation.
+
+    Parameters
+    ----------
+    estimator : regressor
+        Cloned for every point.
+    param_grid : dict or list of dict
+        Parameters and their values, as in scikit-learn's GridSearchCV.
+    noise_variance : float, array-like of shape (outputs,) or "difference", default="difference"
+        σ², known or from differences of nearest neighbours, which needs a table of numbers and
+        errs on the large side, so towards simple models.
+    method : {"auto", "exact", "monte-carlo"}, default="auto"
+        Route to the degrees of freedom.
+    n_probes : int, default=1
+        Probes a point, the same for all points, so that part of their luck cancels in
+        comparisons. One is cheap and rough; more make the choice steadier.
+    probe : {"rademacher", "gaussian"}, default="rademacher"
+        Entries of a probe.
+    scheme : {"forward", "central"}, default="forward"
+        Finite difference; "central" takes two fits a probe beside the one that is scored.
+    eps : "auto", float or array-like, default="auto"
+        Step of the probes.
+    refit : bool, default=True
+        Fit the chosen point to all rows, for ``predict``.
+    error_score : "raise" or float, default="raise"
+        What a fit that fails does: raise, or count with this SURE (NaN ranks last) and a
+        ``FitFailedWarning``.
+    random_state : int, RandomState or None, default=None
+        Seed of the probes and of unset random states, the same at every point.
+    n_jobs : int, optional
+        Points at a time, through joblib.
+    progress : bool or callback, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The chosen point.
+    best_estimator_ : estimator
+        Fitted to all rows; with ``refit``. It is the model that was scored: its unset random
+        states are set, as ``random_state`` has it.
+    best_score_ : float
+        Minus the smallest SURE, so that larger is better, as scikit-learn has it.
+    best_index_ : int
+        Its place in ``cv_results_``.
+    cv_results_ : dict of arrays
+        One entry a point, ready for ``pandas.DataFrame``: ``params``, ``param_*``, ``sure``,
+        ``sure_std_error`` (from the probes alone), ``train_error``, ``dof``,
+        ``dof_std_error`` (``train_error_0`` and so on for several outputs), ``method``,
+        ``n_fits``, ``fit_time``, ``rank_sure``, and
+        ``mean_test_score`` (minus SURE) with ``rank_test_score`` for code written for
+        GridSearchCV. Nothing here was tested on held-out data.
+    noise_variance_ : float or ndarray of shape (outputs,)
+        σ² that was used.
+    n_fits_ : int
+        Fits in the search, without the refit.
+    refit_time_ : float
+        Seconds of the refit.
+    n_features_in_ : int
+        Number of input columns.
+
+    Notes
+    -----
+    SURE estimates the error at the *training* inputs. Where new inputs fall outside the training
+    cloud, held-out data say more; :func:`random_x_dof` shows by how much. The minimum of SURE is
+    itself too low, see :func:`excess_optimism`. With several outputs one point is chosen for
+    all, by the mean of SURE over the variance of each output.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.kernel_ridge import KernelRidge
+    >>> from negcorr import SURESearch
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> grid = {"alpha": [0.01, 0.1, 1.0], "gamma": [0.3, 1.0, 3.0]}
+    >>> search = SURESearch(KernelRidge(kernel="rbf"), grid).fit(X, y)
+    >>> search.best_params_, search.n_fits_
+    ({'alpha': 0.01, 'gamma': 1.0}, 9)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        noise_variance: Any = "difference",
+        method: Literal["auto", "exact", "monte-carlo"] = "auto",
+        n_probes: int = 1,
+        probe: Literal["rademacher", "gaussian"] = "rademacher",
+        scheme: Literal["forward", "central"] = "forward",
+        eps: Any = "auto",
+        refit: bool = True,
+        error_score: float | Literal["raise"] = "raise",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progress: Any = False,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.noise_variance = noise_variance
+        self.method = method
+        self.n_probes = n_probes
+        self.probe = probe
+        self.scheme = scheme
+        self.eps = eps
+        self.refit = refit
+        self.error_score = error_score
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def fit(self, X: Table, y: Any = None, sample_weight: Any = None) -> Self:
+        """Score every point of the grid and fit the best.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            Inputs.
+        y : array-like of shape (n,) or (n, outputs)
+            Targets.
+        sample_weight : array-like of shape (n,), optional
+            Frequencies, handed to the estimator.
+
+        Returns
+        -------
+        self
+        """
+        grid = self._checked_grid()
+        if y is None:
+            raise ValueError("SURESearch requires y to be passed, but the target y is None.")
+        refit = Refit.of(self.estimator, X, y, sample_weight, "shared")
+        variance = check_noise_variance(self.noise_variance, X, y, sample_weight)
+        step = choose_step(self.eps, refit)
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        points = self._points(grid, refit, step, seed)
+        if all(isinstance(point, Exception) for point in points):
+            raise ValueError(f"all {len(grid)} points of param_grid failed; see the warnings.")
+        results = results_table(grid, points, refit, variance, self._penalty())
+        best = int(np.argmin(results["rank_sure"]))
+        start = time.perf_counter()
+        # The very model that was scored, seeds and all.
+        fitted: Any = seeded(at_point(self.estimator, grid[best]), seed)
+        if self.refit:
+            fitted.fit(X, y, **fit_arguments(fitted, refit.weight))
+        # Nothing is set before all is done: a failed refit leaves the fitted search as it was.
+        for name in ("best_estimator_", "refit_time_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        if self.refit:
+            self.best_estimator_ = fitted
+            self.refit_time_ = time.perf_counter() - start
+        self.cv_results_ = results
+        self.best_index_ = best
+        self.best_params_ = grid[best]
+        self.best_score_ = -float(results["sure"][best])
+        self.noise_variance_ = float(variance[0]) if refit.single_output else variance
+        self.n_fits_ = int(results["n_fits"].sum())
+        if hasattr(fitted, "feature_names_in_"):
+            self.feature_names_in_ = fitted.feature_names_in_
+        return self
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of input columns of the chosen estimator."""
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError("SURESearch has n_features_in_ once it is fitted with refit=True.")
+        return int(self.best_estimator_.n_features_in_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_params_")
+
+    @available_if(_best_has("predict"))  # type: ignore[untyped-decorator]
+    def predict(self, X: Table) -> AnyArray:
+        """Predictions of the chosen estimator, shape (n,) or (n, outputs)."""
+        return np.asarray(self._best("predict").predict(X))
+
+    @available_if(_best_has("score"))  # type: ignore[untyped-decorator]
+    def score(self, X: Table, y: Any) -> float:
+        """The chosen estimator's own score, R² for regressors."""
+        return float(self._best("score").score(X, y))
+
+    @available_if(_best_has("transform"))  # type: ignore[untyped-decorator]
+    def transform(self, X: Table) -> AnyArray:
+        """What the chosen estimator makes of X, if it transforms."""
+        return np.asarray(self._best("transform").transform(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if not hasattr(self.estimator, "__sklearn_tags__"):
+            return tags
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.regressor_tags = inner.regressor_tags
+        tags.target_tags = inner.target_tags
+        tags.input_tags = inner.input_tags
+        return tags
+
+    def _best(self, method: str) -> Any:
+        check_is_fitted(self)
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError(f"{method} needs refit=True when the search is fitted.")
+        return self.best_estimator_
+
+    def _checked_grid(self) -> list[dict[str, Any]]:
+        check_regressor(self.estimator)
+        if not is_estimator(self.estimator):
+            raise TypeError(f"estimator={self.estimator!r} must be a regressor with set_params.")
+        if self.method not in METHODS:
+            raise ValueError(f"method={self.method!r} is unknown; allowed are {METHODS}.")
+        check_options(self.n_probes, self.probe, self.scheme)
+        self._penalty()
+        if not isinstance(self.param_grid, (Mapping, list, tuple)):
+            raise TypeError(f"param_grid={self.param_grid!r} must be a dict or a list of dicts.")
+        grid = list(ParameterGrid(self.param_grid))
+        if not grid:
+            raise ValueError(f"param_grid={self.param_grid!r} has no points.")
+        return grid
+
+    def _penalty(self) -> float | None:
+        """SURE of a point that failed; None to raise."""
+        if isinstance(self.error_score, str):
+            if self.error_score != "raise":
+                raise ValueError(f"error_score={self.error_score!r} must be 'raise' or a number.")
+            return None
+        value: Any = self.error_score
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise TypeError(f"error_score={value!r} must be 'raise' or a number.")
+        return float(value)
+
+    def _points(
+        self, grid: list[dict[str, Any]], refit: Refit, step: FloatArray, seed: int
+    ) -> list[GridPoint | Exception]:
+        jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        options = {
+            "eps": step,
+            "n_probes": self.n_probes,
+            "probe": self.probe,
+            "scheme": self.scheme,
+            "random_state": seed,
+        }
+        points: list[GridPoint | Exception] = []
+        with progress_bar(self.progress, len(grid), "SURE search") as advance:
+            calls = (
+                delayed(score_point)(self.estimator, params, refit, self.method, options, seed)
+                for params in grid
+            )
+            for params, point in zip(grid, jobs(calls), strict=True):
+                advance()
+                if isinstance(point, Exception):
+                    _report(point, params, self._penalty())
+                points.append(point)
+        return points
+
+
+def _report(error: Exception, params: dict[str, Any], penalty: float | None) -> None:
+    if penalty is None:
+        error.add_note(f"in the fit at {params}; give error_score a number to go on without it")
+        raise error
+    warnings.warn(
+        f"the fit at {params} counts with a SURE of {penalty}; it failed with "
+        f"{type(error).__name__}: {error}",
+        FitFailedWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,90 @@
+"""Held-out error of deep ensembles against λ: what the paper does not show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from negcorr.datasets import info
+from negcorr.paper.claims import Claim
+from negcorr.paper.curves import curves_by_depth
+from negcorr.paper.deep_study import deep_pieces, deep_table, epochs_shown, trained_on
+from negcorr.paper.figure_style import PANELS
+from negcorr.paper.pieces import Piece
+from negcorr.paper.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+__all__ = ["CAPTION", "NAME", "SETS", "TITLE", "claims", "pieces", "plot", "remarks", "run"]
+
+NAME = "held-out-error"
+
+TITLE = "Held-out error of deep ensembles"
+
+#: Data sets that it can use.
+SETS = PANELS
+
+CAPTION = (
+    "Mean squared error on held-out rows of the ensembles of Figure 7; targets have variance 1. "
+    "Solid: at the end of training; dashed: after a tenth of it. Lines are means over five folds, "
+    "scaled to the same mean, bands one standard error: folds differ in difficulty by more than "
+    "values of λ. Every panel has a scale of its own. Learning rates were chosen by the training "
+    "loss of the first fold, whose rows others hold out."
+)
+
+
+def pieces(study: Study) -> list[Piece]:
+    """What has to be computed."""
+    return deep_pieces(study)
+
+
+def run(study: Study) -> DataFrame:
+    """Errors on held-out rows, one row for each set, depth, fold, epoch and λ."""
+    table = deep_table(study, ("test_error", "test_member_error"))
+    return table[table["epoch"].isin(epochs_shown(table))].reset_index(drop=True)
+
+
+def remarks(table: DataFrame) -> str:
+    """Where it was computed, and with which learning rates."""
+    return trained_on(table)
+
+
+def plot(table: DataFrame) -> Figure:
+    """One panel for each set, one line for each depth and epoch, from the table alone."""
+    return curves_by_depth(
+        table,
+        "test_error",
+        "mean squared error on held-out rows (logarithmic)",
+        within_folds=True,
+        yscale="log",
+    )
+
+
+def claims(table: DataFrame) -> list[Claim]:
+    """The best λ is neither of what other libraries offer: members apart, or all as one."""
+    _, last = epochs_shown(table)
+    groups = table[table["epoch"] == last].groupby(["set", "depth", "lam"])["test_error"]
+    curves = groups.agg(lambda values: values.mean(skipna=False)).unstack("lam")
+    best = curves.idxmin(axis=1)
+    inside = (best > 0) & (best < 1)
+    by_set = ", ".join(
+        f"{info(name).title} {', '.join(f'{lam:g}' for lam in best.loc[name])}"
+        for name in dict.fromkeys(table["set"])
+    )
+    return [
+        Claim(
+            f"After {last} epochs the best λ in hindsight lies strictly between 0 and 1, on every "
+            "set and at every depth.",
+            bool(inside.all()),
+            f"{int(inside.sum())} of {len(inside)} curves; best λ by depth: {by_set}",
+            about_paper=True,
+        ),
+        Claim(
+            f"After {last} epochs λ = 1, training all members as one network, is worse on held-out "
+            "rows than the best λ by a tenth or more, on every set and at every depth.",
+            bool((curves[1.0] >= 1.1 * curves.min(axis=1)).all()),
+            f"{int((curves[1.0] >= 1.1 * curves.min(axis=1)).sum())} of {len(curves)} curves",
+            about_paper=True,
+        ),
+    ]

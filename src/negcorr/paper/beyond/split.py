@@ -1,0 +1,328 @@
+"""Many small members or few large ones, with as many features in all, and a ridge beside them.
+
+Q features are drawn once for each fold; M members share them out, H = Q/M each. λ is chosen by
+exact K-fold on the training rows, the ridge's penalty by the same folds on the same features. Both
+ends are known: M = 1 is least squares whatever λ is, and with one feature for each member (M = Q)
+the ensemble is 1/λ times a ridge regression on features scaled to equal length (Theorem 7).
+
+Ruben et al. (2025) ask whether a fixed number of features is better spent on an ensemble or on one
+ridge; they train the members apart (λ = 0), here λ is tuned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from negcorr._common.lapack import thin_svd
+from negcorr._common.types import FloatArray
+from negcorr.bases import FourierFeatures
+from negcorr.criteria.kfold import KFold
+from negcorr.criteria.lattice_search import search_lattice
+from negcorr.datasets import info
+from negcorr.moments.moments import FactorMoments, Moments, total
+from negcorr.moments.scan import scan_moments
+from negcorr.paper.claims import Claim
+from negcorr.paper.figure_style import COLOURS, GREY, PANELS, panels, style
+from negcorr.paper.pieces import Piece, Row
+from negcorr.paper.protocol import FOLDS, Task, distance_between_columns_gamma, folds_of, task
+from negcorr.paper.setup import Setup
+from negcorr.paper.study import Study
+from negcorr.rows.folds import make_folds
+from negcorr.rows.rows import Rows
+from negcorr.spectrum.factorise import factorise
+from negcorr.spectrum.spectrum import Spectrum
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame, Series
+    from pandas.core.groupby import SeriesGroupBy
+
+__all__ = [
+    "CAPTION",
+    "NAME",
+    "SETS",
+    "TITLE",
+    "claims",
+    "pieces",
+    "plot",
+    "run",
+    "split",
+    "splits_of",
+]
+
+NAME = "split"
+
+TITLE = "Many small members or few large ones"
+
+#: Data sets that it can use.
+SETS = PANELS
+
+CAPTION = (
+    "Test error of ensembles that share out the same features among 2 members or more, over that "
+    "of a ridge regression on these features; λ and the ridge's penalty are chosen by the same "
+    "inner folds. Geometric means over five outer folds, bands one standard error; triangles mark "
+    "means beyond the axis. Dotted: members have as many features as there are training rows."
+)
+
+#: Numbers of members; those that divide Q are used, and Q itself.
+SPLITS = (2, 5, 10, 25, 100)
+
+#: Penalties of the ridge relative to the largest eigenvalue of the features' Gram matrix.
+ALPHAS = np.power(10.0, 2.0 - np.arange(361) / 20.0)
+
+#: Most features of a small member.
+SMALL = 10
+
+#: Ends of the axis of relative errors.
+BOTTOM, TOP = 0.5, 8.0
+
+
+@dataclass(frozen=True, repr=False)
+class _Folds:
+    """What all methods share on one outer fold: moments of the inner folds, and of all rows."""
+
+    train: tuple[Moments, ...]
+    held_out: tuple[Moments, ...]
+    whole: Moments
+
+
+@dataclass(frozen=True, repr=False)
+class _Tuned:
+    """A fit with its knob chosen, one for each output: coefficients are (outputs, Q)."""
+
+    coef: FloatArray
+    chosen: FloatArray
+    cv_error: FloatArray
+    dof: FloatArray
+
+
+def splits_of(n_features: int) -> tuple[int, ...]:
+    """Numbers of members that share ``n_features`` out evenly.
+
+    Examples
+    --------
+    >>> from negcorr.paper.beyond.split import splits_of
+    >>> splits_of(40)
+    (2, 5, 10, 40)
+    """
+    return (*(m for m in SPLITS if n_features % m == 0 and m < n_features), n_features)
+
+
+def pieces(study: Study) -> list[Piece]:
+    """One piece for each set and fold."""
+    q = study.setup.size.n_features
+    return [
+        # Singular values of Q columns and at most Q rows are most of the work.
+        study.piece(split, name=name, fold=fold, effort=0.5 + 1.7e-8 * q * min(n, q) ** 2)
+        for name, n in [(name, study.n_rows(name)) for name in study.datasets(PANELS)]
+        for fold in range(FOLDS)
+    ]
+
+
+def run(study: Study) -> DataFrame:
+    """Errors, one row for each set, fold, output and method.
+
+    Column ``method`` is "ncl" or "ridge", whose one member has all features; ``chosen`` is the gap
+    of the first and the penalty of the second.
+    """
+    return study.table(pieces(study))
+
+
+def split(setup: Setup, data_home: str | None, name: str, fold: int) -> list[Row]:
+    """Errors of every split and of the ridge, all on the same features."""
+    data = task(setup, data_home, name, fold)
+    paper = setup.protocol == "paper"
+    basis = FourierFeatures(
+        n_estimators=1,
+        n_components=setup.size.n_features,
+        gamma=distance_between_columns_gamma(data.X) if paper else "kwok-tsang",
+        random_state=setup.seed_for("features", name, fold, NAME),
+    ).fit(data.X)
+    folds = _inner_folds(setup, data, basis)
+    features = basis.transform(data.X_test)
+    fits = {("ridge", 1): _ridge(folds)}
+    for members in splits_of(setup.size.n_features):
+        fits["ncl", members] = _ensemble(folds, members)
+    return [
+        {
+            "set": name,
+            "fold": fold,
+            "output": output,
+            "n_train": len(data.X),
+            "method": method,
+            "members": members,
+            "width": setup.size.n_features // members,
+            "chosen": float(fit.chosen[output]),
+            "dof": float(fit.dof[output]),
+            "cv_error": float(fit.cv_error[output]),
+            "test_error": float(np.mean((features @ fit.coef[output] - target) ** 2)),
+        }
+        for (method, members), fit in fits.items()
+        for output, target in enumerate(data.Y_test.T)
+    ]
+
+
+def _inner_folds(setup: Setup, data: Task, basis: FourierFeatures) -> _Folds:
+    inner = folds_of(len(data.X), setup, data.name, data.fold, "inner")
+    folds = make_folds(inner, data.X, data.Y, None)
+    # Factors, not Gram matrices: kinematics wants gaps of 10⁻¹³, and large members are
+    # ill-conditioned. They are made once; only what depends on M is done for every M.
+    cells = scan_moments(Rows(data.X, data.Y), basis, list(folds.cells), "factor")
+    return _Folds(
+        tuple(total([cells[i] for i in train]) for train, _ in folds.splits),
+        tuple(total([cells[i] for i in test]) for _, test in folds.splits),
+        total([cells[i] for i in folds.whole]),
+    )
+
+
+def _ensemble(folds: _Folds, members: int) -> _Tuned:
+    """NCL with so many members, λ on the lattice by exact K-fold."""
+    starts = np.arange(members + 1) * (folds.whole.n_features // members)
+
+    def fit(moments: Moments) -> Spectrum:
+        return factorise(moments, starts, fit_intercept=False, route="qr")
+
+    fits = tuple(fit(moments) for moments in folds.train)
+    spectrum = fit(folds.whole)
+    error = KFold(fits, folds.held_out, tuple(range(len(fits)))).error
+    gaps = search_lattice(error, spectrum.smallest_useful_gap).chosen
+    return _Tuned(spectrum.coef(gap=gaps), gaps, np.diagonal(error(gaps)), spectrum.dof(gap=gaps))
+
+
+def _ridge(folds: _Folds) -> _Tuned:
+    """Ridge without intercept, ‖y − Φw‖²/n + α‖w‖², all α from one decomposition for each fold."""
+    whole, dof, largest = _ridge_path(folds.whole)
+    squares = [
+        held.squared_error(_ridge_path(train, largest)[0], np.zeros(len(held.mean)))
+        for train, held in zip(folds.train, folds.held_out, strict=True)
+    ]
+    errors = np.sum(squares, axis=0) / sum(held.weight for held in folds.held_out)
+    best = errors.argmin(axis=0)
+    coef = np.stack([path[:, k] for path, k in zip(whole, best, strict=True)])
+    return _Tuned(coef, largest * ALPHAS[best], np.diagonal(errors[best]), dof[best])
+
+
+def _ridge_path(
+    moments: Moments, unit: float | None = None
+) -> tuple[FloatArray, FloatArray, float]:
+    """Coefficients (outputs, Q, alphas), dof (alphas,), and the unit of the penalties."""
+    if not isinstance(moments, FactorMoments):
+        raise TypeError("the ridge is computed from factors.")
+    rows = moments.factor_about(np.zeros(len(moments.mean))) / np.sqrt(moments.weight)
+    features, target = np.split(rows, [moments.n_features], axis=1)
+    left, values, right = thin_svd(features)
+    unit = float(values[0] ** 2) if unit is None else unit
+    denominator = values[:, np.newaxis] ** 2 + unit * ALPHAS
+    along = (left.T @ target).T[:, :, np.newaxis] * values[:, np.newaxis]
+    dof = (values[:, np.newaxis] ** 2 / denominator).sum(axis=0)
+    return right.T @ (along / denominator), dof, unit
+
+
+def plot(table: DataFrame) -> Figure:
+    """One panel for each set: error over that of the ridge against M, from the table alone."""
+    with style():
+        names = list(dict.fromkeys(table["set"]))
+        figure, grid = panels(names)
+        legend: dict[str, Artist] = {}
+        for name, axes in zip(names, grid, strict=True):
+            part = table[table["set"] == name]
+            _draw(axes, _log_ratios(part).groupby("members"))
+            as_wide_as_rows = float(
+                part["width"].max() * part["members"].min() / part["n_train"].mean()
+            )
+            axes.axhline(1.0, color=GREY, ls="--", lw=1.2, label="ridge on the same features")
+            if as_wide_as_rows > 1.0:
+                label = "as many features in a member as rows"
+                axes.axvline(as_wide_as_rows, color=GREY, ls=":", lw=1.0, zorder=0, label=label)
+            legend.update(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
+        handles, labels = list(legend.values()), list(legend)
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(legend))
+        figure.supxlabel("members M, each with Q/M of the same Q features", fontsize=9.5)
+        figure.supylabel("test error (ridge = 1)", fontsize=9.5)
+    return figure
+
+
+def _draw(axes: Axes, ratios: SeriesGroupBy) -> None:
+    """Geometric means with their standard errors, and what lies beyond the axis."""
+    mean, error = ratios.mean(), ratios.sem().fillna(0.0)
+    members, blue = mean.index.to_numpy(), COLOURS[0]
+    axes.plot(members, np.exp(mean), color=blue, marker="o", markersize=3.5, label="NCL")
+    low, high = np.exp(mean - error), np.exp(mean + error)
+    axes.fill_between(members, low, high, color=blue, alpha=0.18, linewidth=0)
+    axes.set(xscale="log", yscale="log", xlim=(members[0] / 1.7, members[-1] * 1.4))
+    axes.set(ylim=(BOTTOM, TOP), xticks=members, yticks=[0.5, 1, 2, 4, 8])
+    axes.set(xticklabels=[str(m) for m in members], yticklabels=["0.5", "1", "2", "4", "8"])
+    axes.minorticks_off()
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+    for m, value in np.exp(mean[np.exp(mean) > TOP]).items():
+        axes.plot(m, TOP, marker="^", color=blue, clip_on=False, markersize=5, zorder=5)
+        text = f"{value:.0f}" if value < 1e3 else f"10$^{{{np.log10(value):.0f}}}$"
+        place = axes.text(float(m), 0.88 * TOP, text, bbox=box, color=blue, fontsize=8)
+        place.set(ha="center", va="top")
+
+
+def _log_ratios(table: DataFrame) -> Series:
+    """log(error of NCL / error of the ridge), a value for each set, fold, output and M."""
+    key = ["set", "fold", "output"]
+    ridge = table[table["method"] == "ridge"].set_index(key)["test_error"]
+    ncl = table[table["method"] == "ncl"].set_index([*key, "members"])["test_error"]
+    return np.log(ncl / ridge)
+
+
+def claims(table: DataFrame) -> list[Claim]:
+    """Whether sharing out beats the ridge, and whether small members are better."""
+    ratios = _log_ratios(table)
+    ncl = table[table["method"] == "ncl"]
+    by_set = ratios.groupby(["set", "members"]).mean().unstack()
+    widths = ncl.groupby("members")["width"].first()
+    small = by_set.loc[:, widths <= SMALL]
+    return [
+        _against_ridge(ncl, ratios),
+        Claim(
+            f"Small members are safe, with at most {SMALL} features each: on no set is the error a "
+            "tenth above the ridge's.",
+            bool((small < np.log(1.1)).all(axis=None)),
+            f"at most {np.exp(small.max(axis=None)):.3f} times it, of all splits up to "
+            f"{np.exp(by_set.max(axis=None)):.2g} times; least at "
+            + ", ".join(f"M = {m} ({info(k).title})" for k, m in by_set.idxmin(axis=1).items()),
+        ),
+        *_peak(table, by_set, widths),
+    ]
+
+
+def _against_ridge(ncl: DataFrame, ratios: Series) -> Claim:
+    """The ensemble whose M the inner folds chose, fold by fold."""
+    best = ncl.loc[ncl.groupby(["set", "fold", "output"])["cv_error"].idxmin()]
+    tuned = ratios.loc[[tuple(k) for k in best[["set", "fold", "output", "members"]].to_numpy()]]
+    by_set = tuned.groupby("set").mean()
+    return Claim(
+        "With λ and M tuned on the training rows, the ensemble predicts as well as a tuned ridge "
+        "on the same features: errors agree within a tenth, in the mean of sets.",
+        bool(abs(by_set.mean()) < np.log(1.1)),
+        f"ratio of errors {np.exp(by_set.mean()):.3f} (geometric mean of sets), lower on "
+        f"{(by_set < 0).sum()} of {len(by_set)} sets and {(tuned < 0).sum()} of {len(tuned)} "
+        f"folds; "
+        + ", ".join(f"{info(name).title} {np.exp(value):.2f}" for name, value in by_set.items()),
+    )
+
+
+def _peak(table: DataFrame, by_set: DataFrame, widths: Series) -> list[Claim]:
+    """Where the error is greatest, on sets with fewer rows than features."""
+    rows = table.groupby("set")["n_train"].mean()
+    few = [name for name in by_set.index if rows[name] < table["width"].max()]
+    worst = {name: widths[by_set.loc[name].idxmax()] for name in few}
+    nearest = {name: widths[np.abs(np.log(widths / rows[name])).idxmin()] for name in few}
+    hits = sum(worst[name] == nearest[name] for name in few)
+    claim = Claim(
+        "Where features outnumber rows, the worst split is the one whose members have about as "
+        "many features as there are rows.",
+        hits == len(few),
+        f"on {hits} of {len(few)} sets: "
+        + ", ".join(f"{info(k).title} H = {worst[k]}, n = {rows[k]:.0f}" for k in few),
+    )
+    return [claim] if few else []

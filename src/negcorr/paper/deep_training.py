@@ -1,0 +1,178 @@
+"""Training of deep ensembles on one outer fold, every λ and its twins at once (needs torch).
+
+What the paper leaves open is our choice: full batches, at most 1000 epochs, a step ε of 0.1 for
+targets of variance 1, single precision, and the learning rate that
+:func:`~negcorr.deep.choose_rate` finds on the first fold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from negcorr.deep.training.architecture import Architecture
+from negcorr.deep.training.loop import Problem, Recipe, Training, train
+from negcorr.deep.training.perturbed_copies import Twins, draw_probes
+from negcorr.deep.training.rates import choose_rate
+from negcorr.paper.pieces import Row
+from negcorr.paper.protocol import fingerprint, task
+from negcorr.paper.setup import Setup
+
+__all__ = ["DeepSize", "deep_training", "size_of"]
+
+#: Step of Algorithm 1; targets have variance 1.
+EPS = 0.1
+
+
+@dataclass(frozen=True)
+class DeepSize:
+    """How much of everything.
+
+    Attributes
+    ----------
+    members, width : int
+        M members with H nodes in every hidden layer.
+    depths : tuple of int
+        Hidden layers.
+    stops : tuple of int
+        Epochs after which everything is measured; training ends with the last.
+    probes : int
+        K.
+    steps : int
+        Steps of λ from 0 to 1.
+    """
+
+    members: int = 30
+    width: int = 5
+    depths: tuple[int, ...] = (3, 4, 5)
+    stops: tuple[int, ...] = (3, 10, 30, 100, 300, 1000)
+    probes: int = 2
+    steps: int = 20
+
+    @property
+    def lams(self) -> tuple[float, ...]:
+        """The grid of λ."""
+        return tuple(round(k / self.steps, 10) for k in range(self.steps + 1))
+
+
+#: As in the paper, where it says.
+FULL_DEEP = DeepSize()
+
+#: A look.
+QUICK_DEEP = DeepSize(members=10, depths=(3, 5), stops=(3, 10, 30), probes=2, steps=5)
+
+
+def size_of(setup: Setup) -> DeepSize:
+    """Full size where all rows are used."""
+    return FULL_DEEP if setup.size.max_rows is None else QUICK_DEEP
+
+
+def deep_training(
+    setup: Setup, data_home: str | None, name: str, depth: int, fold: int, device: str
+) -> list[Row]:
+    """Degrees of freedom and errors at every λ, after every number of epochs that is looked at.
+
+    Parameters
+    ----------
+    setup : Setup
+    data_home : str or None
+    name : str
+        Data set.
+    depth : int
+        Hidden layers.
+    fold : int
+        The fold that is held out.
+    device : str
+        Where torch computes.
+    """
+    size = size_of(setup)
+    data = task(setup, data_home, name, fold)
+    X, Y, X_test, Y_test = (
+        torch.tensor(array, dtype=torch.float32, device=device)
+        for array in (data.X, data.Y, data.X_test, data.Y_test)
+    )
+    seed = setup.seed_for("deep", name, fold)
+    probes = draw_probes(size.probes, len(X), Y.shape[1], seed)
+    twins = Twins(torch.tensor(size.lams, dtype=torch.float64), probes, EPS)
+    problem = twins.problem(X, Y)
+    known = fingerprint(name, data_home, setup.size.max_rows)
+    rate = _rate(setup, data_home, name, depth, device, known)
+    network = _architecture(setup, depth).started(X, Y.shape[1], len(problem.lam), seed)
+    recipe = Recipe(max_epochs=size.stops[-1])
+    start = torch.full((len(problem.lam),), rate)
+    training = Training.start(network, start, recipe, seed)
+    common: Row = {
+        "set": name,
+        "depth": depth,
+        "fold": fold,
+        "n_train": len(X),
+        "rate": rate,
+        "trained_on": _device_name(device),
+    }
+    rows: list[Row] = []
+    for stop in size.stops:
+        train(training, problem, replace(recipe, max_epochs=stop))
+        rows += [
+            {**common, "epoch": stop, **row}
+            for row in _measured(training, twins, problem, X_test, Y_test)
+        ]
+    return rows
+
+
+def _measured(
+    training: Training, twins: Twins, problem: Problem, X_test: Tensor, Y_test: Tensor
+) -> list[Row]:
+    """One row for each λ."""
+    network = training.network.eval()
+    with torch.no_grad():
+        fitted = network(problem.X)
+        held_out = network(X_test)
+    dof = twins.dof(fitted.mean(dim=1))
+    own = twins.originals(fitted).to(torch.float64)
+    error = (own.mean(dim=1) - twins.originals(problem.Y)) ** 2
+    member_error = (own - twins.originals(problem.Y).unsqueeze(1)) ** 2
+    test = twins.originals(held_out).to(torch.float64)
+    test_error = (test.mean(dim=1) - Y_test) ** 2
+    columns = {
+        "train_error": error.mean(dim=(1, 2)),
+        "member_error": member_error.mean(dim=(1, 2, 3)),
+        "test_error": test_error.mean(dim=(1, 2)),
+        "test_member_error": ((test - Y_test) ** 2).mean(dim=(1, 2, 3)),
+    }
+    return [
+        {
+            "lam": float(lam),
+            "dof": float(dof.dof[g].mean()),
+            "dof_std_error": float(dof.std_error[g].mean()),
+            **{name: float(values[g]) for name, values in columns.items()},
+        }
+        for g, lam in enumerate(twins.lams.tolist())
+    ]
+
+
+@lru_cache(maxsize=32)
+def _rate(
+    setup: Setup, data_home: str | None, name: str, depth: int, device: str, known: str
+) -> float:
+    """The learning rate for a set and depth, from the training rows of the first fold.
+
+    ``known`` tells one content of the data from another.
+    """
+    data = task(setup, data_home, name, 0)
+    X, Y = (torch.tensor(a, dtype=torch.float32, device=device) for a in (data.X, data.Y))
+    recipe = Recipe(max_epochs=size_of(setup).stops[-1])
+    seed = setup.seed_for("rate", name)
+    return choose_rate(_architecture(setup, depth), X, Y, recipe, seed=seed).rate
+
+
+def _architecture(setup: Setup, depth: int) -> Architecture:
+    size = size_of(setup)
+    return Architecture((size.width,) * depth, size.members)
+
+
+def _device_name(device: str) -> str:
+    what = torch.cuda.get_device_name(device) if device.startswith("cuda") else "a CPU"
+    return f"{what} (torch {torch.__version__})"

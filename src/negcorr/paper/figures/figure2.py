@@ -1,0 +1,202 @@
+"""Figure 2: members that are linear maps of fixed features, drawn as a diagram.
+
+The shapes that it shares with the other diagram, :mod:`negcorr.paper.figures.figure6`, are here
+too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import hypot
+from typing import TYPE_CHECKING, Any
+
+from negcorr.paper.figure_style import COLOURS, GREY, new_figure, style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["CAPTION", "NAME", "TITLE", "Canvas", "Look", "Point", "draw_ends", "plot"]
+
+NAME = "figure2"
+
+TITLE = "Figure 2: fixed basis functions"
+
+CAPTION = (
+    "The ensemble with fixed bases. Each of M members maps the input x to H features φₘ(x), drawn "
+    "at random and never trained (dashed, grey); a linear map wₘ, which is trained (solid, blue), "
+    "turns them into its prediction fₘ(x). The ensemble F(x) is the members' average (dotted)."
+)
+
+#: A point on a canvas, in inches.
+Point = tuple[float, float]
+
+#: How a line looks.
+Look = dict[str, Any]
+
+# Colour and style say the same, so that the style is enough where colours are lost.
+FIXED: Look = {"color": GREY, "ls": (0, (3.4, 2.0)), "lw": 1.2}
+TRAINED: Look = {"color": COLOURS[0], "ls": "-", "lw": 1.2}
+MEAN: Look = {"color": COLOURS[1], "ls": (0, (1.0, 1.3)), "lw": 1.7}
+
+INK, PALE = "#222222", "#F1F1F1"
+PLAIN: Look = {"color": INK, "ls": "-", "lw": 1.2}
+
+#: How high the names of the columns are.
+HEADINGS = 4.05
+
+#: Members that are shown and how high, with dots for the others; the middle of all.
+MEMBERS = {"1": 3.22, "2": 2.24, "M": 0.94}
+OTHERS = (MEMBERS["2"] + MEMBERS["M"]) / 2
+MIDDLE = (MEMBERS["1"] + MEMBERS["M"]) / 2
+
+#: Places of the input, the members and the ensemble from left to right.
+COLUMNS = (0.5, 4.78, 6.5)
+
+#: Heights of the nodes in a column, about its middle, and of what is left out between them.
+NODES, LEFT_OUT = (0.30, 0.12, -0.30), -0.09
+
+#: Radii of a feature or hidden node, the input, a member and the ensemble.
+SMALL, INPUT, MEMBER, ENSEMBLE = 0.06, 0.21, 0.27, 0.31
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """A sheet measured in inches, and the few shapes that the diagrams are made of.
+
+    Attributes
+    ----------
+    figure : matplotlib figure
+    axes : matplotlib axes
+    """
+
+    figure: Figure
+    axes: Axes
+
+    @classmethod
+    def blank(cls, width: float, height: float, below: float = 0.0) -> Canvas:
+        """An empty sheet, with ``below`` inches under the height 0."""
+        figure = new_figure(width, height + below)
+        figure.set_layout_engine("none")  # an inch of data is to stay an inch on paper
+        axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        axes.set(xlim=(0.0, width), ylim=(-below, height))
+        axes.set_axis_off()
+        return cls(figure, axes)
+
+    def node(self, at: Point, radius: float, look: Look, text: str = "") -> None:
+        """A circle with a formula in it."""
+        from matplotlib.patches import Circle
+
+        # A small circle has no room for dashes, and a dotted one looks frayed.
+        solid = {**look, "ls": "-"} if radius == SMALL or look is MEAN else look
+        self.axes.add_patch(Circle(at, radius, fc="white", zorder=3, **_edge(solid)))
+        self.write(at, text, size=11.5)
+
+    def column(self, x: float, middle: float, look: Look) -> list[Point]:
+        """A column of small nodes, some left out; where those are that are shown."""
+        self.dots((x, middle + LEFT_OUT), gap=0.05, size=1.5)
+        places = [(x, middle + step) for step in NODES]
+        for place in places:
+            self.node(place, SMALL, look)
+        return places
+
+    def box(self, corner: Point, width: float, height: float, look: Look, fill: str) -> None:
+        """A rounded box from its lower left corner."""
+        from matplotlib.patches import FancyBboxPatch
+
+        shape = f"round,pad=0,rounding_size={min(0.12, width / 2)}"
+        self.axes.add_patch(
+            FancyBboxPatch(corner, width, height, boxstyle=shape, fc=fill, zorder=1, **_edge(look))
+        )
+
+    def line(self, start: Point, end: Point, look: Look) -> None:
+        """A straight line beneath the nodes."""
+        self.axes.plot(*zip(start, end, strict=True), zorder=2, **look)
+
+    def arrow(self, points: Sequence[Point], look: Look, radius: float = 0.0) -> None:
+        """An arrow along ``points`` that ends ``radius`` before the last of them."""
+        *before, (x, y) = points
+        x0, y0 = before[-1]
+        length = hypot(x - x0, y - y0)
+        dx, dy = (x - x0) / length, (y - y0) / length
+        tip = (x - radius * dx, y - radius * dy)
+        neck = (tip[0] - 0.11 * dx, tip[1] - 0.11 * dy)
+        self.axes.plot(*zip(*before, neck, strict=True), zorder=2, solid_joinstyle="round", **look)
+        # The head is a shape of its own: dashes would break its outline.
+        side = (-0.042 * dy, 0.042 * dx)
+        corners = [
+            tip,
+            (neck[0] + side[0], neck[1] + side[1]),
+            (neck[0] - side[0], neck[1] - side[1]),
+        ]
+        self.axes.fill(*zip(*corners, strict=True), color=look["color"], lw=0, zorder=3)
+
+    def dots(self, at: Point, gap: float = 0.085, size: float = 2.6, flat: bool = False) -> None:
+        """Three dots for what is left out, on top of each other or side by side."""
+        for step in (-gap, 0.0, gap):
+            place = (at[0] + step, at[1]) if flat else (at[0], at[1] + step)
+            self.axes.plot(*place, "o", color=INK, ms=size, mew=0, zorder=4)
+
+    def write(self, at: Point, text: str, size: float = 9.0, **look: Any) -> None:
+        """Text about a point; formulas have serifs."""
+        centred = {"ha": "center", "va": "center", "color": INK, "zorder": 4}
+        self.axes.text(*at, text, fontsize=size, math_fontfamily="stix", **{**centred, **look})
+
+    def headings(self, columns: dict[float, tuple[str, str]]) -> None:
+        """What the columns at these places are, with a few words beneath."""
+        for x, (title, words) in columns.items():
+            self.write((x, HEADINGS), title, size=9.5, weight="bold", va="baseline")
+            self.write((x, HEADINGS - 0.18), words, size=8.0, color=GREY, va="baseline")
+
+    def key(self, height: float, items: dict[float, tuple[Look, str]]) -> None:
+        """What lines mean, side by side."""
+        for x, (look, text) in items.items():
+            self.line((x, height), (x + 0.36, height), look)
+            self.write((x + 0.44, height), text, size=8.5, ha="left")
+
+
+def draw_ends(canvas: Canvas) -> None:
+    """What both diagrams begin and end with: the input, the members and their average."""
+    x, members, ensemble = COLUMNS
+    canvas.node((x, MIDDLE), INPUT, PLAIN, "$x$")
+    for name, height in MEMBERS.items():
+        canvas.arrow([(members, height), (ensemble, MIDDLE)], MEAN, ENSEMBLE)
+        canvas.node((members, height), MEMBER, PLAIN, rf"$f_{name}(x)$")
+    canvas.dots((members, OTHERS))
+    canvas.node((ensemble, MIDDLE), ENSEMBLE, MEAN, "$F(x)$")
+
+
+def plot() -> Figure:
+    """The diagram; there is no table behind it."""
+    x, members, ensemble = COLUMNS
+    left, features, right = 1.4, 2.83, 3.03
+    with style():
+        canvas = Canvas.blank(7.2, 4.3)
+        for name, height in MEMBERS.items():
+            canvas.arrow([(x, MIDDLE), (left, height)], FIXED)
+            canvas.box((left, height - 0.42), right - left, 0.84, FIXED, PALE)
+            canvas.write((2.05, height), rf"$\phi_{name}(x)\in\mathbb{{R}}^H$", 11.5)
+            for place in canvas.column(features, height, FIXED):
+                canvas.line(place, (members, height), TRAINED)
+            canvas.write((3.68, height + 0.31), f"$w_{name}$", 11.5, color=TRAINED["color"])
+        canvas.dots(((left + right) / 2, OTHERS))
+        draw_ends(canvas)
+        canvas.write((ensemble, MIDDLE - 0.6), r"$F=\frac{1}{M}\sum_{m=1}^{M}f_m$", 11.5)
+        canvas.headings(
+            {
+                x: ("input", ""),
+                (left + right) / 2: ("fixed features", "drawn at random, never trained"),
+                3.76: ("linear maps", "trained"),
+                members: ("members", ""),
+                ensemble: ("ensemble", "average"),
+            }
+        )
+        canvas.key(
+            0.2, {1.85: (FIXED, "fixed"), 3.15: (TRAINED, "trained"), 4.6: (MEAN, "averaged")}
+        )
+    return canvas.figure
+
+
+def _edge(look: Look) -> Look:
+    return {"ec": look["color"], "ls": look["ls"], "lw": look["lw"]}

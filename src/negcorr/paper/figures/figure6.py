@@ -1,0 +1,116 @@
+"""Figure 6: an ensemble of deep networks trained on one loss, drawn as a diagram."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+from negcorr.paper.figure_style import style
+from negcorr.paper.figures.figure2 import (
+    COLUMNS,
+    INK,
+    INPUT,
+    MEAN,
+    MEMBERS,
+    MIDDLE,
+    OTHERS,
+    PLAIN,
+    TRAINED,
+    Canvas,
+    Look,
+    draw_ends,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["CAPTION", "NAME", "TITLE", "plot"]
+
+NAME = "figure6"
+
+TITLE = "Figure 6: deep networks"
+
+CAPTION = (
+    "The ensemble of deep networks. Each of M members is a network of its own, with several hidden "
+    "layers of H nodes (tanh, batch normalisation) and a linear output fₘ(x); all of its weights "
+    "are trained (solid, blue). The members and their average F(x) (dotted) enter the loss L_λ, "
+    "whose gradient trains all networks jointly (dash-dotted)."
+)
+
+#: Places of the hidden layers from left to right; dots for those that are left out.
+LAYERS, OTHER_LAYERS = (1.8, 2.4, 3.2), 2.8
+CENTRE = (LAYERS[0] + LAYERS[-1]) / 2
+
+#: Behind what is trained.
+TINT = "#EAF3F9"
+
+#: Weights between layers are many.
+WEIGHT: Look = {**TRAINED, "lw": 0.8}
+
+GRADIENT: Look = {"color": INK, "ls": (0, (6.0, 1.8, 1.2, 1.8)), "lw": 1.2}
+
+#: Around what a loss or a gradient is about as a whole.
+GROUP: Look = {"color": "#B5B5B5", "ls": "-", "lw": 0.9}
+
+
+def plot() -> Figure:
+    """The diagram; there is no table behind it."""
+    x, members, ensemble = COLUMNS
+    with style():
+        canvas = Canvas.blank(7.2, 4.3, below=0.85)
+        _draw_loss(canvas)
+        for height in MEMBERS.values():
+            _draw_network(canvas, height)
+        canvas.dots((CENTRE, OTHERS))
+        draw_ends(canvas)
+        canvas.headings(
+            {
+                x: ("input", ""),
+                CENTRE: ("hidden layers", "$H$ nodes each, tanh, batch norm"),
+                members: ("members", "linear outputs"),
+                ensemble: ("ensemble", "average"),
+            }
+        )
+        canvas.key(
+            -0.68,
+            {
+                1.2: (TRAINED, "trained"),
+                2.6: (MEAN, "averaged"),
+                4.1: (GRADIENT, "gradient, to all weights at once"),
+            },
+        )
+    return canvas.figure
+
+
+def _draw_network(canvas: Canvas, height: float) -> None:
+    """One member: its layers, and the weights into, between and out of them."""
+    x, members, _ = COLUMNS
+    canvas.box((LAYERS[0] - 0.2, height - 0.42), LAYERS[-1] - LAYERS[0] + 0.4, 0.84, TRAINED, TINT)
+    first, second, last = (canvas.column(layer, height, TRAINED) for layer in LAYERS)
+    for start, end in (
+        *product([(x, MIDDLE)], first),
+        *product(first, second),
+        *product(last, [(members, height)]),
+    ):
+        canvas.line(start, end, WEIGHT)
+    canvas.dots((OTHER_LAYERS, height), flat=True)
+
+
+def _draw_loss(canvas: Canvas) -> None:
+    """The loss beneath members and ensemble, and its way back to the networks."""
+    _, members, ensemble = COLUMNS
+    top, bottom = MEMBERS["1"] + 0.5, MEMBERS["M"] - 0.5
+    canvas.box((CENTRE - 1.0, bottom), 2.0, top - bottom, GROUP, "none")
+    canvas.box((members - 0.36, bottom), 0.72, top - bottom, GROUP, "none")
+    canvas.box((3.95, -0.4), 3.0, 0.56, PLAIN, "white")
+    canvas.write(
+        (5.45, -0.135),
+        r"$L_\lambda=\frac{1}{M}\sum_m\,(f_m-y)^2-\lambda\,\frac{1}{M}\sum_m\,(f_m-F)^2$",
+        11,
+    )
+    canvas.arrow([(members, bottom), (members, 0.16)], PLAIN)
+    canvas.arrow([(ensemble, MIDDLE), (ensemble, 0.16)], PLAIN)
+    canvas.arrow([(3.95, -0.12), (CENTRE, -0.12), (CENTRE, bottom)], GRADIENT)
+    canvas.write((3.2, -0.3), r"$\nabla L_\lambda$", 11)
+    canvas.arrow([(5.64, 0.62), (5.64, 0.16)], PLAIN)
+    canvas.node((5.64, 0.62), INPUT, PLAIN, "$y$")

@@ -1,0 +1,98 @@
+"""λ by Brent's method on SURE or on the error of five inner folds, one outer fold at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from negcorr._common.types import FloatArray
+from negcorr.datasets import info
+from negcorr.paper.pieces import Piece, Row
+from negcorr.paper.protocol import FOLDS, Task, fit_ncl, largest_lam, task
+from negcorr.paper.setup import Setup
+from negcorr.paper.study import Study
+from negcorr.path.path import NCLPath
+
+__all__ = ["CRITERIA", "brent", "chosen_lams", "effort", "pieces_of", "selection"]
+
+#: Of Table 1: the paper's proposal and its baseline.
+CRITERIA = ("sure", "kfold")
+
+
+def brent(criterion: Callable[[float], float], largest: float) -> float:
+    """The λ in [0, ``largest``] at which Brent's method finds a minimum.
+
+    Examples
+    --------
+    >>> from negcorr.paper.lam_choice import brent
+    >>> round(brent(lambda lam: (lam - 0.3) ** 2, 0.99), 4)
+    0.3
+    """
+    return float(minimize_scalar(criterion, bounds=(0.0, largest), method="bounded").x)
+
+
+def chosen_lams(path: NCLPath, criterion: str, largest: float) -> FloatArray:
+    """Brent's λ for every output."""
+    return np.array(
+        [
+            brent(lambda lam, k=k: float(_curve(path, criterion, lam)[k]), largest)  # type: ignore[misc]
+            for k in range(path.spectrum.n_outputs)
+        ]
+    )
+
+
+def pieces_of(study: Study, names: tuple[str, ...]) -> list[Piece]:
+    """One piece for each set, protocol and fold."""
+    return [
+        study.piece(selection, name=name, protocol=protocol, fold=fold, effort=effort(study, name))
+        for name in names
+        for protocol in ("paper", "printed")
+        for fold in range(FOLDS)
+    ]
+
+
+def effort(study: Study, name: str) -> float:
+    """About how many seconds one fold takes."""
+    return 0.2 + 1e-4 * study.n_rows(name) + 0.5 * info(name).n_targets
+
+
+def selection(
+    setup: Setup, data_home: str | None, name: str, protocol: str, fold: int
+) -> list[Row]:
+    """Chosen λ and held-out error for both criteria and every output.
+
+    Both protocols are run, whatever ``setup`` says, so that they can be set side by side.
+    """
+    setup = setup.under(protocol)
+    data = task(setup, data_home, name, fold)
+    model = fit_ncl(setup, data, setup.size.width, solver="auto")
+    rows = []
+    for criterion in CRITERIA:
+        lams = chosen_lams(model.path_, criterion, largest_lam(setup))
+        errors = held_out_error(model.path_, model.basis_.transform(data.X_test), data, lams)
+        rows += [
+            {
+                "set": name,
+                "protocol": protocol,
+                "criterion": criterion,
+                "fold": fold,
+                "output": output,
+                "lam": float(lam),
+                "dof": float(model.path_.spectrum.dof(lam)),
+                "test_error": float(error),
+            }
+            for output, (lam, error) in enumerate(zip(lams, errors, strict=True))
+        ]
+    return rows
+
+
+def held_out_error(path: NCLPath, features: FloatArray, data: Task, lams: FloatArray) -> FloatArray:
+    """Mean squared error on held-out rows, one λ for each output."""
+    coef = path.spectrum.coef(lams)
+    return np.asarray(np.mean((features @ coef.T - data.Y_test) ** 2, axis=0))
+
+
+def _curve(path: NCLPath, criterion: str, lam: float) -> FloatArray:
+    return np.asarray(path.criterion_curve(criterion, np.array([1.0 - lam]))[0])

@@ -1,0 +1,133 @@
+"""What decides on the numbers of a study: protocol, order of rows, seed and size."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import numbers
+from dataclasses import dataclass, replace
+from typing import Any
+
+from negcorr._common.validation import check_positive_int
+
+__all__ = ["FULL", "PROTOCOLS", "QUICK", "Setup", "Size"]
+
+#: Rows that five folds within five folds can be made of.
+FEWEST_ROWS = 25
+
+#: Ways of reading the paper; :mod:`negcorr.paper.protocol` says what they mean.
+PROTOCOLS = ("paper", "printed")
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of everything.
+
+    Attributes
+    ----------
+    n_features : int
+        Q = H·M, the features of all members together.
+    widths : tuple of int
+        Features per member H; those of Figures 4 and 5.
+    width : int
+        H of everything else.
+    max_rows : int or None
+        Rows of a set that are used, evenly spaced; None for all.
+    repeats : int
+        Draws of everything that is simulated.
+    """
+
+    n_features: int = 1000
+    widths: tuple[int, ...] = (5, 10, 20)
+    width: int = 10
+    max_rows: int | None = None
+    repeats: int = 200
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.widths, tuple) or not self.widths:
+            raise TypeError(f"widths={self.widths!r} must be a tuple of integers, and not empty.")
+        for width in self.widths:
+            check_positive_int("widths", width)
+        # Integers of numpy would not go into the names and files of stored pieces.
+        object.__setattr__(self, "widths", tuple(int(width) for width in self.widths))
+        for name in ("n_features", "width", "repeats"):
+            check_positive_int(name, getattr(self, name))
+            object.__setattr__(self, name, int(getattr(self, name)))
+        if max(self.width, *self.widths) > self.n_features:
+            raise ValueError(
+                f"n_features={self.n_features!r} must be at least the width of a member, "
+                f"{max(self.width, *self.widths)}."
+            )
+        if self.max_rows is not None:
+            check_positive_int("max_rows", self.max_rows)
+            object.__setattr__(self, "max_rows", int(self.max_rows))
+            if self.max_rows < FEWEST_ROWS:
+                raise ValueError(
+                    f"max_rows={self.max_rows!r} must be at least {FEWEST_ROWS}: rows are split "
+                    "into five folds, twice."
+                )
+
+
+#: As in the paper.
+FULL = Size()
+
+#: A look at everything in a minute.
+QUICK = Size(n_features=100, max_rows=200, repeats=20)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Settings that decide on numbers, and no others.
+
+    Attributes
+    ----------
+    protocol : {"paper", "printed"}
+        What the authors must have run, or what the text says.
+    shuffle : bool
+        Whether rows are shuffled before they are split into folds.
+    seed : int
+        Of features, shuffles and simulations.
+    size : Size
+        How much of everything.
+
+    Examples
+    --------
+    >>> from negcorr.paper import Setup
+    >>> Setup(protocol="printed").size.n_features
+    1000
+    """
+
+    protocol: str = "paper"
+    shuffle: bool = False
+    seed: int = 0
+    size: Size = FULL
+
+    def __post_init__(self) -> None:
+        if self.protocol not in PROTOCOLS:
+            raise ValueError(f"protocol={self.protocol!r} is unknown; allowed are {PROTOCOLS}.")
+        shuffle: Any = self.shuffle
+        if not isinstance(shuffle, bool):
+            raise TypeError(f"shuffle={shuffle!r} must be True or False.")
+        size: Any = self.size
+        if not isinstance(size, Size):
+            raise TypeError(f"size={size!r} must be a Size, such as FULL or QUICK.")
+        seed: Any = self.seed
+        if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
+            raise TypeError(f"seed={seed!r} must be an integer, got {type(seed).__name__}.")
+        if seed < 0:
+            raise ValueError(f"seed={seed!r} must not be negative.")
+        # Integers of numpy would not go into the names and files of stored pieces.
+        object.__setattr__(self, "seed", int(seed))
+
+    def under(self, protocol: str) -> Setup:
+        """The same under another protocol."""
+        return replace(self, protocol=protocol)
+
+    def members(self, width: int) -> int:
+        """M of an ensemble whose members have ``width`` features each."""
+        return max(1, self.size.n_features // width)
+
+    def seed_for(self, *labels: Any) -> int:
+        """A seed for one purpose, the same in whatever order purposes are served."""
+        text = json.dumps([self.seed, *(str(label) for label in labels)])
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) % 2**31

@@ -1,0 +1,218 @@
+"""A study: settings, data, and the pieces that have been computed for it."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from negcorr.datasets import DATASETS, DatasetError, MissingDatasetError, available, info
+from negcorr.paper.pieces import Piece, Row, Store
+from negcorr.paper.protocol import fingerprint
+from negcorr.paper.setup import Setup
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Study", "table_of"]
+
+
+@dataclass(repr=False)
+class Study:
+    """Runs pieces and remembers their rows, in memory and in a folder.
+
+    Attributes
+    ----------
+    setup : Setup
+        What decides on the numbers.
+    data_home : str or None
+        Where data sets are, before ``$NEGCORR_DATA`` and the user cache.
+    sets : tuple of str or None
+        Data sets to use, in any case of letters; None for all that have a public copy, which must
+        then be at hand.
+    n_jobs : int or None
+        Processes, as in joblib.
+    store : Store or None
+        Keeps finished pieces: the same study, started again, goes on from there.
+    download : bool
+        Whether sets that are not at hand may be fetched from OpenML.
+    device : str
+        Where deep networks are trained: "cpu", "cuda", or "cuda:1" and the like.
+    tables : Path or None
+        Folder with tables of experiments that were computed elsewhere, as ``NAME.csv`` or
+        ``NAME.csv.gz``; these are drawn and checked, and nothing is computed for them.
+    on_piece : callable or None
+        Called with each finished piece, and whether it was in the store already.
+
+    Examples
+    --------
+    >>> from negcorr.paper import Setup, Study
+    >>> study = Study(Setup(seed=1))
+    >>> study.setup.protocol
+    'paper'
+    """
+
+    setup: Setup = field(default_factory=Setup)
+    data_home: str | os.PathLike[str] | None = None
+    sets: Sequence[str] | None = None
+    n_jobs: int | None = None
+    store: Store | Path | str | None = None
+    download: bool = False
+    device: str = "cpu"
+    tables: Path | str | None = None
+    on_piece: Callable[[Piece, bool], None] | None = None
+    _rows: dict[tuple[Piece, Setup], list[Row]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        setup: Any = self.setup
+        if not isinstance(setup, Setup):
+            raise TypeError(f"setup={setup!r} must be a Setup.")
+        sets: Any = self.sets
+        if isinstance(sets, str) or not isinstance(sets, Iterable | None):
+            raise TypeError(f"sets={sets!r} must be a sequence of names, or None.")
+        if sets is not None:
+            self.sets = tuple(info(str(name).lower()).name for name in sets)
+            if not self.sets:
+                raise ValueError("sets is empty; name at least one data set, or give None.")
+        jobs: Any = self.n_jobs
+        whole = isinstance(jobs, int) and not isinstance(jobs, bool)
+        if jobs is not None and (not whole or jobs == 0):
+            raise ValueError(f"n_jobs={jobs!r} must be an integer other than 0, or None.")
+        if self.data_home is not None:
+            self.data_home = os.fspath(self.data_home)
+        device: Any = self.device
+        if not isinstance(device, str) or not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+            raise ValueError(f"device={device!r} must be 'cpu', 'cuda', or 'cuda:1' and the like.")
+        if isinstance(self.store, (str, Path)):
+            self.store = Store(Path(self.store))
+        if self.tables is not None:
+            self.tables = Path(self.tables)
+            if not self.tables.is_dir():
+                raise ValueError(f"tables={str(self.tables)!r} must be a folder.")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.setup!r}, sets={self.sets!r})"
+
+    def datasets(self, wanted: Iterable[str] | None = None) -> tuple[str, ...]:
+        """Those of ``wanted`` (all, if None) that the user asked for, checked to be at hand.
+
+        Sets of which no public copy is known are left out; others that are not at hand are an
+        error, since a study of what happens to lie around is not the one that was asked for.
+        """
+        names = tuple(DATASETS) if wanted is None else tuple(wanted)
+        chosen = names if self.sets is None else tuple(n for n in names if n in self.sets)
+        if not chosen:
+            raise ValueError(
+                f"sets={self.sets!r} has none of the sets that this needs: {list(names)}."
+            )
+        places = {place.name: place for place in available(self.data_home)}
+        asked = self.sets is not None
+        lost = [
+            name
+            for name in chosen
+            if places[name].status == "missing" and (asked or info(name).sha256 is not None)
+        ]
+        if not self.download:
+            lost += [name for name in chosen if places[name].status == "download"]
+        if lost:
+            raise MissingDatasetError(
+                f"data sets {lost} are not at hand. Name a folder that has them (data_home, --data "
+                "or NEGCORR_DATA), allow download (download=True, --download) for those on OpenML, "
+                "or name the sets to go on with (sets, --sets)."
+            )
+        return tuple(name for name in chosen if places[name].status != "missing")
+
+    def table_elsewhere(self, experiment: str) -> Path | None:
+        """File of an experiment's table in the folder ``tables``, None without one."""
+        if self.tables is None:
+            return None
+        places = [Path(self.tables) / f"{experiment}{ending}" for ending in (".csv", ".csv.gz")]
+        return next((place for place in places if place.is_file()), None)
+
+    def piece(
+        self,
+        function: Callable[..., list[Row]],
+        effort: float = 1.0,
+        alone: bool = False,
+        **choice: Any,
+    ) -> Piece:
+        """A piece of this study; one with a ``name`` reads that data set."""
+        data = ""
+        if "name" in choice:
+            data = fingerprint(choice["name"], self._home(), self.setup.size.max_rows)
+        kind = function.__module__.rpartition(".")[2]
+        return Piece(kind, function, tuple(choice.items()), data, effort, alone)
+
+    def n_rows(self, name: str) -> int:
+        """Rows of a data set that are used."""
+        n_samples, most = info(name).n_samples, self.setup.size.max_rows
+        return n_samples if most is None else min(n_samples, most)
+
+    def rows(self, pieces: Sequence[Piece]) -> list[Row]:
+        """Rows of all ``pieces``, in their order, computed where they are not known yet."""
+        missing = []
+        for piece in dict.fromkeys(pieces):
+            if (piece, self.setup) in self._rows:
+                continue
+            found = self.store.read(piece, self.setup) if isinstance(self.store, Store) else None
+            if found is None:
+                missing.append(piece)
+            else:
+                self._finish(piece, found, stored=True)
+        missing.sort(key=lambda piece: -piece.effort)
+        self._compute([piece for piece in missing if not piece.alone], self.n_jobs)
+        self._compute([piece for piece in missing if piece.alone], 1)
+        return [row for piece in pieces for row in self._rows[piece, self.setup]]
+
+    def table(self, pieces: Sequence[Piece]) -> pandas.DataFrame:
+        """Rows of all ``pieces`` as a tidy table."""
+        return table_of(self.rows(pieces))
+
+    def _compute(self, pieces: Sequence[Piece], n_jobs: int | None) -> None:
+        workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        results = workers(delayed(_computed)(piece, self.setup, self._home()) for piece in pieces)
+        try:
+            for piece, rows in results:
+                if isinstance(self.store, Store):
+                    self.store.write(piece, self.setup, rows)
+                self._finish(piece, rows, stored=False)
+        finally:
+            # Stopped early, joblib warns of tasks that it cancels: that is what stopping means.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                results.close()
+
+    def _home(self) -> str | None:
+        return None if self.data_home is None else os.fspath(self.data_home)
+
+    def _finish(self, piece: Piece, rows: list[Row], stored: bool) -> None:
+        self._rows[piece, self.setup] = rows
+        if self.on_piece is not None:
+            self.on_piece(piece, stored)
+
+
+def table_of(rows: Sequence[Row]) -> pandas.DataFrame:
+    """Rows as a table."""
+    import pandas
+
+    return pandas.DataFrame(list(rows))
+
+
+def _computed(piece: Piece, setup: Setup, data_home: str | None) -> tuple[Piece, list[Row]]:
+    choice = dict(piece.choice)
+    if "name" in choice:
+        found = fingerprint(choice["name"], data_home, setup.size.max_rows)
+        if found != piece.fingerprint:
+            raise DatasetError(
+                f"the file of {choice['name']} was changed while the study ran; start again."
+            )
+    # One thread: sums of BLAS depend on how many there are, and processes share the cores.
+    with threadpool_limits(1):
+        return piece, piece.function(setup, data_home, **choice)

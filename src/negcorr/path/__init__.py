@@ -1,0 +1,1 @@
+"""The path over λ: every curve, the chosen λ, and how a path is made from rows."""

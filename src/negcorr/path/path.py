@@ -1,0 +1,401 @@
+"""The whole λ path of one fit: every curve at every λ, and the λ that was chosen."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from negcorr._common.arrays import to_host
+from negcorr._common.lapack import EPS
+from negcorr._common.types import AnyArray, BoolArray, FloatArray, IntArray
+from negcorr.criteria import closed_form as criteria
+from negcorr.criteria.kfold import KFold
+from negcorr.criteria.leave_one_out import LeaveOneOut
+from negcorr.criteria.noise import residual_noise_variance
+from negcorr.criteria.tabulated import ErrorTable, error_tables, sampled_gaps
+from negcorr.exceptions import NoiseVarianceWarning, PrecisionWarning
+from negcorr.moments.moments import Moments
+from negcorr.rows.folds import Folds
+from negcorr.spectrum.gap import gap_per_output, one_gap, resolve_gap
+from negcorr.spectrum.spectrum import Spectrum
+from negcorr.spectrum.tikhonov import TikhonovEquivalent, tikhonov_equivalent
+
+__all__ = ["CRITERIA", "NCLPath"]
+
+#: Names of the criteria that can choose λ.
+CRITERIA = ("kfold", "sure", "gcv", "loo", "aic", "aicc", "bic", "cp")
+
+#: Relative error, by its bound, that the fast route may have in the modes that the gap moves.
+TRUSTED_ERROR = 1e-7
+
+
+@dataclass(frozen=True, repr=False)
+class NCLPath:
+    """Curves over λ from one factorisation.
+
+    Methods take ``lam`` or ``gap``, a scalar or an array of any shape. For a 1-D target they
+    return that shape; for several outputs an axis of outputs follows, dof excepted, which all
+    outputs share. With no argument they speak of the chosen λ.
+
+    Attributes
+    ----------
+    spectrum : Spectrum
+        The factorisation.
+    gap, lam : float or ndarray of shape (outputs,)
+        The choice.
+    criterion : str or None
+        What chose it; None for a λ that was given.
+    gaps : ndarray of shape (k,)
+        Lattice points at which the criterion was evaluated (empty for a given λ).
+    values : ndarray of shape (k,) or (k, outputs)
+        The criterion there.
+    noise_variance : ndarray of shape (outputs,)
+        σ² that SURE and C_p use: given, or the paper's estimate at λ = 0. Another number than
+        the residual estimate at the chosen λ, which the regressor reports.
+    solver : {"gram", "qr"}
+        The route taken.
+    tables : dict
+        Of a path :meth:`without_folds`: "kfold" and "loo", where it had them, as
+        :class:`~negcorr.criteria.tabulated.ErrorTable`. Empty for others, which know them at every
+        λ.
+    """
+
+    spectrum: Spectrum
+    chosen_gap: FloatArray
+    criterion: str | None
+    gaps: FloatArray
+    all_values: FloatArray
+    at_small_end: BoolArray
+    noise_variance: FloatArray
+    solver: Literal["gram", "qr"]
+    single_output: bool
+    starts: IntArray
+    folds: Folds
+    cells: tuple[Moments, ...]
+    leave_one_out: LeaveOneOut | None = None
+    tables: dict[str, ErrorTable] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        size = f"n_members={self.spectrum.n_members}, n_features={self.spectrum.n_features}"
+        chosen = f"lam={self.lam!r}, dof={self.dof()!r}, criterion={self.criterion!r}"
+        return f"{type(self).__name__}({chosen}, solver={self.solver!r}, {size})"
+
+    @property
+    def gap(self) -> float | FloatArray:
+        """The chosen gap 1 − λ."""
+        return self._squeeze(self.chosen_gap)
+
+    @property
+    def lam(self) -> float | FloatArray:
+        """The chosen λ (1.0 where the gap is below the resolution of a float)."""
+        return self._squeeze(1.0 - self.chosen_gap)
+
+    @property
+    def values(self) -> FloatArray:
+        """The criterion at ``gaps``, in NumPy wherever the spectrum is."""
+        return self.all_values[:, 0] if self.single_output else self.all_values
+
+    @property
+    def _condition(self) -> float:
+        """Worst condition of a block, in the folds too once they have been factorised."""
+        tabled = [table.condition for table in self.tables.values()]
+        worst = max(self.spectrum.whitening.condition, *tabled, 0.0)
+        if "cross_validation" in self.__dict__:
+            worst = max(worst, self.cross_validation.condition)
+        return worst
+
+    @property
+    def smallest_trusted_gap(self) -> float:
+        """Gap down to which this factorisation resolves the modes to about 1e-7."""
+        if self.solver == "qr" or self.spectrum.rho.shape[0] == 0:
+            return 0.0
+        # A mode has denominator ρ + gap·(M − ρ) and an absolute error of eps·M·condition².
+        needed = EPS * self._condition**2 / TRUSTED_ERROR
+        return max(0.0, needed - float(self.spectrum.rho[0]) / self.spectrum.n_members)
+
+    @property
+    def resolves_choice(self) -> bool:
+        """Whether the route taken is accurate enough for the chosen λ."""
+        if self.solver == "qr":
+            return True
+        # A residual that is rounding of y'y needs the route that never subtracts.
+        left = np.diagonal(to_host(self.spectrum.train_error(gap=self.chosen_gap)))
+        total = to_host(self.spectrum.total)
+        vanishing = left < EPS * self._condition**2 * total * 1e3
+        fine = self.chosen_gap >= self.smallest_trusted_gap
+        return bool(fine.all() and not (vanishing & (total > 0)).any())
+
+    @cached_property
+    def cross_validation(self) -> KFold:
+        """Spectra of the folds; made at first use."""
+        if not self.folds.splits:
+            raise ValueError(
+                "this path has no folds: the rows could not be split. Bring more distinct rows, "
+                "or give cv a splitter."
+            )
+        if not self.cells:
+            raise ValueError(
+                "this path has no moments of its folds, since its model was saved without them: "
+                "fit again, or save with keep='all'."
+            )
+        return KFold.from_cells(
+            self.cells,
+            self.folds,
+            self.starts,
+            alpha=self.spectrum.alpha,
+            fit_intercept=self.spectrum.fit_intercept,
+            route=self.solver,
+            nesting=self.spectrum.whitening.nesting,
+        )
+
+    def at(self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None) -> NCLPath:
+        """The same path with another choice, one or one per output."""
+        chosen = gap_per_output(resolve_gap(lam, gap), len(self.chosen_gap)).copy()
+        return self.changed(
+            chosen_gap=chosen, criterion=None, at_small_end=np.zeros(len(chosen), dtype=bool)
+        )
+
+    def changed(self, **fields: Any) -> NCLPath:
+        """A copy with some fields changed that shares the folds' spectra, if made already."""
+        copy = replace(self, **fields)
+        if "cross_validation" in self.__dict__:
+            copy.__dict__["cross_validation"] = self.__dict__["cross_validation"]
+        return copy
+
+    def without_folds(self) -> NCLPath:
+        """A path with its held-out errors as ``tables``, without what they were made from."""
+        if not self.cells:
+            return self
+        fits = self.cross_validation if self.folds.splits else None
+        known = np.unique(np.concatenate([self.gaps, self.chosen_gap]))[::-1]
+        least = min(self.spectrum.smallest_useful_gap, *known[known > 0], 1.0)
+        more = sampled_gaps(max(least, self.smallest_trusted_gap), self.chosen_gap)
+        found = self.all_values if self.criterion == "loo" else None
+        tables = error_tables(fits, self.leave_one_out, known, more, found)
+        folds = self.folds.without_rows()
+        return replace(self, cells=(), folds=folds, leave_one_out=None, tables=tables)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the folds' spectra, which can be made again."""
+        return {k: v for k, v in self.__dict__.items() if k != "cross_validation"}
+
+    def dof(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Degrees of freedom (Theorem 5)."""
+        if lam is None and gap is None:
+            return self._squeeze(self.spectrum.dof(gap=self.chosen_gap))
+        return _scalar(self.spectrum.dof(gap=self._gap(lam, gap)))
+
+    def train_error(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Mean squared training error of the ensemble."""
+        return self._answer(self.spectrum.train_error(gap=self._gap(lam, gap)), lam, gap)
+
+    def member_error(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Average mean squared training error of the members."""
+        return self._answer(self.spectrum.member_error(gap=self._gap(lam, gap)), lam, gap)
+
+    def diversity(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Mean variance of the members' predictions on the training rows."""
+        return self._answer(self.spectrum.diversity(gap=self._gap(lam, gap)), lam, gap)
+
+    def sure(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Stein's unbiased risk estimate: error against the noise-free μ at the training rows."""
+        return self._by_name("sure", lam, gap)
+
+    def gcv(
+        self,
+        lam: npt.ArrayLike | None = None,
+        *,
+        gap: npt.ArrayLike | None = None,
+        inflation: float = 1.0,
+    ) -> float | FloatArray:
+        """Generalised cross-validation, with dof inflated by a factor."""
+        g = self._gap(lam, gap)
+        error, dof = self.spectrum.train_error(gap=g), self.spectrum.dof(gap=g)[..., np.newaxis]
+        return self._answer(criteria.gcv(error, dof, self.spectrum.weight, inflation), lam, gap)
+
+    def aic(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Akaike's criterion."""
+        return self._by_name("aic", lam, gap)
+
+    def aicc(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Akaike's criterion corrected for small samples."""
+        return self._by_name("aicc", lam, gap)
+
+    def bic(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Schwarz's criterion."""
+        return self._by_name("bic", lam, gap)
+
+    def cp(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Mallows' C_p."""
+        return self._by_name("cp", lam, gap)
+
+    def kfold(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Exact K-fold error on held-out rows, O(Q²) for each λ."""
+        return self._by_name("kfold", lam, gap)
+
+    def loo(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> float | FloatArray:
+        """Exact leave-one-out error; needs a path that was made with criterion="loo"."""
+        return self._by_name("loo", lam, gap)
+
+    def coef(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """Ensemble coefficients β, (Q,) or (outputs, Q), at one λ or one per output."""
+        coef = self.spectrum.coef(gap=self._gap(lam, gap))
+        return coef[0, :] if self.single_output else coef
+
+    def member_coef(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """Weights of all members, (Q,) or (outputs, Q); those of member m stand in its block."""
+        coef = self.spectrum.member_coef(gap=self._gap(lam, gap))
+        return coef[0, :] if self.single_output else coef
+
+    def residual_noise_variance(self) -> float | FloatArray:
+        """σ² from the residuals at the chosen λ, NaN where nothing is left to estimate it from."""
+        return self._squeeze(residual_noise_variance(self.spectrum, self.chosen_gap, quiet=True))
+
+    def tikhonov_equivalent(
+        self, lam: float | None = None, *, gap: float | None = None
+    ) -> TikhonovEquivalent:
+        """The ridge regression on whitened features that equals λF_λ (Theorem 7)."""
+        return tikhonov_equivalent(self.spectrum, one_gap(lam, gap, self.chosen_gap))
+
+    def criterion_curve(self, name: str, gaps: npt.ArrayLike) -> FloatArray:
+        """A criterion by name at an array of gaps, shape (gaps..., outputs)."""
+        if name not in CRITERIA:
+            raise ValueError(f"criterion={name!r} is unknown; allowed are {list(CRITERIA)}.")
+        gaps = resolve_gap(gap=gaps)
+        flat = gaps.ravel()
+        if name in self.tables:
+            value = self.spectrum.place.floats(self.tables[name].at(flat, name))
+        elif name == "kfold":
+            value = self.cross_validation.error(flat)
+        elif name == "loo":
+            if self.leave_one_out is None:
+                raise ValueError("loo needs the rows: fit with criterion='loo'.")
+            value = self.spectrum.place.floats(self.leave_one_out.error(flat))
+        else:
+            value = self._closed_form(name, flat)
+        return self.spectrum.place.xp.reshape(value, (*gaps.shape, self.spectrum.n_outputs))
+
+    def curves(self, gaps: npt.ArrayLike | None = None) -> dict[str, AnyArray]:
+        """A table of curves: column name to values, ready for a data frame or a CSV.
+
+        Parameters
+        ----------
+        gaps : array-like, optional
+            Where; by default the points at which the criterion was evaluated, or for a given
+            λ five a decade.
+
+        Returns
+        -------
+        dict
+            ``gap``, ``lam``, ``dof``, ``train_error``, ``member_error``, ``diversity``,
+            ``sure`` where σ² is known, ``gcv``, and ``kfold`` where there are folds, or where a
+            path :meth:`without_folds` has all of them tabulated. With several outputs all but
+            the first three have a column for each, ``train_error_0`` and so on.
+        """
+        if gaps is None:
+            g = self.gaps
+            if len(g) == 0:
+                decades = -np.log10(self.spectrum.smallest_useful_gap)
+                g = np.power(10.0, -np.arange(0.0, decades + 0.2, 0.2))
+        else:
+            g = resolve_gap(gap=gaps).ravel()
+            if len(g) == 0:
+                raise ValueError("gaps is empty; give at least one.")
+        names = ["train_error", "member_error", "diversity"]
+        if not np.isnan(self.noise_variance).any():
+            names.append("sure")
+        names.append("gcv")
+        if self.folds.splits and ("kfold" not in self.tables or self.tables["kfold"].has(g)):
+            names.append("kfold")
+        self.warn_if_unresolved(g, stacklevel=3)
+        table = {"gap": g, "lam": 1.0 - g, "dof": to_host(self.spectrum.dof(gap=g))}
+        for name in names:
+            if name in CRITERIA:
+                values = to_host(self.criterion_curve(name, g))
+            else:
+                values = to_host(getattr(self.spectrum, name)(gap=g))
+            if self.single_output:
+                table[name] = values[:, 0]
+            else:
+                table.update({f"{name}_{j}": column for j, column in enumerate(values.T)})
+        return table
+
+    def _closed_form(self, name: str, gaps: FloatArray) -> FloatArray:
+        error = self.spectrum.train_error(gap=gaps)
+        dof = self.spectrum.dof(gap=gaps)[..., np.newaxis]
+        if name in ("sure", "cp") and np.isnan(self.noise_variance).any():
+            warnings.warn(
+                f"{name} is NaN: at lam=0 nothing is left to estimate the noise variance from. "
+                "Give noise_variance as a number.",
+                NoiseVarianceWarning,
+                stacklevel=5,
+            )
+        return criteria.by_name(name, error, dof, self.spectrum.weight, self.noise_variance)
+
+    def _by_name(
+        self, name: str, lam: npt.ArrayLike | None, gap: npt.ArrayLike | None
+    ) -> float | FloatArray:
+        return self._answer(self.criterion_curve(name, self._gap(lam, gap)), lam, gap)
+
+    def _gap(self, lam: npt.ArrayLike | None, gap: npt.ArrayLike | None) -> FloatArray:
+        if lam is None and gap is None:
+            return self.chosen_gap
+        gaps = resolve_gap(lam, gap)
+        self.warn_if_unresolved(gaps, stacklevel=4)
+        return gaps
+
+    def warn_if_unresolved(self, gaps: FloatArray, stacklevel: int) -> None:
+        """Raise a PrecisionWarning where a gap is below ``smallest_trusted_gap``."""
+        if (gaps < self.smallest_trusted_gap).any():
+            warnings.warn(
+                f"gap={float(gaps.min()):.1e} is below what this factorisation resolves "
+                f"({self.smallest_trusted_gap:.1e}); refit with solver='qr' for such gaps.",
+                PrecisionWarning,
+                stacklevel=stacklevel,
+            )
+
+    def _answer(
+        self, value: FloatArray, lam: npt.ArrayLike | None, gap: npt.ArrayLike | None
+    ) -> float | FloatArray:
+        if lam is None and gap is None:
+            return self._squeeze(np.diagonal(to_host(value)).copy())
+        return _scalar(value[..., 0] if self.single_output else value)
+
+    def _squeeze(self, per_output: FloatArray) -> float | FloatArray:
+        place = self.spectrum.place
+        return float(per_output[0]) if self.single_output else place.floats(per_output)
+
+
+def _scalar(value: FloatArray) -> float | FloatArray:
+    return float(value) if value.ndim == 0 else value

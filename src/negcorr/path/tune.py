@@ -1,0 +1,394 @@
+"""From rows to a path: scan the moments, factorise, choose λ, and mind the accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_array, check_consistent_length
+
+from negcorr._common.arrays import place_of, to_host
+from negcorr._common.threads import our_own_threads
+from negcorr._common.types import FloatArray, IntArray, Table
+from negcorr._common.validation import check_weight
+from negcorr.bases import Basis
+from negcorr.criteria.lattice_search import search_lattice
+from negcorr.criteria.leave_one_out import LeaveOneOut
+from negcorr.criteria.noise import resolved_noise_variance
+from negcorr.exceptions import PrecisionWarning, SearchBoundaryWarning, warn_caller
+from negcorr.moments.moments import FactorMoments, Moments, total
+from negcorr.moments.scan import features_of, scan_moments
+from negcorr.path.path import NCLPath
+from negcorr.path.settings import PathSettings, given_gap
+from negcorr.rows.folds import Folds, UnsplittableError, make_folds
+from negcorr.rows.rows import Rows
+from negcorr.spectrum.factorise import factorise
+from negcorr.spectrum.gap import gap_per_output
+from negcorr.spectrum.spectrum import Spectrum
+
+__all__ = ["Form", "Route", "build_path", "check_memory", "folds_for", "ncl_path"]
+__all__ += ["path_from_cells", "routes_for"]
+
+#: Where features depend on each other across members, the error of leave-one-out grows as
+#: eps/gap; below this gap there is nothing left to choose by.
+SMALLEST_LOO_GAP = 1e-10
+
+#: Most memory that the moments of all folds may take.
+MOST_FOLD_BYTES = 4 * 2**30
+
+#: Between members that are ensembles no smaller gap is looked at: as it shrinks, so does what
+#: regularises each of them.
+SMALLEST_NESTED_GAP = 1e-4
+
+#: Rows in which directions are looked for that the Gram matrix may have lost.
+SAMPLE_ROWS = 128
+
+Form = Literal["gram", "factor"]
+
+Route = tuple[Form, Literal["gram", "qr"]]
+
+
+def ncl_path(
+    features: npt.ArrayLike,
+    y: npt.ArrayLike,
+    block_starts: npt.ArrayLike,
+    *,
+    lam: npt.ArrayLike | Literal["auto"] = "auto",
+    gap: npt.ArrayLike | None = None,
+    criterion: str = "kfold",
+    cv: Any = 5,
+    groups: Any = None,
+    sample_weight: npt.ArrayLike | None = None,
+    noise_variance: Any = None,
+    alpha: float = 0.0,
+    fit_intercept: bool = True,
+    solver: str = "auto",
+) -> NCLPath:
+    """The λ path of an ensemble of linear maps of given features.
+
+    Parameters
+    ----------
+    features : array-like of shape (n, Q)
+        Features of all members, side by side.
+    y : array-like of shape (n,) or (n, outputs)
+        Targets.
+    block_starts : array-like of shape (M + 1,)
+        Member m owns columns ``block_starts[m]:block_starts[m + 1]``.
+    lam, gap, criterion, cv, groups, sample_weight, noise_variance, alpha, fit_intercept, solver
+        As in :class:`negcorr.NCLRegressor`.
+
+    Returns
+    -------
+    NCLPath
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr import ncl_path
+    >>> rng = np.random.default_rng(0)
+    >>> features = rng.normal(size=(60, 12))
+    >>> y = features[:, 0] + 0.5 * rng.normal(size=60)
+    >>> path = ncl_path(features, y, [0, 4, 8, 12], criterion="sure")
+    >>> path.dof([0, 1]).round(6)
+    array([ 5., 13.])
+    """
+    matrix = check_array(features, dtype=np.float64, input_name="features")
+    target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+    check_consistent_length(matrix, target)
+    starts = _check_starts(block_starts, matrix.shape[1])
+    weight = check_weight(sample_weight, matrix)
+    rows = Rows(matrix, target.reshape(len(target), -1), weight)
+    settings = PathSettings(
+        gap=given_gap(lam, gap),
+        criterion=criterion,
+        noise_variance=noise_variance,
+        alpha=alpha,
+        fit_intercept=fit_intercept,
+        solver=solver,
+    )
+    folds = folds_for(cv, rows, groups, settings)
+    # Reductions on one BLAS thread: on a busy machine, more of them can stall for seconds.
+    with our_own_threads():
+        return build_path(rows, GivenFeatures(starts), folds, settings, target.ndim == 1)
+
+
+class GivenFeatures(Basis):
+    """A basis whose input already is the features."""
+
+    def __init__(self, block_starts: IntArray) -> None:
+        self.block_starts = block_starts
+        self.block_starts_ = block_starts
+
+    def fit(self, X: Table, y: Any = None, sample_weight: Any = None) -> GivenFeatures:
+        return self
+
+    def fill(self, X: Table, out: FloatArray) -> None:
+        out[...] = X
+
+
+def folds_for(cv: Any, rows: Rows, groups: Any, settings: PathSettings) -> Folds:
+    """Folds for K-fold and intervals; none where rows cannot be split and nobody asked."""
+    if groups is not None and (cv is None or isinstance(cv, (int, np.integer))):
+        raise ValueError(
+            f"groups were given, but cv={cv!r} splits by content and would ignore them; "
+            "give a splitter that uses groups, such as GroupKFold."
+        )
+    asked = settings.gap is None and settings.criterion == "kfold"
+    try:
+        folds = make_folds(cv, rows.X, rows.y, groups)
+    except UnsplittableError:
+        if asked:
+            raise
+        return Folds.none(rows.n_rows)
+    if not asked and folds.usable_splits(rows.weight) < min(2, len(folds.splits)):
+        return Folds.none(rows.n_rows)
+    return folds
+
+
+def build_path(
+    rows: Rows, basis: Basis, folds: Folds, settings: PathSettings, single_output: bool
+) -> NCLPath:
+    """Scan, factorise and choose, moving to the accurate route where the fast one is not.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training data.
+    basis : Basis
+        Fitted.
+    folds : Folds
+        Row sets that are scanned apart.
+    settings : PathSettings
+    single_output : bool
+        Whether y was 1-D.
+
+    Returns
+    -------
+    NCLPath
+    """
+    check_memory(folds, int(basis.block_starts_[-1]) + rows.y.shape[1], rows.n_rows)
+    return path_from_cells(
+        lambda form: tuple(scan_moments(rows, basis, list(folds.cells), form)),
+        routes_for(settings.solver, rows.n_rows, int(basis.block_starts_[-1])),
+        rows,
+        basis,
+        folds,
+        settings,
+        single_output,
+    )
+
+
+def path_from_cells(
+    cells_of: Callable[[Form], tuple[Moments, ...]],
+    routes: Sequence[Route],
+    rows: Rows,
+    basis: Basis,
+    folds: Folds,
+    settings: PathSettings,
+    single_output: bool,
+) -> NCLPath:
+    """Factorise and choose, by the first route that is accurate enough.
+
+    Parameters
+    ----------
+    cells_of : callable
+        Gives the moments of all cells of the folds in one of the two forms.
+    routes : sequence of (form, route)
+        To be tried in this order.
+    rows : Rows
+        The training rows, or some of them: what looks for lost directions. Leave-one-out, and the
+        noise variance by differences, need all.
+    basis, folds, settings, single_output
+        As in :func:`build_path`.
+    """
+    if settings.gap is not None:
+        gap_per_output(settings.gap, rows.y.shape[1])
+    cells: tuple[Moments, ...] = ()
+    form = None
+    for number, (wanted_form, route) in enumerate(routes):
+        if wanted_form != form:
+            cells, form = cells_of(wanted_form), wanted_form
+        last = number == len(routes) - 1
+        spectrum = factorise(
+            total([cells[i] for i in folds.whole]),
+            basis.block_starts_,
+            alpha=float(settings.alpha),
+            fit_intercept=bool(settings.fit_intercept),
+            route=route,
+            nesting=basis.nesting_,
+        )
+        path = _bare_path(rows, basis, folds, settings, single_output, cells, spectrum, route)
+        if not last and (path.smallest_trusted_gap > 1.0 or _lost_directions(rows, basis, path)):
+            continue
+        path = _choose(path, rows, basis, settings)
+        if last or path.resolves_choice:
+            break
+    # Where there was another route, it has been asked already, and moved on to.
+    lost = len(routes) == 1 and _lost_directions(rows, basis, path)
+    _warn_about_choice(path, lost, "'qr'" if settings.solver == "auto" else "'auto' or 'qr'")
+    return path
+
+
+def check_memory(folds: Folds, size: int, n_rows: int) -> None:
+    """Refuse folds whose moments would not fit: one matrix of size² for each."""
+    needed = 8 * sum(min(size, cell.shape[0]) * size for cell in folds.cells)
+    if n_rows > 2 * size:
+        needed = 8 * len(folds.cells) * size**2
+    if needed > MOST_FOLD_BYTES:
+        raise ValueError(
+            f"cv makes {len(folds.cells)} sets of rows, whose moments would take "
+            f"{needed / 2**30:.1f} GiB; use fewer folds, or criterion='loo'."
+        )
+
+
+def _lost_directions(rows: Rows, basis: Basis, path: NCLPath) -> bool:
+    """Whether the Gram matrix has lost directions that a sample of the rows still shows.
+
+    Condition numbers are measured in what is kept, so they cannot tell. Asked only where a
+    block was cut; a sample never has more rank than the whole.
+    """
+    ranks, widths = path.spectrum.block_ranks, np.diff(path.starts)
+    if path.solver == "qr" or (ranks == widths).all():
+        return False
+    sample = rows.first_used(max(SAMPLE_ROWS, 4 * int(widths.max())))
+    place = place_of(sample.y)
+    z = place.xp.concat([features_of(sample, basis), sample.y], axis=1)
+    moments = FactorMoments.from_rows(z, place.ones((sample.n_rows,)), sample.y.shape[1])
+    accurate = factorise(
+        moments,
+        path.starts,
+        fit_intercept=path.spectrum.fit_intercept,
+        nesting=basis.nesting_,
+    )
+    return bool((accurate.block_ranks > ranks).any())
+
+
+def routes_for(solver: str, n_rows: int, n_features: int) -> list[Route]:
+    """Forms and routes to be tried, in this order."""
+    # With few rows the factor is the rows themselves, and both routes start from it.
+    fast: Route = ("gram" if n_rows > 2 * n_features else "factor", "gram")
+    accurate: Route = ("factor", "qr")
+    return {"gram": [fast], "qr": [accurate], "auto": [fast, accurate]}[solver]
+
+
+def _bare_path(
+    rows: Rows,
+    basis: Basis,
+    folds: Folds,
+    settings: PathSettings,
+    single_output: bool,
+    cells: tuple[Moments, ...],
+    spectrum: Spectrum,
+    route: Literal["gram", "qr"],
+) -> NCLPath:
+    """A path at λ = 0, before anything is chosen."""
+    n_outputs = spectrum.n_outputs
+    return NCLPath(
+        spectrum=spectrum,
+        chosen_gap=np.ones(n_outputs),
+        criterion=None,
+        gaps=np.empty(0),
+        all_values=np.empty((0, n_outputs)),
+        at_small_end=np.zeros(n_outputs, dtype=bool),
+        noise_variance=resolved_noise_variance(settings.noise_variance, rows, spectrum),
+        solver=route,
+        single_output=single_output,
+        starts=basis.block_starts_,
+        folds=folds,
+        cells=cells,
+    )
+
+
+def _choose(path: NCLPath, rows: Rows, basis: Basis, settings: PathSettings) -> NCLPath:
+    """The path at the given gap, or at the one that the criterion likes best."""
+    if settings.gap is not None:
+        return path.at(gap=settings.gap)
+    name = settings.criterion
+    if name in ("sure", "cp") and not np.isfinite(path.noise_variance).all():
+        raise ValueError(
+            f"criterion={name!r} needs a noise variance, and the estimate at lam=0 has no residual "
+            "degrees of freedom. Give noise_variance as a number, or use criterion='kfold'."
+        )
+    if name == "cp" and (path.noise_variance == 0).any():
+        raise ValueError("criterion='cp' divides by the noise variance, and noise_variance=0.")
+    smallest = path.spectrum.smallest_useful_gap
+    if name == "loo":
+        if basis.nesting_ is not None:
+            raise ValueError(
+                "criterion='loo' is not known where members are ensembles themselves; use 'kfold'."
+            )
+        if path.spectrum.rho.shape[0] < path.spectrum.block_ranks.sum():
+            smallest = max(smallest, SMALLEST_LOO_GAP)
+        path = path.changed(leave_one_out=_leave_one_out(rows, basis, path.spectrum))
+    floor = 0.0 if basis.nesting_ is None else SMALLEST_NESTED_GAP
+    found = search_lattice(
+        lambda gaps: to_host(path.criterion_curve(name, gaps)), max(smallest, floor)
+    )
+    return path.changed(
+        chosen_gap=found.chosen,
+        criterion=name,
+        gaps=found.gaps,
+        all_values=found.values,
+        at_small_end=found.at_small_end & (basis.nesting_ is None),
+    )
+
+
+def _leave_one_out(rows: Rows, basis: Basis, spectrum: Spectrum) -> LeaveOneOut:
+    weight = np.ones(rows.n_rows) if rows.weight is None else to_host(rows.weight)
+    # Many small systems for each of few rows: nothing for a device.
+    return LeaveOneOut(
+        to_host(features_of(rows, basis)),
+        to_host(rows.y),
+        weight,
+        basis.block_starts_,
+        spectrum.alpha,
+        spectrum.fit_intercept,
+    )
+
+
+def _warn_about_choice(path: NCLPath, lost_directions: bool, way_out: str) -> None:
+    if path.at_small_end.any():
+        which = "" if path.single_output else f" for outputs {np.flatnonzero(path.at_small_end)}"
+        advice = (
+            "More members or features per member may serve better."
+            if path.criterion in ("kfold", "loo")
+            else "Where features can interpolate the data that says little; try criterion='kfold'."
+        )
+        warn_caller(
+            f"the best gap found by {path.criterion} is the smallest of the search"
+            f"{which} ({path.gaps[-1]:.1e}): the criterion asks for lam = 1, an ensemble trained "
+            f"as one model. {advice}",
+            SearchBoundaryWarning,
+        )
+    if not path.resolves_choice:
+        warn_caller(
+            f"the Gram route does not resolve gap={path.chosen_gap.min():.1e} for features with "
+            f"condition {path.spectrum.whitening.condition:.1e}; use solver={way_out}.",
+            PrecisionWarning,
+        )
+    elif lost_directions:
+        warn_caller(
+            "the Gram route has lost directions of features that are nearly dependent; use "
+            f"solver={way_out}.",
+            PrecisionWarning,
+        )
+
+
+def _check_starts(block_starts: npt.ArrayLike, n_features: int) -> IntArray:
+    starts = np.asarray(block_starts)
+    valid = (
+        starts.ndim == 1
+        and len(starts) >= 2
+        and np.issubdtype(starts.dtype, np.integer)
+        and starts[0] == 0
+        and starts[-1] == n_features
+        and (np.diff(starts) > 0).all()
+    )
+    if not valid:
+        raise ValueError(
+            f"block_starts={block_starts!r} must be increasing integers from 0 to the number of "
+            f"features, {n_features}."
+        )
+    return starts.astype(np.intp)

@@ -1,0 +1,335 @@
+"""DofDisplay: exact degrees of freedom against λ, beside Monte Carlo and other models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from negcorr._common.arrays import to_host
+from negcorr._common.types import FloatArray, Table
+from negcorr.dof.degrees import degrees_of_freedom
+from negcorr.dof.monte_carlo.estimate import monte_carlo_dof
+from negcorr.path.curve_view import positions
+from negcorr.path.path import NCLPath
+from negcorr.plots.colours import COLOURS
+from negcorr.plots.drawing import (
+    check_axes,
+    gap_axis,
+    legend,
+    mark_choice,
+    new_axes,
+    require_matplotlib,
+)
+from negcorr.plots.models import check_output, check_path, gaps_of, path_of, sorted_gaps, unwrapped
+from negcorr.spectrum.gap import lam_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import ErrorbarContainer
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.lines import Line2D
+
+__all__ = ["DofDisplay"]
+
+#: Gaps of Monte-Carlo estimates, where none are named.
+ESTIMATES = 4
+
+_DASHES = ("--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
+
+
+class DofDisplay:
+    """Degrees of freedom against λ: exact, by Monte Carlo, and those of other models.
+
+    Make one by :meth:`from_estimator` or :meth:`from_path`; all parameters are kept as
+    attributes.
+
+    Parameters
+    ----------
+    gaps : ndarray of shape (k,)
+        Gaps 1 − λ, descending; a 0 (λ = 1) is drawn at the right end.
+    dof : ndarray of shape (k,)
+        Exact degrees of freedom (Theorem 5).
+    chosen_gap : float, optional
+        Where the ensemble stands.
+    estimates : dict of float to (float, float), optional
+        By gap, a Monte-Carlo estimate and its standard error.
+    others : dict of str to (float, float), optional
+        By name, degrees of freedom of another model and their standard error, 0 where exact.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The exact curve.
+    errorbar_ : matplotlib ErrorbarContainer or None
+        The estimates, with bars of two standard errors.
+    other_lines_ : dict of str to matplotlib Line2D
+        Horizontal lines of the other models.
+    chosen_line_ : matplotlib Line2D or None
+        Mark at the chosen λ.
+
+    See Also
+    --------
+    monte_carlo_dof : Where the estimates come from.
+    degrees_of_freedom : Degrees of freedom of any regressor.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> from negcorr import DofDisplay, NCLRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = NCLRegressor(20, 5, basis="fourier", gamma="kwok-tsang", random_state=0).fit(X, y)
+    >>> display = DofDisplay.from_estimator(
+    ...     model, X, y, estimates=[1.0, 0.1], others={"ridge": Ridge(0.1)}, random_state=0
+    ... )
+    >>> sorted(display.estimates), round(display.others["ridge"][0], 2)
+    ([0.1, 1.0], 8.64)
+    """
+
+    ax_: Axes
+    figure_: Figure | SubFigure
+    line_: Line2D
+    errorbar_: ErrorbarContainer | None
+    other_lines_: dict[str, Line2D]
+    chosen_line_: Line2D | None
+
+    def __init__(
+        self,
+        *,
+        gaps: FloatArray,
+        dof: FloatArray,
+        chosen_gap: float | None = None,
+        estimates: Mapping[float, tuple[float, float]] | None = None,
+        others: Mapping[str, tuple[float, float]] | None = None,
+    ) -> None:
+        self.gaps = gaps
+        self.dof = dof
+        self.chosen_gap = chosen_gap
+        self.estimates = estimates
+        self.others = others
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Table | None = None,
+        y: Any = None,
+        *,
+        estimates: npt.ArrayLike | None = None,
+        others: Mapping[str, Any] | None = None,
+        gaps: npt.ArrayLike | None = None,
+        output: int = 0,
+        sample_weight: Any = None,
+        random_state: Any = None,
+        ax: Axes | None = None,
+        line_kw: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Compute the curve of a fitted model, estimates beside it, and draw.
+
+        Parameters
+        ----------
+        estimator : NCLRegressor, pipeline or search
+            Fitted; a pipeline or a search must end in an NCLRegressor.
+        X : table of shape (n, d), optional
+            Training inputs. Without them there are no estimates.
+        y : array-like of shape (n,) or (n, outputs), optional
+            Training targets; with ``X``.
+        estimates : array-like, optional
+            Gaps at which a Monte-Carlo estimate is made; by default four over the curve, each
+            of about ten fits. An ensemble with an unset ``random_state`` is drawn anew for it.
+        others : dict of str to regressor, number or result, optional
+            Other models by name: regressors not fitted yet (with ``X`` and ``y``), numbers, or
+            what :func:`degrees_of_freedom` and :func:`monte_carlo_dof` return.
+        gaps, output, ax, line_kw
+            As in :meth:`from_path`.
+        sample_weight : array-like of shape (n,), optional
+            Frequencies that the model was fitted with.
+        random_state : int, RandomState or None, default=None
+            Seed of the probes.
+        **options
+            Handed to :func:`monte_carlo_dof`, ``n_probes`` for instance.
+
+        Returns
+        -------
+        DofDisplay
+        """
+        require_matplotlib(f"{cls.__name__}.from_estimator")
+        path = path_of(estimator, cls.__name__)
+        output = check_output(output, path.spectrum.n_outputs)
+        if (X is None) != (y is None):
+            raise ValueError("Give both X and y, or neither for the exact curve alone.")
+        if X is None and estimates is not None:
+            raise ValueError("estimates need the training rows; give X and y too.")
+        values = gaps_of(path, gaps, output)
+        options = {"sample_weight": sample_weight, "random_state": random_state, **options}
+        known = _others(others, X, y, output, options)
+        found = None
+        if X is not None:
+            wanted = (
+                _spread_out(values) if estimates is None else sorted_gaps(estimates, "estimates")
+            )
+            found = {
+                float(gap): _number(monte_carlo_dof(_at(estimator, gap), X, y, **options), output)
+                for gap in wanted
+            }
+        chosen = float(path.chosen_gap[output])
+        dof = to_host(path.spectrum.dof(gap=values))
+        display = cls(gaps=values, dof=dof, chosen_gap=chosen, estimates=found, others=known)
+        return display.plot(ax, line_kw=line_kw)
+
+    @classmethod
+    def from_path(
+        cls,
+        path: NCLPath,
+        *,
+        others: Mapping[str, Any] | None = None,
+        gaps: npt.ArrayLike | None = None,
+        output: int = 0,
+        ax: Axes | None = None,
+        line_kw: dict[str, Any] | None = None,
+    ) -> Self:
+        """Compute the curve of a path and draw it.
+
+        Parameters
+        ----------
+        path : NCLPath
+            From a fitted model (``path_``) or :func:`ncl_path`.
+        others : dict of str to number or result, optional
+            Degrees of freedom of other models by name: numbers, or what
+            :func:`degrees_of_freedom` and :func:`monte_carlo_dof` return.
+        gaps : array-like, optional
+            Where, in [0, 1]; by default from 1 (λ = 0) to where nothing happens any more, or
+            to what the factorisation resolves.
+        output : int, default=0
+            Whose choice is marked, of several outputs; the curve is the same for all.
+        ax : Axes, optional
+            Where to draw; by default on a new figure.
+        line_kw : dict, optional
+            Handed to ``Axes.plot`` for the exact curve.
+
+        Returns
+        -------
+        DofDisplay
+        """
+        require_matplotlib(f"{cls.__name__}.from_path")
+        check_path(path)
+        output = check_output(output, path.spectrum.n_outputs)
+        values = gaps_of(path, gaps, output)
+        return cls(
+            gaps=values,
+            dof=to_host(path.spectrum.dof(gap=values)),
+            chosen_gap=float(path.chosen_gap[output]),
+            others=_others(others, None, None, output, {}),
+        ).plot(ax, line_kw=line_kw)
+
+    def plot(self, ax: Axes | None = None, *, line_kw: dict[str, Any] | None = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where; by default on a new figure.
+        line_kw : dict, optional
+            Handed to ``Axes.plot`` for the exact curve.
+
+        Returns
+        -------
+        DofDisplay
+            Itself, with the artists as attributes.
+        """
+        require_matplotlib(f"{type(self).__name__}.plot")
+        if ax is None:
+            (ax,) = new_axes(height=4.2)
+        check_axes(ax)
+        self.ax_, self.figure_, self.errorbar_, self.chosen_line_ = ax, ax.figure, None, None
+        look: dict[str, Any] = {
+            "color": COLOURS[0],
+            "linewidth": 1.8,
+            "label": "exact",
+            **(line_kw or {}),
+        }
+        (self.line_,) = ax.plot(positions(self.gaps), self.dof, **look)
+        self._plot_others(ax)
+        shown = np.append(self.gaps, list(self.estimates or ()))
+        if self.estimates:
+            dof, error = np.array(list(self.estimates.values())).T
+            where = positions(np.append(shown, list(self.estimates)))[-len(dof) :]
+            look = {"fmt": "o", "color": COLOURS[1], "markersize": 5, "capsize": 3, "zorder": 4}
+            label = "Monte Carlo, ± 2 standard errors"
+            self.errorbar_ = ax.errorbar(where, dof, 2.0 * error, label=label, **look)
+        if self.chosen_gap is not None:
+            label = f"λ = {lam_text(self.chosen_gap)} of the model"
+            self.chosen_line_ = mark_choice(ax, shown, self.chosen_gap, label)
+            shown = np.append(shown, self.chosen_gap)
+        gap_axis(ax, shown)
+        ax.set_ylim(0.0, max(ax.get_ylim()[1], 1.06 * float(np.max(self.dof)), 1.0))
+        ax.set_ylabel("degrees of freedom")
+        legend(ax)
+        return self
+
+    def _plot_others(self, ax: Axes) -> None:
+        self.other_lines_ = {}
+        for i, (name, (dof, error)) in enumerate((self.others or {}).items()):
+            colour = COLOURS[2:5][i % 3]
+            # A leading underscore would hide the name from the legend.
+            label = f"{name.lstrip('_') or 'model'}: {dof:.4g}"
+            look: dict[str, Any] = {
+                "color": colour,
+                "linewidth": 1.4,
+                "linestyle": _DASHES[i % len(_DASHES)],
+            }
+            self.other_lines_[name] = ax.axhline(dof, label=label, **look)
+            if error > 0.0:
+                ax.axhspan(dof - 2.0 * error, dof + 2.0 * error, color=colour, alpha=0.15, lw=0)
+
+
+def _spread_out(gaps: FloatArray) -> FloatArray:
+    """A few of the gaps, from one end to the other, without λ = 1 where a fit may fail."""
+    inside = gaps[gaps > 0.0] if (gaps > 0.0).any() else gaps
+    return inside[np.unique(np.linspace(0, len(inside) - 1, ESTIMATES).round().astype(int))]
+
+
+def _at(estimator: Any, gap: float) -> Any:
+    """What is to be refitted at a gap: the model, or its pipeline with it."""
+    model, _ = unwrapped(estimator)
+    while hasattr(estimator, "best_estimator_"):
+        estimator = estimator.best_estimator_
+    moved = clone(model).set_params(lam="auto", gap=float(gap))
+    if isinstance(estimator, Pipeline):
+        return clone(estimator).set_params(**{estimator.steps[-1][0]: moved})
+    return moved
+
+
+def _number(result: Any, output: int) -> tuple[float, float]:
+    """Degrees of freedom of one output and their standard error."""
+    pair = (np.atleast_1d(np.asarray(v, float)) for v in (result.dof, result.std_error))
+    dof, error = (float(values[output if len(values) > 1 else 0]) for values in pair)
+    return dof, error
+
+
+def _others(
+    others: Mapping[str, Any] | None, X: Table | None, y: Any, output: int, options: dict[str, Any]
+) -> dict[str, tuple[float, float]]:
+    found = {}
+    for name, model in (others or {}).items():
+        if isinstance(model, (int, float, np.number)) and model is not True:
+            found[str(name)] = (float(model), 0.0)
+        elif hasattr(model, "std_error") and hasattr(model, "dof"):
+            found[str(name)] = _number(model, output)
+        elif hasattr(model, "fit") and X is not None:
+            found[str(name)] = _number(degrees_of_freedom(model, X, y, **options), output)
+        else:
+            needs = "needs X and y" if hasattr(model, "fit") else "is no model or number"
+            raise TypeError(
+                f"others[{name!r}] of type {type(model).__name__} {needs}; allowed are numbers, "
+                "results of degrees_of_freedom and monte_carlo_dof, and with X and y regressors."
+            )
+    return found

@@ -1,0 +1,136 @@
+"""What all displays share: axes in the gap, the mark at the chosen λ, matplotlib when needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from negcorr._common.types import FloatArray
+from negcorr.path.curve_view import positions
+from negcorr.plots.colours import GREY
+from negcorr.spectrum.gap import gap_text, lam_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+__all__ = [
+    "GAP_LABEL",
+    "check_axes",
+    "gap_axis",
+    "label_of_output",
+    "legend",
+    "mark_choice",
+    "new_axes",
+    "require_matplotlib",
+]
+
+#: What the two lines of numbers below a gap axis are.
+GAP_LABEL = "λ and, below it, the gap 1 − λ (log scale)"
+
+#: Inches that one label of the gap axis needs.
+_ROOM = 0.75
+
+#: Inches below which a legend has to be small.
+_NARROW = 4.5
+
+
+def require_matplotlib(caller: str) -> None:
+    """Raise an ImportError that names the extra, where matplotlib is missing."""
+    try:
+        import matplotlib.pyplot  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"{caller} needs matplotlib, which is not installed: pip install 'negcorr[plot]'"
+        ) from error
+
+
+def new_axes(
+    rows: int = 1, *, height: float, heights: tuple[float, ...] | None = None
+) -> list[Axes]:
+    """Panels above each other in a new figure of pyplot's, with quiet frames."""
+    import matplotlib.pyplot as plt
+
+    _, grid = plt.subplots(
+        rows,
+        1,
+        figsize=(6.8, height),
+        height_ratios=heights,
+        sharex=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    axes = list(grid[:, 0])
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(alpha=0.25, linewidth=0.6)
+        ax.set_axisbelow(True)
+    return axes
+
+
+def check_axes(ax: Any) -> None:
+    """Raise unless this can be drawn on."""
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        raise TypeError(f"ax must be matplotlib axes, got {type(ax).__name__}.")
+
+
+def gap_axis(ax: Axes, gaps: FloatArray, *, labelled: bool = True) -> None:
+    """Make the horizontal axis one of gaps: λ = 0 at the left, numbers for λ and for the gap.
+
+    Axes that are one already keep what they show, and show these gaps too.
+    """
+    where = positions(gaps)
+    left, right = 1.0, min(float(where.min()), 0.5)
+    margin = 10.0 ** (-0.02 * np.log10(right))
+    ends = left * margin, right / margin
+    if ax.get_xscale() == "log" and ax.xaxis_inverted():
+        before = ax.get_xlim()
+        ends = max(ends[0], before[0]), min(ends[1], before[1])
+        right = min(right, before[1])
+    ax.set_xscale("log")
+    ax.set_xlim(*ends)
+    width = ax.get_window_extent().width / ax.figure.dpi
+    ticks = _ticks(right, max(int(width / _ROOM), 2))
+    marks = {tick: (lam_text(tick), gap_text(tick)) for tick in ticks}
+    if (gaps == 0.0).any():
+        edge = float(where.min())
+        apart = (np.log10(left) - np.log10(right)) * _ROOM / max(width, _ROOM)
+        marks = {t: text for t, text in marks.items() if np.log10(t / edge) > apart}
+        marks[edge] = ("1", "0")
+    ax.set_xticks(list(marks), [f"{lam}\n{gap}" for lam, gap in marks.values()])
+    ax.minorticks_off()
+    if labelled:
+        ax.set_xlabel(GAP_LABEL)
+
+
+def _ticks(right: float, most: int) -> list[float]:
+    """Gaps at which there is room for a label, powers of ten where there are several."""
+    decades = -np.log10(right)
+    if decades < 1.5:
+        candidates = [1.0, 0.5, 0.2, 0.1, 0.05]
+        return [gap for gap in candidates if gap >= right * (1.0 - 1e-9)][:most]
+    step = max(1, int(np.ceil((decades + 1e-9) / most)))
+    return [10.0**-power for power in range(0, int(decades + 1e-6) + 1, step)]
+
+
+def mark_choice(ax: Axes, gaps: FloatArray, chosen: float, label: str) -> Line2D:
+    """A dashed vertical line at the chosen λ."""
+    where = float(positions(np.append(gaps, chosen))[-1])
+    return ax.axvline(where, color=GREY, linewidth=1.2, linestyle=(0, (4, 3)), label=label)
+
+
+def legend(ax: Axes, **options: Any) -> None:
+    """A legend without a frame line that hides no curve."""
+    narrow = ax.get_window_extent().width / ax.figure.dpi < _NARROW
+    look: dict[str, Any] = {"framealpha": 0.85, "edgecolor": "none", "borderpad": 0.2}
+    look |= {"fontsize": "x-small" if narrow else "small", "labelspacing": 0.3}
+    look |= {"handlelength": 1.6 if narrow else 2.0}
+    ax.legend(**{**look, **options})
+
+
+def label_of_output(output: int, n_outputs: int) -> str | None:
+    """What to call one of several outputs; None for the only one."""
+    return f"output {output}" if n_outputs > 1 else None

@@ -1,0 +1,356 @@
+"""PathDisplay: what chooses λ, and the degrees of freedom, against λ."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from negcorr._common.arrays import to_host
+from negcorr._common.types import FloatArray
+from negcorr.path.curve_view import far_apart, positions, readable_limits
+from negcorr.path.path import CRITERIA, NCLPath
+from negcorr.plots.colours import COLOURS
+from negcorr.plots.drawing import (
+    check_axes,
+    gap_axis,
+    label_of_output,
+    legend,
+    mark_choice,
+    new_axes,
+    require_matplotlib,
+)
+from negcorr.plots.models import check_output, check_path, gaps_of, path_of
+from negcorr.spectrum.gap import lam_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.lines import Line2D
+
+__all__ = ["PathDisplay"]
+
+_ERROR = "mean squared error\n(units of y squared)"
+
+#: Curves by name: words for the legend, and a kind; only one kind fits on one axis.
+_CURVES = {
+    "kfold": ("K-fold error", _ERROR),
+    "loo": ("leave-one-out error", _ERROR),
+    "sure": ("SURE + σ²", _ERROR),
+    "gcv": ("GCV", _ERROR),
+    "train_error": ("training error", _ERROR),
+    "aic": ("AIC", "information criterion"),
+    "aicc": ("AICc", "information criterion"),
+    "bic": ("BIC", "information criterion"),
+    "cp": ("C$_p$", "C$_p$ (units of σ²)"),
+}
+
+#: Every curve always has its own colour and dashes, whichever others are drawn.
+_LOOK: dict[str, dict[str, Any]] = {
+    "kfold": {"color": COLOURS[1], "linestyle": "-"},
+    "loo": {"color": COLOURS[4], "linestyle": "-"},
+    "sure": {"color": COLOURS[0], "linestyle": "--"},
+    "gcv": {"color": COLOURS[3], "linestyle": "-."},
+    "train_error": {"color": COLOURS[2], "linestyle": "-"},
+    "aic": {"color": COLOURS[0], "linestyle": "-"},
+    "aicc": {"color": COLOURS[1], "linestyle": "--"},
+    "bic": {"color": COLOURS[2], "linestyle": "-."},
+    "cp": {"color": COLOURS[0], "linestyle": "-"},
+}
+
+
+class PathDisplay:
+    """Criteria and degrees of freedom against λ, with the chosen λ marked.
+
+    Make one by :meth:`from_estimator` or :meth:`from_path`; all parameters are kept as
+    attributes.
+
+    Parameters
+    ----------
+    gaps : ndarray of shape (k,)
+        Gaps 1 − λ, descending; a 0 (λ = 1) is drawn at the right end.
+    curves : dict of str to ndarray of shape (k,)
+        Values by name: ``"kfold"``, ``"loo"``, ``"sure"``, ``"gcv"``, ``"train_error"``, all of
+        them errors; or ``"aic"``, ``"aicc"``, ``"bic"``; or ``"cp"``. SURE has σ² added, so that
+        it speaks of observed targets as the others do.
+    dof : ndarray of shape (k,)
+        Degrees of freedom.
+    chosen_gap : float, optional
+        Where the ensemble stands.
+    criterion : str, optional
+        What chose it; None for a λ that was given.
+    name : str, optional
+        What is drawn, for the title.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes of the criteria.
+    dof_ax_ : matplotlib Axes or None
+        Axes of the degrees of freedom.
+    figure_ : matplotlib Figure
+        Figure of both.
+    lines_ : dict of str to matplotlib Line2D
+        Curves by name, ``"dof"`` among them where drawn.
+    chosen_lines_ : list of matplotlib Line2D
+        Marks at the chosen λ, one on each axes.
+
+    See Also
+    --------
+    DiversityDisplay : Member error and diversity against λ.
+    DofDisplay : Degrees of freedom with Monte-Carlo estimates.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from negcorr import NCLRegressor, PathDisplay
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = NCLRegressor(basis="fourier", gamma="kwok-tsang", random_state=0).fit(X, y)
+    >>> display = PathDisplay.from_estimator(model)
+    >>> sorted(display.lines_)
+    ['dof', 'gcv', 'kfold', 'sure', 'train_error']
+    """
+
+    ax_: Axes
+    dof_ax_: Axes | None
+    figure_: Figure | SubFigure
+    lines_: dict[str, Line2D]
+    chosen_lines_: list[Line2D]
+
+    def __init__(
+        self,
+        *,
+        gaps: FloatArray,
+        curves: Mapping[str, FloatArray],
+        dof: FloatArray,
+        chosen_gap: float | None = None,
+        criterion: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.gaps = gaps
+        self.curves = curves
+        self.dof = dof
+        self.chosen_gap = chosen_gap
+        self.criterion = criterion
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        criteria: Sequence[str] | None = None,
+        gaps: npt.ArrayLike | None = None,
+        output: int = 0,
+        ax: Any = None,
+        line_kw: dict[str, Any] | None = None,
+    ) -> Self:
+        """Compute the curves of a fitted model and draw them.
+
+        Parameters
+        ----------
+        estimator : NCLRegressor, pipeline or search
+            Fitted; a pipeline or a search must end in an NCLRegressor.
+        criteria, gaps, output, ax, line_kw
+            As in :meth:`from_path`.
+
+        Returns
+        -------
+        PathDisplay
+        """
+        require_matplotlib(f"{cls.__name__}.from_estimator")
+        path = path_of(estimator, cls.__name__)
+        return cls.from_path(
+            path, criteria=criteria, gaps=gaps, output=output, ax=ax, line_kw=line_kw
+        )
+
+    @classmethod
+    def from_path(
+        cls,
+        path: NCLPath,
+        *,
+        criteria: Sequence[str] | None = None,
+        gaps: npt.ArrayLike | None = None,
+        output: int = 0,
+        ax: Any = None,
+        line_kw: dict[str, Any] | None = None,
+    ) -> Self:
+        """Compute the curves of a path and draw them.
+
+        Parameters
+        ----------
+        path : NCLPath
+            From a fitted model (``path_``) or :func:`ncl_path`.
+        criteria : list of str, optional
+            Curves, by the names in the class's description, all of one unit. By default the
+            errors that this path has: K-fold where there are folds, SURE where σ² is known, GCV
+            and the training error, leave-one-out where the path was made for it.
+        gaps : array-like, optional
+            Where, in [0, 1]; by default from 1 (λ = 0) to where nothing happens any more, or
+            to what the factorisation resolves.
+        output : int, default=0
+            Which output, of several.
+        ax : Axes or sequence of two, optional
+            One to draw the criteria on, or a second for the degrees of freedom too; by default
+            both on a new figure.
+        line_kw : dict, optional
+            Handed to ``Axes.plot`` for every curve.
+
+        Returns
+        -------
+        PathDisplay
+        """
+        require_matplotlib(f"{cls.__name__}.from_path")
+        check_path(path)
+        output = check_output(output, path.spectrum.n_outputs)
+        names = _default_criteria(path, gaps) if criteria is None else _checked(criteria)
+        values = gaps_of(path, gaps, output)
+        tables = [path.tables[name] for name in names if name in path.tables]
+        if tables and gaps is None:
+            # What is known at some gaps only, is drawn from those.
+            both = functools.reduce(np.intersect1d, (table.gaps for table in tables))
+            values = both[both >= values[-1]][::-1]
+        return cls(
+            gaps=values,
+            curves={name: _curve(path, name, values, output) for name in names},
+            dof=to_host(path.spectrum.dof(gap=values)),
+            chosen_gap=float(path.chosen_gap[output]),
+            criterion=path.criterion,
+            name=label_of_output(output, path.spectrum.n_outputs),
+        ).plot(ax, line_kw=line_kw)
+
+    def plot(self, ax: Any = None, *, line_kw: dict[str, Any] | None = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : Axes or sequence of two, optional
+            As in :meth:`from_path`.
+        line_kw : dict, optional
+            Handed to ``Axes.plot`` for every curve.
+
+        Returns
+        -------
+        PathDisplay
+            Itself, with the artists as attributes.
+        """
+        require_matplotlib(f"{type(self).__name__}.plot")
+        _checked(list(self.curves))
+        top, bottom = _panels(ax)
+        self.ax_, self.dof_ax_, self.figure_ = top, bottom, top.figure
+        self.lines_, self.chosen_lines_ = {}, []
+        drawn_before = top.has_data()
+        for name, values in self.curves.items():
+            look: dict[str, Any] = {
+                "linewidth": 1.8,
+                **_LOOK[name],
+                "label": _CURVES[name][0],
+                **(line_kw or {}),
+            }
+            (self.lines_[name],) = top.plot(positions(self.gaps), values, **look)
+        if not drawn_before and far_apart(self.curves.values()):
+            top.set_yscale("log")
+        elif top.get_yscale() != "log":
+            _set_limits(top, readable_limits(self.curves.values()), drawn_before)
+        self._finish(top, "", labelled=bottom is None or not _share_x(top, bottom))
+        top.set_ylabel(_unit(self.curves))
+        if self.name is not None:
+            top.set_title(self.name)
+        legend(top)
+        if bottom is not None:
+            self._plot_dof(bottom, line_kw)
+        return self
+
+    def _plot_dof(self, ax: Axes, line_kw: dict[str, Any] | None) -> None:
+        look: dict[str, Any] = {
+            "linewidth": 1.8,
+            "color": "black",
+            "label": "degrees of freedom",
+            **(line_kw or {}),
+        }
+        (self.lines_["dof"],) = ax.plot(positions(self.gaps), self.dof, **look)
+        at_choice = self.dof[self.gaps == self.chosen_gap]
+        value = f"{at_choice[0]:.4g} at " if len(at_choice) else ""
+        self._finish(ax, value, labelled=True)
+        ax.set_ylim(0.0, max(ax.get_ylim()[1], 1.06 * float(np.max(self.dof))))
+        ax.set_ylabel("degrees of freedom")
+        if self.chosen_gap is not None:
+            legend(ax, handles=self.chosen_lines_[-1:])
+
+    def _finish(self, ax: Axes, value: str, *, labelled: bool) -> None:
+        shown = self.gaps
+        if self.chosen_gap is not None:
+            by = "given" if self.criterion is None else f"by {self.criterion}"
+            label = f"{value}λ = {lam_text(self.chosen_gap)}, {by}"
+            self.chosen_lines_.append(mark_choice(ax, shown, self.chosen_gap, label))
+            shown = np.append(shown, self.chosen_gap)
+        gap_axis(ax, shown, labelled=labelled)
+
+
+def _panels(ax: Any) -> tuple[Axes, Axes | None]:
+    """Axes for the criteria, and for the degrees of freedom where there are two."""
+    if ax is None:
+        top, bottom = new_axes(2, height=5.4, heights=(3.0, 2.0))
+        return top, bottom
+    if not isinstance(ax, (Sequence, np.ndarray)):
+        check_axes(ax)
+        return ax, None
+    if len(ax) != 2:
+        raise ValueError(f"ax has {len(ax)} axes; give one, or two: for criteria and for dof.")
+    for one in ax:
+        check_axes(one)
+    return ax[0], ax[1]
+
+
+def _share_x(one: Axes, other: Axes) -> bool:
+    return bool(one.get_shared_x_axes().joined(one, other))
+
+
+def _set_limits(ax: Axes, limits: tuple[float, float], drawn_before: bool) -> None:
+    """Show these limits, and what is shown already."""
+    low, high = limits
+    if drawn_before:
+        low, high = min(low, ax.get_ylim()[0]), max(high, ax.get_ylim()[1])
+    ax.set_ylim(low, high)
+
+
+def _default_criteria(path: NCLPath, gaps: npt.ArrayLike | None) -> list[str]:
+    names = ["kfold"] if path.folds.splits else []
+    if path.leave_one_out is not None or "loo" in path.tables:
+        names.append("loo")
+    if gaps is not None:
+        names = [n for n in names if n not in path.tables or path.tables[n].has(np.asarray(gaps))]
+    if not np.isnan(path.noise_variance).any():
+        names.append("sure")
+    return [*names, "gcv", "train_error"]
+
+
+def _checked(criteria: Sequence[str]) -> list[str]:
+    """Names of curves, known and of one kind."""
+    names = [criteria] if isinstance(criteria, str) else list(dict.fromkeys(criteria))
+    if not names:
+        raise ValueError(f"criteria is empty; allowed are {list(_CURVES)}.")
+    for name in names:
+        if name not in _CURVES:
+            raise ValueError(f"criteria has {name!r}, which is unknown; allowed: {list(_CURVES)}.")
+    if len({_CURVES[name][1] for name in names}) > 1:
+        raise ValueError(
+            f"criteria={names} have different units, for which one axis is not enough; draw "
+            "errors (kfold, loo, sure, gcv, train_error), aic, aicc and bic, and cp apart."
+        )
+    return names
+
+
+def _unit(curves: Mapping[str, FloatArray]) -> str:
+    return _CURVES[next(iter(curves))][1]
+
+
+def _curve(path: NCLPath, name: str, gaps: FloatArray, output: int) -> FloatArray:
+    if name not in CRITERIA:
+        return to_host(getattr(path.spectrum, name)(gap=gaps))[:, output]
+    values: FloatArray = to_host(path.criterion_curve(name, gaps))[:, output]
+    # SURE is about the noise-free function; with σ² it can be compared with the others.
+    return values + path.noise_variance[output] if name == "sure" else values

@@ -1,0 +1,259 @@
+"""Columns of text as what they were found to be, for tables that come in pieces.
+
+A *kind* is how a column of a text file is read: ``"number"`` (floats), ``"comma"`` (floats with
+decimal commas), ``"level"`` (categories), ``"number level"`` and ``"comma level"`` (categories that
+are numbers, so that 3 and 3.0 are one) or ``"text"`` (as it is). Formats with types of their own
+have ``"typed"``, and ``"level"`` for words that are categories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from negcorr._common.number_text import shortened
+from negcorr._common.types import AnyArray, BoolArray, FloatArray
+from negcorr.exceptions import TableError
+from negcorr.reading.column_types import decimal_mark, typed_column, uses_decimal_commas
+from negcorr.reading.number_cells import MISSING_MARKS, is_missing_mark, numbers, plain_numbers
+from negcorr.reading.schema import Schema
+
+__all__ = ["as_kind", "kinds_by_schema", "kinds_of_cells", "kinds_with_roles", "text_buffers"]
+
+
+def kinds_of_cells(
+    names: Sequence[str], columns: list[list[str]], delimiter: str
+) -> tuple[dict[str, str], dict[str, AnyArray], list[str]]:
+    """Kinds of columns by cells of them, these cells in their types, and notes.
+
+    Examples
+    --------
+    >>> from negcorr.reading.cell_kinds import kinds_of_cells
+    >>> kinds_of_cells(["a", "b"], [["1,5", "?"], ["x", ""]], ";")[0]
+    {'a': 'comma', 'b': 'text'}
+    """
+    commas = uses_decimal_commas(columns, delimiter)
+    kinds: dict[str, str] = {}
+    values: dict[str, AnyArray] = {}
+    notes = ["numbers have decimal commas."] if commas else []
+    for name, cells in zip(names, columns, strict=True):
+        typed = typed_column(name, cells, commas)
+        values[name] = typed.values
+        kinds[name] = "text"
+        if typed.values.dtype != object:
+            kinds[name] = "comma" if decimal_mark(cells, commas) == "," else "number"
+        notes += typed.notes
+    return kinds, values, notes
+
+
+def kinds_by_schema(
+    schema: Schema, names: Sequence[str], columns: list[list[str]], delimiter: str
+) -> dict[str, str]:
+    """Kinds of columns by a schema; cells of the file tell what its decimal mark is.
+
+    Parameters
+    ----------
+    schema : Schema
+        Columns that it does not know are text.
+    names : sequence of str
+    columns : list of list of str
+        First cells of each column.
+    delimiter : str
+    """
+    known = {column.name: column for column in schema.columns}
+    commas = uses_decimal_commas(columns, delimiter)
+    kinds = {}
+    for name, cells in zip(names, columns, strict=True):
+        column = known.get(name)
+        is_level = column is not None and column.role == "category"
+        kinds[name] = "level" if is_level else "text"
+        if column is not None and column.form == "plain":
+            number = "comma" if decimal_mark(cells, commas) == "," else "number"
+            kinds[name] = f"{number} level" if is_level else number
+    return kinds
+
+
+def kinds_with_roles(kinds: Mapping[str, str], schema: Schema) -> dict[str, str]:
+    """Kinds of the columns that a fit needs, with categories and dates as levels.
+
+    Parameters
+    ----------
+    kinds : mapping of str to str
+        Of the columns as they are; "typed" where the format has types of its own.
+    schema : Schema
+    """
+    needed = {*schema.inputs, *schema.targets, schema.weights}
+    chosen = {}
+    for name, kind in kinds.items():
+        if name not in needed:
+            continue
+        chosen[name] = kind
+        # Dates too: few of them are different, and reading each takes long.
+        if schema[name].role in ("category", "date") and kind not in ("typed", "level"):
+            chosen[name] = "level" if kind == "text" else f"{kind} level"
+    return chosen
+
+
+def as_kind(cells: Any, kind: str, name: str, path: Path, row: int) -> Any:
+    """A column of text cells of pyarrow as a column of pandas.
+
+    Parameters
+    ----------
+    cells : pyarrow.ChunkedArray of string
+    kind : str
+    name : str
+        Of the column, for errors.
+    path : Path
+    row : int
+        Rows of the file before these.
+
+    Raises
+    ------
+    TableError
+        Naming column, row and cell, where a cell is no number.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import pyarrow
+    >>> from negcorr.reading.cell_kinds import as_kind
+    >>> cells = pyarrow.chunked_array([["1,5", "?"]])
+    >>> as_kind(cells, "comma", "size", Path("sizes.csv"), 0).tolist()
+    [1.5, nan]
+    """
+    import pandas
+
+    if kind in ("number", "comma"):
+        return pandas.Series(_floats(cells, kind, name, path, row))
+    if kind == "text":
+        texts = cells.to_numpy()
+        blank = _blank(cells)
+        if blank.any():
+            texts = np.where(blank, None, texts)
+        return pandas.Series(texts, dtype=object)
+    return pandas.Series(_levels(cells, kind.removesuffix("level").strip()))
+
+
+def _blank(cells: Any) -> BoolArray:
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.equal(pc.utf8_trim_whitespace(cells), "").to_numpy(), dtype=bool)
+
+
+def _floats(cells: Any, kind: str, name: str, path: Path, row: int) -> FloatArray:
+    """All at once where pyarrow understands them, and else one by one, with the same result."""
+    fast = _cast(cells, kind)
+    if fast is not None:
+        return fast
+    texts = cells.to_pylist()
+    if kind == "number":
+        found = plain_numbers(["nan" if is_missing_mark(cell) else cell for cell in texts])
+        if found is not None:
+            return found
+    try:
+        return numbers(texts, "comma" if kind == "comma" else "plain", name)
+    except TableError as error:
+        form = "comma" if kind == "comma" else "plain"
+        bad = next(j for j, cell in enumerate(texts) if not _is_number(cell, form))
+        raise TableError(
+            f"{path}, row {row + bad + 1}: column {name!r} holds {shortened(texts[bad])}, which is "
+            "no number, as cells before are. Correct it, leave it empty, take the column as "
+            "categorical, or drop it."
+        ) from error
+
+
+def _is_number(cell: str, form: str) -> bool:
+    try:
+        numbers([cell], form, "")
+    except TableError:
+        return False
+    return True
+
+
+def _cast(cells: Any, kind: str) -> FloatArray | None:
+    import pyarrow
+    import pyarrow.compute as pc
+
+    if kind == "comma":
+        if pc.any(pc.match_substring(cells, ".")).as_py():
+            return None
+        cells = pc.replace_substring(cells, ",", ".")
+    if _has_codes(cells):
+        return None
+    try:
+        return _to_numpy(cells)
+    except pyarrow.ArrowInvalid:
+        trimmed = pc.utf8_trim_whitespace(cells)
+    if _has_codes(trimmed):
+        return None
+    marks = pyarrow.array(sorted(MISSING_MARKS))
+    missing = pc.is_in(pc.utf8_lower(trimmed), value_set=marks)
+    try:
+        return _to_numpy(pc.if_else(missing, pyarrow.scalar(None, pyarrow.string()), trimmed))
+    except pyarrow.ArrowInvalid:
+        return None
+
+
+def _to_numpy(cells: Any) -> FloatArray:
+    return np.array(cells.cast("float64").to_numpy(), dtype=np.float64)
+
+
+def _has_codes(cells: Any) -> bool:
+    """Whether a cell begins with a zero before another digit: a code, which is no number."""
+    for chunk in cells.chunks:
+        data, starts, lengths = text_buffers(chunk)
+        if not len(lengths):
+            continue
+        first = data[starts]
+        signed = (first == ord("+")) | (first == ord("-"))
+        at = starts + signed
+        digit = (data[at + 1] >= ord("0")) & (data[at + 1] <= ord("9"))
+        if ((data[at] == ord("0")) & digit & (lengths > 1 + signed)).any():
+            return True
+    return False
+
+
+def text_buffers(array: Any) -> tuple[Any, Any, Any]:
+    """Bytes of an array of text, with 16 zeros behind, and starts and lengths of its cells."""
+    import pyarrow
+
+    array = array.cast(pyarrow.large_string())
+    offsets = np.frombuffer(array.buffers()[1], dtype=np.int64)
+    offsets = offsets[array.offset : array.offset + len(array) + 1]
+    buffer = array.buffers()[2]
+    whole = np.frombuffer(b"" if buffer is None else buffer, dtype=np.uint8)
+    low, high = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
+    data = np.zeros(high - low + 16, dtype=np.uint8)
+    data[: high - low] = whole[low:high]
+    return data, offsets[:-1] - low, np.diff(offsets)
+
+
+def _levels(cells: Any, number: str) -> Any:
+    """Categories: each word is looked at once."""
+    import pandas
+
+    coded = cells.combine_chunks().dictionary_encode()
+    words: dict[str, int] = {}
+    codes = []
+    for word in coded.dictionary.to_pylist():
+        level = _level(word, number)
+        codes.append(-1 if level is None else words.setdefault(level, len(words)))
+    chosen = np.array(codes, dtype=np.int64)[coded.indices.to_numpy()]
+    return pandas.Categorical.from_codes(chosen, categories=pandas.Index(list(words), dtype=object))
+
+
+def _level(word: str, number: str) -> str | None:
+    """The name of a category; numbers are named as values, and words among them as they are."""
+    text = word.strip()
+    if not number:
+        return text or None
+    if is_missing_mark(text):
+        return None
+    form = "comma" if number == "comma" else "plain"
+    if not _is_number(text, form):
+        return text
+    value = float(numbers([text], form, "")[0])
+    return str(int(value)) if value.is_integer() else str(value)

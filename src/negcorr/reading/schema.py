@@ -1,0 +1,186 @@
+"""Schema: what every column of a table is for, as a readable table and as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from negcorr.exceptions import TableError
+
+__all__ = ["INPUT_ROLES", "ROLES", "Column", "Schema"]
+
+#: Roles of columns that predictions are made from.
+INPUT_ROLES = ("number", "category", "date")
+
+ROLES = (
+    *INPUT_ROLES,
+    "constant",
+    "identifier",
+    "text",
+    "target",
+    "weights",
+    "group",
+    "time",
+    "dropped",
+)
+
+#: Longest name and remark that the table shows in full.
+_WIDTH = 32
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes
+    ----------
+    name : str
+    role : str
+        One of "number", "category" and "date", which are inputs; "constant", "identifier", "text"
+        and "dropped", which are left out; "target", "weights", "group" and "time".
+    form : str
+        How cells are written that become numbers or moments, so that new cells are read alike.
+    n_missing, n_distinct : int
+        Cells without a value, and different values of the others.
+    remark : str
+        Why it is left out, or how it was read.
+    """
+
+    name: str
+    role: str
+    form: str = ""
+    n_missing: int = 0
+    n_distinct: int = 0
+    remark: str = ""
+
+    @property
+    def is_input(self) -> bool:
+        """Whether predictions are made from it."""
+        return self.role in INPUT_ROLES
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What every column of a table is for.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        In the order of the table.
+    n_rows : int
+        Rows of the table that it was made from.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from negcorr.tables import Schema, infer_columns
+    >>> frame = pd.DataFrame({"kind": list("abab"), "size": [1.0, 2.0, 4.0, None], "y": range(4)})
+    >>> schema = infer_columns(frame, "y")
+    >>> print(schema)
+    column  role      missing  distinct  remark
+    kind    category        0         2
+    size    number          1         3
+    y       target          0         4
+    >>> Schema.from_json(schema.to_json()) == schema
+    True
+    """
+
+    columns: tuple[Column, ...]
+    n_rows: int
+
+    def named(self, *roles: str) -> tuple[str, ...]:
+        """Names of the columns in some roles, in the order of the table."""
+        return tuple(column.name for column in self.columns if column.role in roles)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Columns that predictions are made from."""
+        return self.named(*INPUT_ROLES)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Columns that are predicted."""
+        return self.named("target")
+
+    @property
+    def weights(self) -> str | None:
+        """Column of frequencies."""
+        return self._only("weights")
+
+    @property
+    def group(self) -> str | None:
+        """Column whose values must not be torn apart."""
+        return self._only("group")
+
+    @property
+    def time(self) -> str | None:
+        """Column that rows are ordered by."""
+        return self._only("time")
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+    def __str__(self) -> str:
+        head = ("column", "role", "missing", "distinct", "remark")
+        body = [
+            (_cut(c.name), c.role, str(c.n_missing), str(c.n_distinct), c.remark)
+            for c in self.columns
+        ]
+        widths = [max(len(row[j]) for row in [head, *body]) for j in range(4)]
+        lines = [
+            f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}  {e}".rstrip()
+            for a, b, c, d, e in [head, *body]
+        ]
+        return "\n".join(lines)
+
+    def to_json(self) -> str:
+        """As JSON text, for :meth:`from_json`."""
+        columns = [asdict(column) for column in self.columns]
+        return json.dumps({"n_rows": self.n_rows, "columns": columns}, ensure_ascii=False, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Schema:
+        """A schema from JSON text.
+
+        Parameters
+        ----------
+        text : str
+            What :meth:`to_json` wrote.
+
+        Raises
+        ------
+        TableError
+            If it is something else.
+        """
+        try:
+            stored = json.loads(text)
+            columns = tuple(_column(entry) for entry in stored["columns"])
+            n_rows = stored["n_rows"]
+        except (ValueError, TypeError, KeyError) as error:
+            raise TableError(f"text is no schema as to_json writes it: {error}.") from error
+        if isinstance(n_rows, bool) or not isinstance(n_rows, int):
+            raise TableError(f"text is no schema: n_rows={n_rows!r} must be a whole number.")
+        return cls(columns, n_rows)
+
+    def _only(self, role: str) -> str | None:
+        return next(iter(self.named(role)), None)
+
+
+def _column(entry: dict[str, Any]) -> Column:
+    types = {field.name: int if str(field.type) == "int" else str for field in fields(Column)}
+    for key, value in entry.items():
+        if key not in types or type(value) is not types[key]:
+            raise ValueError(f"{key}={value!r} is no entry of a column")
+    if entry["role"] not in ROLES:
+        raise ValueError(f"role={entry['role']!r} must be one of {', '.join(ROLES)}")
+    return Column(**entry)
+
+
+def _cut(name: str) -> str:
+    """A name on one line: line breaks and the like show as Python writes them."""
+    shown = name if name.isprintable() else repr(name)[1:-1]
+    return shown if len(shown) <= _WIDTH else shown[: _WIDTH - 1] + "…"

@@ -1,0 +1,196 @@
+"""Tables that are too large to be read whole: is_large, and TableChunks, which reads in pieces."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from negcorr._common.validation import check_positive_int
+from negcorr.reading.chunk_sources import ChunkSource, n_cells, source_of
+from negcorr.reading.delimited import check_names
+from negcorr.reading.file_format import layers_of
+from negcorr.reading.schema import Schema
+
+__all__ = ["TableChunks", "is_large"]
+
+#: Text beyond is read in pieces: Python's objects for its cells take some ten times as much, and
+#: reading it whole takes some ten seconds.
+LARGE_TEXT_BYTES = 40 * 2**20
+
+#: Cells of Parquet and Feather beyond, for the same memory.
+LARGE_CELLS = 5_000_000
+
+#: How much smaller archives make text, about.
+SHRINKS = {"gzip": 4, "bzip2": 5, "xz": 6, "zip": 4}
+
+#: Most rows of a piece, and cells of one of a wide table: pieces take some ten megabytes each.
+BLOCK_ROWS = 65_536
+BLOCK_CELLS = 4_000_000
+
+
+def is_large(path: str | os.PathLike[str]) -> bool:
+    r"""Whether a file should be read in pieces, by its size, or what it says of it.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    bool
+        True for text of more than some 40 MB (of archives, what they probably hold), and for
+        Parquet and Feather of more than 5 million cells. Never for ARFF and Excel, nor for binary
+        formats within archives: they can only be read whole.
+
+    Raises
+    ------
+    TableError
+        If there is no such file, or it is no table.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from negcorr.tables import is_large
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "sizes.csv")
+    ...     _ = file.write_text("size,kind\n1.5,a\n", encoding="utf-8")
+    ...     is_large(file)
+    False
+    """
+    layers = layers_of(Path(path))
+    if layers.format == "text" and layers.ending != ".arff":
+        n_bytes = layers.path.stat().st_size
+        for archive in layers.archives:
+            n_bytes *= SHRINKS[archive]
+        return n_bytes > LARGE_TEXT_BYTES
+    return n_cells(layers) > LARGE_CELLS
+
+
+@dataclass(frozen=True, eq=False)
+class TableChunks:
+    r"""A table in a file, as data frames of a bounded number of rows.
+
+    Iterating gives :class:`pandas.DataFrame` in the order of the file, as often as asked. Cells
+    mean what they mean to :func:`~negcorr.reading.table.read_table`. Small files and all formats
+    will do; ARFF, Excel and binary formats within archives are read whole each time.
+
+    Attributes
+    ----------
+    path : Path
+    names : tuple of str
+        Columns of the file.
+    notes : tuple of str
+        One sentence for each oddity that was dealt with.
+    kinds : mapping of str to str
+        How columns of text are read: "number", "comma" (numbers with decimal commas), "level",
+        "number level" (categories) or "text"; those of other formats are as they are. Columns
+        that are not in it are not read.
+    block : int
+        Most rows of a frame.
+    n_rows : int or None
+        Where the file tells it; a guess for text.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from negcorr.tables import TableChunks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "sizes.csv")
+    ...     _ = file.write_text("size;kind\n1,5;a\n?;b\n2,5;c\n", encoding="utf-8")
+    ...     chunks = TableChunks.open(file, block=2)
+    ...     [frame["size"].tolist() for frame in chunks]
+    [[1.5, nan], [2.5]]
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+    kinds: Mapping[str, str]
+    block: int
+    n_rows: int | None
+    source: ChunkSource
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        schema: Schema | None = None,
+        block: int | None = None,
+    ) -> Self:
+        """Find out what a file is and how its cells are written.
+
+        Parameters
+        ----------
+        path : str or path
+        schema : Schema, optional
+            What columns are for, as with a model's training rows. Of text, its plain numbers are
+            then read as floats, its categories as such, and all else as text. By default the first
+            thousands of rows tell what is a number.
+        block : int, optional
+            Most rows of a frame, by default 65536, or fewer where there are many columns.
+
+        Returns
+        -------
+        TableChunks
+
+        Raises
+        ------
+        TableError
+            If there is no such file, or it is no table.
+        """
+        if block is not None:
+            check_positive_int("block", block)
+        place = Path(path)
+        source = source_of(place)
+        check_names(source.names, place)
+        kinds = source.kinds(schema)
+        if block is None:
+            block = max(min(BLOCK_ROWS, BLOCK_CELLS // len(source.names)), 1024)
+        return cls(place, source.names, source.notes, kinds, block, source.n_rows, source)
+
+    def __repr__(self) -> str:
+        notes = f", {len(self.notes)} notes" if self.notes else ""
+        return f"{type(self).__name__}({self.path.name}: {len(self.names)} columns{notes})"
+
+    def __iter__(self) -> Iterator[Any]:
+        row = 0
+        for table in self.tables():
+            yield self.frame(table, row)
+            row += table.num_rows
+
+    def reading(self, kinds: Mapping[str, str]) -> Self:
+        """The same file, with other columns or kinds of them."""
+        return replace(self, kinds=kinds)
+
+    def tables(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """Tables of pyarrow instead of frames; text is not judged yet.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            By default those that have a kind.
+        """
+        import pyarrow
+
+        wanted = list(self.kinds) if columns is None else list(columns)
+        waiting: list[Any] = []
+        n_waiting = 0
+        for table in self.source.tables(wanted, self.block):
+            while n_waiting + table.num_rows >= self.block:
+                part = table.slice(0, self.block - n_waiting)
+                yield pyarrow.concat_tables([*waiting, part]).unify_dictionaries()
+                table = table.slice(part.num_rows)
+                waiting, n_waiting = [], 0
+            waiting += [table] if table.num_rows else []
+            n_waiting += table.num_rows
+        if waiting:
+            yield pyarrow.concat_tables(waiting).unify_dictionaries()
+
+    def frame(self, table: Any, row: int) -> Any:
+        """A table of :meth:`tables` as a data frame; ``row`` is the number of rows before it."""
+        return self.source.frame(table, self.kinds, row)

@@ -1,0 +1,1 @@
+"""The search of features by the data, where something about them is left open."""

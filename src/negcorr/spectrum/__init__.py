@@ -1,0 +1,1 @@
+"""One factorisation that serves every λ: whitening, modes, the curves in the gap 1 − λ."""

@@ -1,0 +1,1 @@
+"""Export of a fitted ensemble to ONNX."""

@@ -1,0 +1,196 @@
+"""Fitted ensembles as ONNX graphs, for programs without Python.
+
+Near λ = 1 coefficients are huge and cancel, and so are the weights of kernels at landmarks: a graph
+in single precision can be wrong where the model is right. What single precision would do is tried
+out in NumPy, on rows that the model kept, before a graph is made in it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from negcorr._common.arrays import to_host
+from negcorr._common.files import write_atomically
+from negcorr.ensemble.regressor import NCLRegressor
+from negcorr.exceptions import PrecisionWarning, warn_caller
+from negcorr.moments.scan import features_of
+from negcorr.storage.onnx.backends import Graph, Numbers
+from negcorr.storage.onnx.ensemble import Ensemble
+from negcorr.storage.onnx.steps import operations_of, undone
+
+__all__ = ["to_onnx"]
+
+#: Error that a graph may have, in units of the target's standard deviation.
+TOLERANCE = 1e-5
+
+#: A trial on some rows must be this much better: other rows, and sums in another order, are worse.
+MARGIN = 3.0
+
+#: Below this gap single precision is not even tried.
+SMALLEST_SINGLE_GAP = 1e-6
+
+_ROWS_TRIED = 1024
+
+
+def to_onnx(
+    model: Any,
+    path: Any = None,
+    *,
+    dtype: Literal["auto", "float32", "float64"] = "auto",
+    members: bool = False,
+) -> Any:
+    """A fitted ensemble of kernels or Fourier features as an ONNX graph.
+
+    Parameters
+    ----------
+    model : NCLRegressor or Pipeline
+        Fitted, as it comes by default, or with basis "kernel", "fourier" or "orthogonal". What
+        counts is the fitted basis: KernelFeatures, FourierFeatures and OrthogonalFourierFeatures
+        are allowed, within MappedFeatures and NestedFeatures as well; where basis="auto" has chosen
+        trees, there is no graph. In a pipeline the model is the last step, and those before are
+        among StandardScaler, MinMaxScaler, RobustScaler, SimpleImputer (mean, median or constant)
+        and "passthrough".
+    path : path, optional
+        Where to write the graph, in one step.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of inputs, numbers and outputs. "auto" takes float32 where a trial on training
+        rows shows that predictions keep within 1e-5 of the target's standard deviation, and float64
+        elsewhere: for gaps below 1e-6, and for models that have no rows to try it on, such as
+        compact ones.
+    members : bool, default=False
+        Whether the graph has a second output ``members``, of shape (M, rows) or
+        (M, rows, outputs). Precision is not tried on it.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Input ``X`` of shape (rows, d); output ``y`` of shape (rows,) or (rows, outputs). Version,
+        λ, gap and names of the inputs are in its ``metadata_props``.
+
+    Raises
+    ------
+    ValueError
+        For steps and bases that have no such form; names them.
+
+    Warns
+    -----
+    PrecisionWarning
+        Where float32 is asked for and does not hold, or cannot be tried.
+
+    Notes
+    -----
+    Features of a kernel are not in the graph: it has the kernel's values at the landmarks and one
+    weight for each of them, member and output. At most rows times landmarks numbers are held at a
+    time, so that rows are best given in batches.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from negcorr import NCLRegressor, to_onnx
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = NCLRegressor(random_state=0).fit(X, y)
+    >>> graph = to_onnx(model).graph
+    >>> [value.name for value in (*graph.input, *graph.output)]
+    ['X', 'y']
+    """
+    if dtype not in ("auto", "float32", "float64"):
+        raise ValueError(f"dtype={dtype!r} is unknown; allowed are 'auto', 'float32', 'float64'.")
+    onnx = _onnx()
+    steps = model.steps if isinstance(model, Pipeline) else [("model", model)]
+    regressor, names = _ends(steps)
+    operations = [op for label, step in steps[:-1] for op in operations_of(label, step)]
+    ensemble = Ensemble.of(operations, regressor, f"step {steps[-1][0]!r}")
+    chosen = _precision(dtype, ensemble, regressor)
+    about = {
+        "negcorr_version": version("negcorr"),
+        "lam": json.dumps(to_host(regressor.lam_).tolist()),
+        "gap": json.dumps(to_host(regressor.gap_).tolist()),
+        "features": json.dumps(names if names is not None else ensemble.n_inputs),
+        "dtype": np.dtype(chosen).name,
+    }
+    proto = _graph(onnx, ensemble, chosen, members, about)
+    onnx.checker.check_model(proto)
+    if path is not None:
+        write_atomically(Path(path), proto.SerializeToString())
+    return proto
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+        import onnx.checker
+        import onnx.helper
+        import onnx.numpy_helper
+    except ImportError as error:
+        raise ImportError("to_onnx needs onnx: pip install 'negcorr[onnx]'") from error
+    return onnx
+
+
+def _ends(steps: Sequence[tuple[str, Any]]) -> tuple[NCLRegressor, list[str] | None]:
+    """The ensemble behind all steps, and the names of the columns before them."""
+    name, regressor = steps[-1]
+    if not isinstance(regressor, NCLRegressor):
+        raise ValueError(
+            f"step {name!r} is a {type(regressor).__name__}; the last one must be an NCLRegressor."
+        )
+    check_is_fitted(regressor)
+    first = next((s for _, s in steps if s is not None and s != "passthrough"), regressor)
+    names = getattr(first, "feature_names_in_", None)
+    return regressor, None if names is None else [str(each) for each in names]
+
+
+def _graph(onnx: Any, ensemble: Ensemble, dtype: Any, members: bool, about: dict[str, str]) -> Any:
+    graph = Graph(onnx, dtype)
+    values = ensemble.values(graph, "X")
+    ensemble.predict(graph, values)
+    outputs = {"y": ensemble.output_shape}
+    if members:
+        ensemble.predict_members(graph, values)
+        outputs["members"] = [ensemble.n_members, *ensemble.output_shape]
+    return graph.model({"X": ["rows", ensemble.n_inputs]}, outputs, about)
+
+
+def _precision(dtype: str, ensemble: Ensemble, model: NCLRegressor) -> Any:
+    """The type of the graph; warns where single precision is asked for and is not enough."""
+    if dtype == "float64":
+        return np.float64
+    error = _single_error(ensemble, model)
+    small = float(np.min(to_host(model.gap_))) < SMALLEST_SINGLE_GAP
+    if error is not None and error * MARGIN <= TOLERANCE and not (small and dtype == "auto"):
+        return np.float32
+    if dtype == "auto":
+        return np.float64
+    if error is None:
+        found = "cannot be tried, since the model keeps no rows"
+    else:
+        found = f"moves predictions by {error:.1e} standard deviations of the target on some rows"
+    warn_caller(f"dtype='float32' {found}; use 'float64' or 'auto'.", PrecisionWarning)
+    return np.float32
+
+
+def _single_error(ensemble: Ensemble, model: NCLRegressor) -> float | None:
+    """Largest error of single precision over the target's spread; None where there are no rows."""
+    if model._calibration is None or not hasattr(model, "path_"):
+        return None
+    kept = model._calibration.rows
+    kept = kept.take(np.arange(min(_ROWS_TRIED, kept.n_rows)))
+    exact = to_host(features_of(kept, model.basis_)) @ ensemble.coef.T + ensemble.intercept
+    inputs = kept.X.toarray() if sp.issparse(kept.X) else to_host(kept.X)
+    rows = undone(ensemble.operations, inputs.astype(np.float64))
+    machine = Numbers(np.float32)
+    with np.errstate(all="ignore"):
+        values = ensemble.values(machine, machine.constant(rows))
+        off = np.abs(ensemble.predict(machine, values).reshape(exact.shape) - exact).max(axis=0)
+    spread = np.sqrt(to_host(model.path_.spectrum.total))
+    worst = float(np.max(off / np.where(spread > 0, spread, 1.0)))
+    return worst if math.isfinite(worst) else math.inf

@@ -1,0 +1,137 @@
+"""Steps of a pipeline as elementary operations on columns, for NumPy and for ONNX alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+
+from negcorr._common.types import AnyArray, FloatArray
+from negcorr.storage.onnx.backends import Machine
+
+__all__ = ["Operation", "applied", "operations_of", "undone"]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation on all columns.
+
+    Attributes
+    ----------
+    kind : {"Add", "Sub", "Mul", "Div", "Max", "Min", "Impute", "Gather"}
+        Names of ONNX, but for "Impute", which puts ``values`` where there is NaN.
+    values : ndarray of shape (d,)
+        The other operand; the columns to keep for "Gather".
+    n_columns : int
+        Columns before it.
+    """
+
+    kind: str
+    values: AnyArray
+    n_columns: int
+
+
+_INVERSE = {"Add": np.subtract, "Sub": np.add, "Mul": np.divide, "Div": np.multiply}
+
+
+def operations_of(name: str, step: Any) -> list[Operation]:
+    """What a fitted step of a pipeline does to its columns, in the order in which it does it.
+
+    Parameters
+    ----------
+    name : str
+        Of the step, for errors.
+    step : transformer, "passthrough" or None
+        Fitted.
+
+    Raises
+    ------
+    ValueError
+        For any step that has no such form.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from negcorr.storage.onnx.steps import operations_of
+    >>> scaler = StandardScaler().fit([[0.0], [2.0]])
+    >>> [(o.kind, o.values.tolist()) for o in operations_of("scale", scaler)]
+    [('Sub', [1.0]), ('Div', [1.0])]
+    """
+    if step is None or step == "passthrough":
+        return []
+    kind = type(step)
+    if kind is SimpleImputer:
+        return _imputing(name, step)
+    if kind is StandardScaler:
+        pairs = [("Sub", step.mean_ if step.with_mean else None), ("Div", step.scale_)]
+    elif kind is RobustScaler:
+        pairs = [("Sub", step.center_), ("Div", step.scale_)]
+    elif kind is MinMaxScaler:
+        pairs = [("Mul", step.scale_), ("Add", step.min_)]
+        if step.clip:
+            low, high = (np.full(step.n_features_in_, end) for end in step.feature_range)
+            pairs += [("Max", low), ("Min", high)]
+    else:
+        raise ValueError(
+            f"step {name!r} is a {kind.__name__}, which has no form in ONNX here; allowed before "
+            "the NCLRegressor are StandardScaler, MinMaxScaler, RobustScaler, SimpleImputer and "
+            "'passthrough'."
+        )
+    width = int(step.n_features_in_)
+    return [
+        Operation(op, np.asarray(values, dtype=np.float64), width)
+        for op, values in pairs
+        if values is not None
+    ]
+
+
+def _imputing(name: str, step: SimpleImputer) -> list[Operation]:
+    missing = step.missing_values
+    marks_nan = isinstance(missing, float | np.floating) and bool(np.isnan(missing))
+    if step.strategy not in ("mean", "median", "constant") or step.add_indicator or not marks_nan:
+        raise ValueError(
+            f"step {name!r} is {step!r}; allowed are imputers of NaN with strategy 'mean', "
+            "'median' or 'constant' and without an indicator."
+        )
+    try:
+        fill = np.asarray(step.statistics_, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"step {name!r} fills with values that are no numbers.") from error
+    width = len(fill)
+    kept = np.flatnonzero(~np.isnan(fill))
+    if len(kept) == width:
+        return [Operation("Impute", fill, width)]
+    # scikit-learn drops columns in which it has seen no value.
+    return [Operation("Gather", kept, width), Operation("Impute", fill[kept], len(kept))]
+
+
+def applied(operations: Sequence[Operation], machine: Machine, rows: Any) -> Any:
+    """Rows after all operations, as a machine carries them out."""
+    out = rows
+    for operation in operations:
+        if operation.kind == "Gather":
+            out = machine.node("Gather", out, machine.integers(operation.values), axis=1)
+            continue
+        values = machine.constant(operation.values)
+        if operation.kind == "Impute":
+            out = machine.node("Where", machine.node("IsNaN", out), values, out)
+        else:
+            out = machine.node(operation.kind, out, values)
+    return out
+
+
+def undone(operations: Sequence[Operation], rows: FloatArray) -> FloatArray:
+    """Rows that the operations turn into these, as far as they can be known."""
+    out = rows
+    for operation in reversed(operations):
+        if operation.kind in _INVERSE:
+            out = _INVERSE[operation.kind](out, operation.values)
+        elif operation.kind == "Gather":
+            wide = np.zeros((len(out), operation.n_columns))
+            wide[:, operation.values] = out
+            out = wide
+    return out

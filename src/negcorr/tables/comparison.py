@@ -1,0 +1,236 @@
+"""An NCL ensemble beside its rivals on the same held-out rows, and a verdict in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from negcorr._common.number_text import amount, amount_with_error
+from negcorr._common.types import FloatArray
+from negcorr.columns.samples import Samples
+from negcorr.tables.held_out_errors import Figures, held_out_figures, paired_difference
+
+__all__ = ["OURS", "Comparison", "Method", "Result", "scored"]
+
+#: Name of the first method.
+OURS = "NCL"
+
+#: Differences of fewer standard errors than this are within noise.
+NOISE = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What one method predicted for the held-out rows.
+
+    Attributes
+    ----------
+    name : str
+    predicted : ndarray of shape (n,) or (n, outputs)
+    interval : ndarray of shape (n, 2) or (n, 2, outputs), or None
+        Ends of the 95 % interval.
+    fit_seconds : float
+    """
+
+    name: str
+    predicted: FloatArray
+    interval: FloatArray | None
+    fit_seconds: float
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method on the held-out rows.
+
+    Attributes
+    ----------
+    name : str
+    figures : tuple of Figures
+        One for each output.
+    loss : float
+        Mean squared error in units of the training targets' variance, mean over outputs: about 1
+        for the mean of the training rows.
+    gain, gain_se : float
+        Loss of this method less that of NCL on the same rows, and its paired standard error; 0 for
+        NCL itself. Positive means that NCL is better.
+    fit_seconds : float
+        Time of the fit, without that of the features for NCL's rivals.
+    """
+
+    name: str
+    figures: tuple[Figures, ...]
+    loss: float
+    gain: float
+    gain_se: float
+    fit_seconds: float
+
+    @property
+    def within_noise(self) -> bool:
+        """Whether NCL cannot be told from it: a difference of less than two standard errors."""
+        return not abs(self.gain) > NOISE * self.gain_se
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Methods on the same held-out rows.
+
+    Attributes
+    ----------
+    methods : tuple of Method
+        NCL first, then its rivals.
+    targets : tuple of str
+    n_train, n_test : int
+        Rows that NCL was fitted to, and held-out rows.
+    n_rivals : int or None
+        Rows that the others were fitted to, where these are fewer.
+    """
+
+    methods: tuple[Method, ...]
+    targets: tuple[str, ...]
+    n_train: int
+    n_test: int
+    n_rivals: int | None = None
+
+    def __getitem__(self, name: str) -> Method:
+        for method in self.methods:
+            if method.name == name:
+                return method
+        raise KeyError(name)
+
+    def __str__(self) -> str:
+        head = ["method", "output", "RMSE", "MAE", "R²", "95 % covers", "fit seconds"]
+        rows = [
+            [
+                method.name,
+                f.output,
+                amount_with_error(f.rmse, f.rmse_se),
+                amount_with_error(f.mae, f.mae_se),
+                f"{f.r2:.3f}",
+                "" if np.isnan(f.coverage) else f"{f.coverage:.1%}",
+                f"{method.fit_seconds:.2f}",
+            ]
+            for method in self.methods
+            for f in method.figures
+        ]
+        widths = [max(len(row[j]) for row in [head, *rows]) for j in range(len(head))]
+        lines = [
+            "  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) for r in [head, *rows]
+        ]
+        return "\n".join(line.rstrip() for line in lines)
+
+    def verdict(self) -> str:
+        """One sentence: who predicts best, by how much, and whether that is more than noise.
+
+        A second one follows where the others had fewer rows to learn from.
+
+        Returns
+        -------
+        str
+        """
+        if self.n_rivals is None or self.n_rivals >= self.n_train or len(self.methods) == 1:
+            return self._judged()
+        return (
+            f"{self._judged()} The comparison is not even: the others were fitted to "
+            f"{self.n_rivals} of the {self.n_train} rows that NCL had."
+        )
+
+    def _judged(self) -> str:
+        ours, rivals = self.methods[0], self.methods[1:]
+        error = self._error(ours)
+        on = f"on {self.n_test} held-out rows"
+        if not rivals:
+            return f"NCL has an error of {error} {on}; nothing was compared with it."
+        best = min(rivals, key=lambda method: method.loss)
+        theirs = f"{best.name} ({self._error(best)})"
+        few = f" ({self._noise(best)})"
+        mean = next((method for method in rivals if method.name == "mean"), None)
+        if mean is not None and best is not mean and mean.within_noise and not best.within_noise:
+            return (
+                f"NCL, with an error of {error} {on}, cannot be told from predicting the mean, and "
+                f"{theirs} is better than both{few}."
+            )
+        if best.within_noise:
+            return (
+                f"NCL has an error of {error} {on}, and {theirs} is the best of the others: the "
+                f"difference is within noise{few}."
+            )
+        if best.gain > 0:
+            return f"NCL predicts best, with an error of {error} {on}; {theirs} comes next{few}."
+        return f"NCL loses to {theirs}, with an error of {error} {on}{few}; prefer the other."
+
+    def _error(self, method: Method) -> str:
+        if len(self.targets) == 1:
+            return f"{amount(method.figures[0].rmse)} RMSE"
+        return f"{amount(float(np.sqrt(method.loss)), 3)} standard deviations"
+
+    @staticmethod
+    def _noise(method: Method) -> str:
+        if not method.gain_se > 0:
+            return "no standard error is known"
+        return f"{abs(method.gain) / method.gain_se:.1f} paired standard errors"
+
+
+def scored(
+    results: Sequence[Result],
+    train: Samples,
+    test: Samples,
+    targets: tuple[str, ...],
+    n_train: int | None = None,
+) -> Comparison:
+    """Methods side by side, by what they predicted for the same held-out rows.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        NCL first.
+    train : Samples
+        Rows of the fits, for the variance of their targets.
+    test : Samples
+        Held-out rows.
+    targets : tuple of str
+    n_train : int, optional
+        Rows that NCL was fitted to, where ``train`` is a part of them.
+    """
+    spread = _variance(train)
+    base = _losses(test, results[0].predicted, spread)
+    methods = tuple(_method(result, test, targets, spread, base) for result in results)
+    n_rivals = len(train.positions)
+    known = n_rivals if n_train is None else n_train
+    return Comparison(methods, targets, known, len(test.positions), n_rivals)
+
+
+def _method(
+    result: Result,
+    test: Samples,
+    targets: tuple[str, ...],
+    spread: FloatArray,
+    base: FloatArray,
+) -> Method:
+    losses = _losses(test, result.predicted, spread)
+    gain, error = paired_difference(losses, base, test.weight, test.groups)
+    figures = held_out_figures(
+        test.y,
+        result.predicted,
+        targets,
+        interval=result.interval,
+        weight=test.weight,
+        groups=test.groups,
+    )
+    loss = float(np.average(losses, weights=test.weight))
+    return Method(result.name, figures, loss, gain, error, result.fit_seconds)
+
+
+def _variance(train: Samples) -> FloatArray:
+    """Of each output; 1 where it does not vary among the rows of the fit."""
+    y = train.y.reshape(len(train.y), -1)
+    mean = np.average(y, axis=0, weights=train.weight)
+    variance = np.average((y - mean) ** 2, axis=0, weights=train.weight)
+    return np.where(variance > 0, variance, 1.0)
+
+
+def _losses(test: Samples, predicted: FloatArray, spread: FloatArray) -> FloatArray:
+    """Squared error of each row, in units of the outputs' variance."""
+    error = (test.y - predicted).reshape(len(test.y), -1)
+    return np.asarray((error**2 / spread).mean(axis=1))

@@ -1,0 +1,115 @@
+"""make_tabular: a pipeline from a data frame as it is to an NCL ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from negcorr.columns.encoder import _encoder
+from negcorr.columns.kinds import infer_columns
+from negcorr.columns.typed_columns import TypedColumns
+from negcorr.ensemble.regressor import NCLRegressor
+from negcorr.reading.schema import Schema
+
+__all__ = ["make_tabular"]
+
+
+def make_tabular(
+    frame: Any,
+    target: str | Sequence[str],
+    *,
+    schema: Schema | None = None,
+    estimator: Any = None,
+    random_state: Any = 0,
+    **ncl_parameters: Any,
+) -> Pipeline:
+    """An unfitted pipeline from a data frame, with whatever is in it, to predictions.
+
+    Numbers are imputed by their median, with a column that says where they were missing, and
+    scaled, with extremes brought in. Categories become 0/1 columns, with missing as a level and
+    rare levels in one. Dates become days, and sines and cosines of month, weekday and hour. Columns
+    of 0 and 1 are not scaled: a rare level would be far away from everything.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Rows from which the roles of columns are inferred; nothing is fitted.
+    target : str or sequence of str
+        Columns to predict.
+    schema : Schema, optional
+        Roles of the columns, by default those of :func:`~negcorr.columns.kinds.infer_columns`.
+    estimator : regressor, optional
+        What stands at the end, with its own seed, such as a
+        :class:`~negcorr.deep.DeepNCLRegressor`; by default an :class:`~negcorr.NCLRegressor`.
+    random_state : int, RandomState or None, default=0
+        Seed of the ensemble.
+    **ncl_parameters
+        Further parameters of :class:`~negcorr.NCLRegressor`.
+
+    Returns
+    -------
+    sklearn.pipeline.Pipeline
+        Steps "read", "encode" and "model". Its frames may have columns in any order, and others
+        beside them, targets too, which are ignored. Unknown levels and new missing values are dealt
+        with.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from negcorr import make_tabular
+    >>> frame = pd.DataFrame({"size": range(0, 80, 2), "kind": ["a", "b"] * 20})
+    >>> frame["price"] = frame["size"] ** 0.5 + (frame["kind"] == "a")
+    >>> model = make_tabular(frame, "price", n_estimators=20).fit(frame, frame["price"])
+    >>> new = pd.DataFrame({"kind": ["a", "never seen"], "size": [10, None]})
+    >>> model.predict(new).shape
+    (2,)
+    >>> model[:-1].get_feature_names_out().tolist()
+    ['numbers__size', 'categories__kind_a', 'categories__kind_b']
+    """
+    if schema is None:
+        schema = infer_columns(frame, target)
+    _check_target(target, schema)
+    model = _ensemble(estimator, random_state, ncl_parameters)
+    columns = {column.name: column for column in schema.columns}
+    numbers, dates = schema.named("number"), schema.named("date")
+    categories = list(schema.named("category"))
+    reader = TypedColumns(
+        numbers={name: columns[name].form for name in numbers},
+        categories=categories,
+        dates={name: columns[name].form for name in dates},
+    )
+    encoder = _encoder(list(numbers), categories, list(dates))
+    return Pipeline([("read", reader), ("encode", encoder), ("model", model)])
+
+
+def _ensemble(estimator: Any, random_state: Any, parameters: dict[str, Any]) -> Any:
+    """The last step."""
+    if estimator is not None:
+        if parameters:
+            raise TypeError(
+                f"{', '.join(parameters)} are for an NCLRegressor, and estimator={estimator!r} is "
+                "given: set its parameters there."
+            )
+        return clone(estimator)
+    # The encoder has scaled what is to be scaled. Features are searched for where that is asked.
+    searched = parameters.get("basis") == "auto"
+    settings: dict[str, Any] = {} if searched else {"basis": "fourier", "gamma": "kwok-tsang"}
+    settings |= {"standardize": False, "random_state": random_state, **parameters}
+    unknown = settings.keys() - set(NCLRegressor._get_param_names())
+    if unknown:
+        raise TypeError(
+            f"{min(unknown)}={settings[min(unknown)]!r} is no parameter of make_tabular or "
+            f"NCLRegressor, which has {', '.join(NCLRegressor._get_param_names())}."
+        )
+    return NCLRegressor(**settings)
+
+
+def _check_target(target: str | Sequence[str], schema: Schema) -> None:
+    wanted = {target} if isinstance(target, str) else set(target)
+    if wanted != set(schema.targets):
+        raise ValueError(
+            f"target={target!r} is not what schema has as targets: {', '.join(schema.targets)}."
+        )

@@ -1,0 +1,153 @@
+"""Which rows to hold out, and which folds to tune by: content, whole groups, the last in time."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import GroupKFold, TimeSeriesSplit
+
+from negcorr._common.types import AnyArray, IntArray
+from negcorr.columns.samples import Samples, digests, hashes, labels, moments, samples
+from negcorr.exceptions import TableError
+from negcorr.reading.schema import Schema
+from negcorr.rows.folds import ContentKFold
+from negcorr.rows.keys import content_hash
+
+__all__ = ["LEAST_ROWS", "check_split", "folds_for", "hold_out", "last_by"]
+
+#: A fit and a standard error take two rows each.
+LEAST_ROWS = 2
+
+N_FOLDS = 5
+
+
+def hold_out(
+    frame: Any, schema: Schema, *, test_size: float = 0.2, seed: int = 0
+) -> tuple[IntArray, IntArray]:
+    """Rows to fit on and rows to hold out.
+
+    Without groups or times a hash of each row's inputs and targets decides, so that equal rows are
+    on one side and their order does not matter. Groups are held out as a whole, by a hash of their
+    names. With a column of time the last rows are held out, and rows of the same time are on one
+    side.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    schema : Schema
+        What its columns are for.
+    test_size : float, default=0.2
+        Share of the rows to hold out, met as nearly as equal rows, groups and times allow.
+    seed : int, default=0
+        Another one holds out others; of no effect with a column of time.
+
+    Returns
+    -------
+    train, test : ndarray of int
+        Positions of rows that have their targets, ascending, or in the order of time.
+
+    Raises
+    ------
+    TableError
+        If there are too few rows, or one group or time only.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from negcorr.tables import hold_out, infer_columns
+    >>> frame = pd.DataFrame({"x": range(0, 40, 4), "who": list("aabbccddee"), "y": range(10)})
+    >>> train, test = hold_out(frame, infer_columns(frame, "y", group="who"))
+    >>> len(train), test.tolist()
+    (8, [2, 3])
+    """
+    check_split(test_size, seed)
+    rows = samples(frame, schema)
+    n = len(rows.positions)
+    if n < 2 * LEAST_ROWS:
+        raise TableError(
+            f"{n} rows have their targets; {2 * LEAST_ROWS} at least are needed to hold some out."
+        )
+    keys, what = _keys(frame, schema, rows, seed)
+    held = last_by(keys, test_size, what)
+    return rows.positions[~held], rows.positions[held]
+
+
+def folds_for(schema: Schema, frame: Any) -> Any:
+    """The folds that an ensemble should be tuned by, for its parameter ``cv``.
+
+    Parameters
+    ----------
+    schema : Schema
+        What the columns are for.
+    frame : pandas.DataFrame
+        Rows of the fit.
+
+    Returns
+    -------
+    splitter
+        :class:`~negcorr.ContentKFold`; ``GroupKFold`` with a column of groups, which ``fit`` then
+        needs as ``model__groups``; ``TimeSeriesSplit`` with a column of time, for rows in its
+        order.
+        Groups and order are those of :func:`~negcorr.columns.samples`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from negcorr.tables import folds_for, infer_columns
+    >>> frame = pd.DataFrame({"x": range(0, 40, 4), "who": list("aabbccddee"), "y": range(10)})
+    >>> folds_for(infer_columns(frame, "y"), frame)
+    ContentKFold(n_splits=5, seed=0)
+    >>> folds_for(infer_columns(frame, "y", group="who"), frame).get_n_splits()
+    5
+    """
+    if schema.group is not None:
+        n_groups = len(np.unique(labels(frame, schema)))
+        if n_groups < 2:
+            raise TableError(f"group={schema.group!r} is one group here; folds need two at least.")
+        return GroupKFold(n_splits=min(N_FOLDS, n_groups))
+    if schema.time is not None:
+        if len(frame) < 3:
+            raise TableError(f"{len(frame)} rows are too few for folds along {schema.time!r}.")
+        return TimeSeriesSplit(n_splits=min(N_FOLDS, len(frame) - 1))
+    return ContentKFold(N_FOLDS)
+
+
+def check_split(test_size: Any, seed: Any) -> None:
+    """Raise where a share or a seed is none."""
+    if not isinstance(test_size, numbers.Real) or not 0.0 < float(test_size) < 1.0:
+        raise ValueError(f"test_size={test_size!r} must be a number between 0 and 1.")
+    whole = isinstance(seed, numbers.Integral) and not isinstance(seed, bool)
+    # The methods that are compared take no larger seeds.
+    if not whole or not 0 <= int(seed) < 2**32:
+        raise ValueError(f"seed={seed!r} must be a whole number, at least 0 and below 2**32.")
+
+
+def _keys(frame: Any, schema: Schema, rows: Samples, seed: int) -> tuple[AnyArray, str]:
+    """What rows are held out by, the largest first, and its name."""
+    if schema.time is not None:
+        return moments(frame, schema)[rows.positions], f"time in {schema.time!r}"
+    if rows.groups is not None:
+        names = np.stack(digests(rows.groups), axis=1)
+        return content_hash(names, seed=seed), f"group in {schema.group!r}"
+    return hashes(rows, schema, seed), "content"
+
+
+def last_by(keys: AnyArray, test_size: float, what: str) -> AnyArray:
+    """Rows with the largest keys, as near to a share as equal keys allow."""
+    n = len(keys)
+    distinct, counts = np.unique(keys, return_counts=True)
+    if len(distinct) < 2:
+        raise TableError(f"all {n} rows have the same {what}: none can be held out.")
+    # Rows held out if the cut is before the last key, the last two, and so on.
+    held = np.cumsum(counts[::-1])[:-1]
+    wanted = min(max(math.ceil(test_size * n), LEAST_ROWS), n - LEAST_ROWS)
+    possible = np.flatnonzero((held >= LEAST_ROWS) & (held <= n - LEAST_ROWS))
+    if len(possible) == 0:
+        raise TableError(
+            f"{n} rows cannot be split by {what} with {LEAST_ROWS} rows at least on both sides."
+        )
+    best = possible[np.argmin(np.abs(held[possible] - wanted))]
+    return np.asarray(keys >= distinct[::-1][best])

@@ -1,0 +1,246 @@
+"""try_out: an ensemble tried on rows that it has not seen, beside its rivals, and fitted to all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from negcorr._common.types import FloatArray
+from negcorr.columns.samples import Samples, samples
+from negcorr.exceptions import TableError
+from negcorr.reading.schema import Schema
+from negcorr.tables.baselines import BASELINES, check_baselines, dense, fit_baseline
+from negcorr.tables.comparison import OURS, Comparison, Result, scored
+from negcorr.tables.fingerprint import Fingerprint
+from negcorr.tables.pipeline import make_tabular
+from negcorr.tables.splitting import folds_for, hold_out
+
+__all__ = ["Trial", "compare", "fitted_to", "predicted_by", "try_out"]
+
+#: Share of new values that intervals are made to cover.
+COVERAGE = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A pipeline tried on held-out rows, and the same fitted to all rows.
+
+    Attributes
+    ----------
+    schema : Schema
+        What the columns are for.
+    tried : Pipeline
+        Fitted without the held-out rows; what the comparison is about.
+    model : Pipeline
+        Fitted to all rows, or ``tried`` itself where that was not asked for.
+    test : Samples
+        The held-out rows.
+    predicted : ndarray of shape (n,) or (n, outputs)
+        What ``tried`` makes of them.
+    comparison : Comparison
+        Beside its rivals, on the held-out rows.
+    seen : Fingerprint
+        Of the rows that ``model`` was fitted to.
+    notes : tuple of str
+        What was done with a part of the rows only, where the table was too large.
+    """
+
+    schema: Schema
+    tried: Any
+    model: Any
+    test: Samples
+    predicted: FloatArray
+    comparison: Comparison
+    seen: Fingerprint
+    notes: tuple[str, ...] = ()
+
+    @property
+    def refitted(self) -> bool:
+        """Whether the model has seen more rows than the one that was tried."""
+        return self.model is not self.tried
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that ``model`` was fitted to."""
+        return self.seen.n_rows
+
+
+def try_out(
+    frame: Any,
+    schema: Schema,
+    *,
+    test: Any = None,
+    test_size: float = 0.2,
+    seed: int = 0,
+    baselines: Sequence[str] = tuple(BASELINES),
+    n_jobs: int = 1,
+    pipeline: Any = None,
+    parameters: Mapping[str, Any] | None = None,
+    refit: bool = True,
+    tell: Callable[[str], None] | None = None,
+) -> Trial:
+    """Fit NCL and its rivals, compare them on rows that none has seen, and fit NCL to all rows.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    schema : Schema
+        What its columns are for.
+    test : pandas.DataFrame, optional
+        Rows for the comparison. ``frame`` is then fitted as a whole and nothing is refitted.
+    test_size, seed
+        As in :func:`~negcorr.tables.splitting.hold_out`; the seed is that of the methods too.
+    baselines : sequence of str
+        Of "mean", "ridge" (its penalty by cross-validation), "random forest" and "gradient
+        boosting" (scikit-learn's defaults).
+    n_jobs : int, default=1
+        Threads of forest and boosting.
+    pipeline : Pipeline, optional
+        Unfitted, by default that of :func:`~negcorr.make_tabular` with the folds of
+        :func:`~negcorr.tables.splitting.folds_for`, which one of your own needs too where there are
+        groups. Its features are those of all methods.
+    parameters : mapping, optional
+        Of the ensemble in the default pipeline.
+    refit : bool, default=True
+        Whether a model is fitted to all rows, held-out ones too.
+    tell : callable, optional
+        Called with a few words before each step.
+
+    Returns
+    -------
+    Trial
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from negcorr.tables import infer_columns, try_out
+    >>> rng = np.random.default_rng(0)
+    >>> frame = pd.DataFrame({"x": rng.normal(size=400)})
+    >>> frame["y"] = np.sin(2 * frame["x"]) + 0.1 * rng.normal(size=400)
+    >>> found = try_out(frame, infer_columns(frame, "y"), baselines=["mean", "ridge"])
+    >>> found.n_rows, found.comparison.n_train, found.comparison.n_test
+    (400, 320, 80)
+    """
+    check_baselines(baselines)
+    say = tell if tell is not None else _nothing
+    known, held = _parts(frame, schema, test, test_size, seed)
+    made = _Made(frame, schema, seed, pipeline, parameters or {})
+    say("fitting NCL")
+    start = time.perf_counter()
+    tried = fitted_to(made.pipeline(known), known)
+    seconds = time.perf_counter() - start
+    features = tried[:-1].transform(held.inputs)
+    ours, interval = predicted_by(tried[-1], features)
+    results = [Result(OURS, ours, interval, seconds)]
+    old, new = dense(tried[:-1].transform(known.inputs)), dense(features)
+    for name in baselines:
+        say(f"fitting {name}")
+        rival, taken = fit_baseline(name, old, known.y, known.weight, seed=seed, n_jobs=n_jobs)
+        results.append(Result(name, rival.predict(new), None, taken))
+    comparison = scored(results, known, held, schema.targets)
+    model, seen = tried, known
+    if refit and test is None:
+        say("fitting NCL to all rows")
+        seen = samples(frame, schema)
+        model = fitted_to(made.pipeline(seen), seen)
+    fingerprint = Fingerprint.of(seen, schema, seed)
+    return Trial(schema, tried, model, held, ours, comparison, fingerprint)
+
+
+def compare(frame: Any, schema: Schema, **options: Any) -> Comparison:
+    """Fit NCL and its rivals on the same rows, and compare them on the same held-out ones.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    schema : Schema
+        What its columns are for.
+    **options
+        Those of :func:`~negcorr.tables.trial.try_out` but ``refit``: nothing is fitted to all rows.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from negcorr.tables import compare, infer_columns
+    >>> rng = np.random.default_rng(0)
+    >>> frame = pd.DataFrame({"x": rng.normal(size=400)})
+    >>> frame["y"] = np.sin(2 * frame["x"]) + 0.1 * rng.normal(size=400)
+    >>> found = compare(frame, infer_columns(frame, "y"), baselines=["mean", "ridge"])
+    >>> found.verdict().partition(",")[0], [method.name for method in found.methods]
+    ('NCL predicts best', ['NCL', 'mean', 'ridge'])
+    """
+    return try_out(frame, schema, refit=False, **options).comparison
+
+
+def fitted_to(pipeline: Any, rows: Samples) -> Any:
+    """The pipeline, fitted to rows, with groups where it takes folds, and with weights."""
+    given = {
+        name: value
+        for name, value in rows.fit_parameters.items()
+        if has_fit_parameter(pipeline[-1], name.removeprefix("model__"))
+    }
+    if rows.weight is not None and "model__sample_weight" not in given:
+        raise TableError(f"{type(pipeline[-1]).__name__} takes no weights.")
+    return pipeline.fit(rows.inputs, rows.y, **given)
+
+
+def predicted_by(model: Any, features: Any) -> tuple[FloatArray, FloatArray | None]:
+    """Predictions of the last step, and their 95 % intervals where it has some."""
+    predicted = np.asarray(model.predict(features))
+    if not hasattr(model, "predict_interval"):
+        return predicted, None
+    return predicted, np.asarray(model.predict_interval(features, COVERAGE))
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    """How a pipeline is made for the rows that it will be fitted to."""
+
+    frame: Any
+    schema: Schema
+    seed: int
+    given: Any
+    parameters: Mapping[str, Any]
+
+    def pipeline(self, rows: Samples) -> Any:
+        if self.given is not None:
+            return clone(self.given)
+        folds = folds_for(self.schema, self.frame.iloc[rows.positions])
+        settings = {"random_state": self.seed, "cv": folds, **self.parameters}
+        return make_tabular(self.frame, self.schema.targets, schema=self.schema, **settings)
+
+
+def _parts(
+    frame: Any, schema: Schema, test: Any, test_size: float, seed: int
+) -> tuple[Samples, Samples]:
+    if test is None:
+        train, held_out = hold_out(frame, schema, test_size=test_size, seed=seed)
+        known, held = samples(frame, schema, train), samples(frame, schema, held_out)
+    else:
+        known, held = samples(frame, schema), samples(test, schema)
+        if len(held.positions) < 2:
+            raise TableError(
+                f"{len(held.positions)} of the rows for testing have their targets; 2 at least "
+                "are needed."
+            )
+    if held.weight is not None and not held.weight.any():
+        raise TableError(
+            f"all held-out rows have no weight in {schema.weights!r}; try another seed."
+        )
+    return known, held
+
+
+def _nothing(words: str) -> None:
+    """Stand in for ``tell`` where nobody listens."""

@@ -1,0 +1,102 @@
+"""Places, and objects that are brought home, as far as NumPy alone can tell."""
+
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from sklearn.utils import get_tags
+
+from negcorr import NCLRegressor
+from negcorr._common.arrays import (
+    HOME,
+    contiguous,
+    everything_at_home,
+    place_of,
+    place_within,
+    taken,
+)
+from negcorr.bases import FourierFeatures
+from negcorr.ensemble.fitted import LazyAttributes
+
+
+class Mine(FourierFeatures):
+    """A class made from one of the package's."""
+
+
+def test_home_is_numpy_whatever_the_table():
+    for table in (np.ones((2, 2)), [[1.0]], (1.0, 2.0), 3.0, np.float64(2.0)):
+        assert place_of(table) == HOME
+    assert HOME.is_home
+    assert str(HOME) == "numpy"
+    assert place_within(FourierFeatures().fit(np.ones((3, 2)))) == HOME
+
+
+def test_numbers_at_home_are_double_precision_and_not_copied():
+    values = np.arange(3.0)
+    assert HOME.floats(values) is values
+    assert HOME.floats([1, 2]).dtype == np.float64
+    assert HOME.integers([1, 2]).dtype == np.int64
+    with pytest.raises(TypeError):
+        HOME.floats(1j)
+
+
+def test_contiguous_is_the_same_numbers_in_order():
+    values = np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1)
+    found = contiguous(values)
+    assert found.flags.c_contiguous
+    np.testing.assert_array_equal(found, values)
+    assert contiguous(np.empty((0, 3)).T).shape == (3, 0)
+
+
+def test_rows_are_taken_at_home():
+    np.testing.assert_array_equal(taken(np.arange(5.0), [3, 1]), [3.0, 1.0])
+
+
+def test_objects_that_hold_each_other_are_copied_once():
+    one, other = Mine(), Mine()
+    one.friend, other.friend = other, one
+    found = everything_at_home(one)
+    assert found is not one
+    assert found.friend is not other
+    assert found.friend.friend is found
+
+
+def test_what_is_shared_stays_shared_and_what_is_foreign_stays_itself():
+    array, lock = np.ones(3), threading.Lock()
+    basis = Mine()
+    basis.parts = {"a": [array, (array, lock)]}
+    found = everything_at_home(basis).parts
+    assert found is not basis.parts
+    assert found["a"][0] is found["a"][1][0]
+    assert found["a"][1][1] is lock
+
+    @dataclass
+    class Theirs:
+        basis: object
+
+    theirs = Theirs(basis)
+    assert everything_at_home(theirs) is theirs
+
+
+def test_a_copy_has_a_lock_of_its_own():
+    lazy = LazyAttributes(None, None)
+    assert everything_at_home(lazy)._lock is not lazy._lock
+
+
+def test_a_model_at_home_computes_nothing_for_its_copy():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = NCLRegressor(4, 3, random_state=0, basis="fourier", gamma="kwok-tsang").fit(X, X[:, 0])
+    before = set(vars(model.path_.spectrum))
+    assert "modes" not in before
+    assert set(vars(model.to_numpy().path_.spectrum)) == before
+    assert set(vars(model.path_.spectrum)) == before
+
+
+def test_asking_for_tags_draws_no_seeds():
+    state = np.random.RandomState(0)
+    wanted = np.random.RandomState(0).randint(2**31 - 1)
+    assert get_tags(NCLRegressor(basis=FourierFeatures(), random_state=0)).array_api_support
+    assert not get_tags(NCLRegressor(basis="trees", random_state=state)).array_api_support
+    assert not get_tags(NCLRegressor(basis="none such", random_state=state)).array_api_support
+    assert state.randint(2**31 - 1) == wanted

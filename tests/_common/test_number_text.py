@@ -1,0 +1,55 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from negcorr._common.number_text import amount, amount_with_error
+from negcorr.spectrum.gap import lam_in_words
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (-0.5, "-0.5"),
+        (123456.0, "123500"),
+        (99999.6, "100000"),
+        (0.0001, "0.0001"),
+        (12.3456, "12.35"),
+        (1e12, "1e+12"),
+        (float("inf"), "inf"),
+        (-2.5e-9, "-2.5e-09"),
+    ],
+)
+def test_amounts(value, text):
+    assert amount(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (3.1732, 0.3441, "3.17 ± 0.34"),
+        (0.0, 0.012, "0.000 ± 0.012"),
+        (1.0, 0.0996, "1.000 ± 0.100"),
+        (1e10, 2e7, "1e+10 ± 2e+07"),
+        (1e-6, 1e-7, "1e-06 ± 1e-07"),
+        (5.0, 0.0, "5"),
+        (5.0, float("inf"), "5"),
+        (float("nan"), 1.0, ""),
+    ],
+)
+def test_amounts_with_errors(value, error, text):
+    assert amount_with_error(value, error) == text
+
+
+@given(st.floats(-1e8, 1e8), st.integers(2, 6))
+def test_amounts_keep_their_digits(value, digits):
+    text = amount(value, digits)
+    assert math.isclose(float(text), value, rel_tol=0.51 * 10.0 ** (1 - digits), abs_tol=0.0)
+
+
+def test_lam():
+    assert [lam_in_words(gap) for gap in (1.0, 0.5, 1e-3, 9e-4)] == [
+        *("0", "0.500", "0.999", "1 − 0.0009")
+    ]

@@ -1,0 +1,114 @@
+"""``negcorr dof`` and ``negcorr demo``."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from toy_tables import write_homes
+
+from negcorr import degrees_of_freedom, make_tabular
+from negcorr.cli.dof_command import estimator_named
+from negcorr.columns.kinds import infer_columns
+from negcorr.columns.samples import samples
+from negcorr.reading.table import read_table
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_homes(tmp_path / "homes.csv")
+
+
+def encoded(data):
+    frame = read_table(data).frame
+    schema = infer_columns(frame, "price", drop=["rent"])
+    rows = samples(frame, schema)
+    return make_tabular(frame, "price", schema=schema)[:-1].fit_transform(rows.inputs), rows.y
+
+
+def test_exact_where_there_is_a_formula(negcorr, data):
+    asked = ("dof", data, "-t", "price", "--drop", "rent", "-e", "sklearn.linear_model.Ridge")
+    told = json.loads(negcorr(*asked, "-p", "alpha=0.5", "--json").out)
+    X, y = encoded(data)
+    assert told["dof"] == [pytest.approx(degrees_of_freedom(Ridge(0.5), X, y).dof, rel=1e-12)]
+    assert told["method"] == "exact"
+    assert (told["n_rows"], told["n_features"]) == X.shape
+    shown = negcorr(*asked)
+    assert "exact: Ridge is linear in y" in shown.out
+
+
+def test_monte_carlo_else(negcorr, data):
+    forest = "sklearn.ensemble.RandomForestRegressor"
+    asked = ("dof", data, "-t", "price", "-e", forest, "-p", "n_estimators=5", "--probes", 2)
+    result = negcorr(*asked, "--seed", 1)
+    assert result.code == 0
+    assert "RandomForestRegressor(n_estimators=5) on 120 rows" in result.out
+    assert "±" in result.out
+    assert "monte-carlo:" in result.out
+    assert negcorr(*asked, "--seed", 1).out == result.out
+
+
+def test_several_targets(negcorr, data):
+    told = json.loads(
+        negcorr(
+            "dof", data, "-t", "price,rent", "-e", "sklearn.linear_model.LinearRegression", "--json"
+        ).out
+    )
+    assert told["targets"] == ["price", "rent"]
+    np.testing.assert_allclose(told["dof"][0], told["dof"][1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["-e", "Ridge"], 2, "give the class with its module"),
+        (["-e", "sklearn.linear_model.Rigde"], 2, "has no Rigde"),
+        (["-e", "no_such_module.Ridge"], 2, "no_such_module"),
+        (["-e", "sklearn.linear_model"], 2, "must be a class with fit and predict"),
+        (["-e", "os.system"], 2, "must be a class with fit and predict"),
+        (["-e", "sklearn.linear_model.Ridge", "-p", "alpa=3"], 2, "Did you mean alpha?"),
+        (["-e", "sklearn.linear_model.Ridge", "-p", "alpha"], 2, "must be name=value"),
+        (["-e", "sklearn.linear_model.Ridge", "-p", "alpha=-3"], 1, "alpha"),
+        (["--method", "exakt"], 2, "Did you mean exact?"),
+        (["-e", "sklearn.linear_model.Lasso", "--method", "exact"], 2, "--method exact"),
+        (["--seed", "-3"], 2, "--seed -3"),
+    ],
+)
+def test_what_cannot_be_done(negcorr, data, arguments, code, words):
+    result = negcorr("dof", data, "-t", "price", *arguments)
+    assert (result.code, result.out) == (code, "")
+    assert words in result.complaint()
+
+
+def test_parameters_are_values_and_nothing_is_run():
+    made = estimator_named(
+        "sklearn.ensemble.RandomForestRegressor",
+        ["max_depth=None", "criterion=absolute_error", "max_features=0.5", "bootstrap=False"],
+    )
+    assert made.max_depth is None
+    assert (made.criterion, made.max_features, made.bootstrap) == ("absolute_error", 0.5, False)
+    harmless = estimator_named("sklearn.linear_model.Ridge", ["solver=__import__('os').getcwd()"])
+    assert harmless.solver == "__import__('os').getcwd()"
+
+
+def test_the_demo_goes_the_whole_way(negcorr, tmp_path):
+    result = negcorr("demo", "--out", "shown")
+    assert result.code == 0
+    out = tmp_path / "here/shown"
+    assert sorted(file.name for file in out.iterdir()) == [
+        *("diabetes.csv", "metrics.json", "model.skops", "path.csv", "report.html")
+    ]
+    assert "held-out rows" in result.out
+    assert "negcorr predict" in result.out
+    model, data = out / "model.skops", out / "diabetes.csv"
+    assert len(negcorr("predict", model, data).out.splitlines()) == 443
+    assert json.loads(negcorr("demo", "--out", "shown", "--json").out)["n_rows"] == 442
+
+
+def test_the_ensemble_is_that_of_fit(negcorr, data):
+    quick = ("--members", 8, "--components", 5, "--rivals", "none")
+    told = json.loads(negcorr("fit", data, "-t", "price", *quick, "--json").out)["model"]
+    asked = ("-p", f"gap={told['gap']!r}", "-p", "n_estimators=8", "-p", "n_components=5")
+    found = json.loads(negcorr("dof", data, "-t", "price", *asked, "--json").out)
+    assert found["method"] == "exact"
+    assert found["dof"] == [pytest.approx(told["dof"], rel=1e-9)]

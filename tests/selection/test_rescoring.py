@@ -1,0 +1,73 @@
+"""More rows judge kernels, in the span of those of the search, on rows that had no part in it."""
+
+import numpy as np
+import pytest
+from reference import span_loo
+
+from negcorr.bases.random_subspaces import kernel_values
+from negcorr.rows.rows import Rows
+from negcorr.selection import sample as proving
+from negcorr.selection.candidates import Candidate
+from negcorr.selection.rescoring import judged
+from negcorr.selection.sample import PARTS, SEARCH_RIDGES, ProvingGround
+
+
+@pytest.fixture(autouse=True)
+def small_numbers(monkeypatch):
+    monkeypatch.setattr(proving, "ROWS", 40)
+    monkeypatch.setattr(proving, "MANY_ROWS", 90)
+    monkeypatch.setattr(proving, "MORE_ROWS", 100)
+    monkeypatch.setattr(proving, "ROWS_FOR_RELEVANCE", 60)
+
+
+def ground_of(n=150, seed=0, outputs=1):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, size=(n, 3))
+    y = np.sin(2 * X[:, :outputs]) + 0.1 * rng.normal(size=(n, outputs))
+    weight = rng.integers(1, 4, n).astype(float)
+    return ProvingGround.of(Rows(X, y, weight), n_components=10, seed=0, most_rows=40)
+
+
+CANDIDATES = [
+    Candidate("kernel", "laplace", 0.3, "clip"),
+    Candidate("kernel", "gaussian", 1.0, "standard"),
+    Candidate("kernel", "gaussian", 3.0, "rank", subspace=0.5),
+    Candidate("kernel", "cauchy", 1.0, "none"),
+    Candidate("kernel", "linear"),
+    Candidate("kernel", "laplace", 1.0, "clip", relevant=True),
+]
+
+
+@pytest.mark.parametrize("candidate", CANDIDATES, ids=str)
+def test_errors_are_those_of_refits_on_rows_beyond_the_search(candidate):
+    ground = ground_of(outputs=2)
+    more, trial = ground.more, judged(ground, candidate)
+    relevance = ground.learnt_relevance(candidate)
+    assert (relevance is not None) == candidate.relevant
+    rows = more.mapped(candidate.inputs) * (1.0 if relevance is None else relevance.columns)
+    gamma = ground.searched_gamma(candidate)
+    values = kernel_values(candidate.kernel, rows, rows[:40], gamma, candidate.subspace)
+    literal = span_loo(values, values[:40], more.y, more.weight, trial.strength)[40:]
+    # The span is cut where it is rounding, which the literal equations keep.
+    np.testing.assert_allclose(trial.losses, literal, rtol=1e-4, atol=1e-8)
+    weight = more.weight[40:]
+    assert trial.error == pytest.approx(weight @ trial.losses / weight.sum(), rel=1e-12)
+    best = list(SEARCH_RIDGES).index(trial.strength)
+    parts = np.arange(60) % PARTS
+    expected = [(weight * trial.losses)[parts == k].sum() for k in range(PARTS)]
+    np.testing.assert_allclose(trial.by_part[best], expected, rtol=1e-12)
+    assert trial.by_part.sum(axis=1).min() == pytest.approx(trial.by_part[best].sum())
+
+
+def test_relevance_is_what_the_rows_of_the_search_have_taught():
+    ground = ground_of()
+    candidate = CANDIDATES[-1]
+    assert ground.learnt_relevance(candidate) is ground.relevance("clip", "laplace", "both")
+    assert ground.searched_gamma(candidate) == ground.learnt_relevance(candidate).gamma
+    # In the end more rows teach it.
+    assert ground.gamma(candidate) != ground.searched_gamma(candidate)
+
+
+def test_needs_more_rows():
+    with pytest.raises(ValueError, match="no more rows than those of the search"):
+        judged(ground_of(80), CANDIDATES[0])
