@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from negcorr._common.arrays import is_abroad, place_of, to_host
+from negcorr._common.arrays import is_device_array, place_of, to_host
 
 #: Library and device of every place; ``device1`` refuses whatever was made elsewhere, so that what
 #: runs there runs on the pretended CPU of that library too.
@@ -53,7 +53,7 @@ class Somewhere:
 
     def has(self, values):
         """Whether an array is here."""
-        return is_abroad(values) and place_of(values) == place_of(self.put([0.0]))
+        return is_device_array(values) and place_of(values) == place_of(self.put([0.0]))
 
 
 def missing(name):

@@ -9,9 +9,9 @@ from sklearn.utils import get_tags
 
 from negcorr import NCLRegressor
 from negcorr._common.arrays import (
-    HOME,
+    NUMPY,
+    arrays_to_numpy,
     contiguous,
-    everything_at_home,
     place_of,
     place_within,
     taken,
@@ -26,19 +26,19 @@ class Mine(FourierFeatures):
 
 def test_home_is_numpy_whatever_the_table():
     for table in (np.ones((2, 2)), [[1.0]], (1.0, 2.0), 3.0, np.float64(2.0)):
-        assert place_of(table) == HOME
-    assert HOME.is_home
-    assert str(HOME) == "numpy"
-    assert place_within(FourierFeatures().fit(np.ones((3, 2)))) == HOME
+        assert place_of(table) == NUMPY
+    assert NUMPY.is_numpy
+    assert str(NUMPY) == "numpy"
+    assert place_within(FourierFeatures().fit(np.ones((3, 2)))) == NUMPY
 
 
 def test_numbers_at_home_are_double_precision_and_not_copied():
     values = np.arange(3.0)
-    assert HOME.floats(values) is values
-    assert HOME.floats([1, 2]).dtype == np.float64
-    assert HOME.integers([1, 2]).dtype == np.int64
+    assert NUMPY.floats(values) is values
+    assert NUMPY.floats([1, 2]).dtype == np.float64
+    assert NUMPY.integers([1, 2]).dtype == np.int64
     with pytest.raises(TypeError):
-        HOME.floats(1j)
+        NUMPY.floats(1j)
 
 
 def test_contiguous_is_the_same_numbers_in_order():
@@ -56,7 +56,7 @@ def test_rows_are_taken_at_home():
 def test_objects_that_hold_each_other_are_copied_once():
     one, other = Mine(), Mine()
     one.friend, other.friend = other, one
-    found = everything_at_home(one)
+    found = arrays_to_numpy(one)
     assert found is not one
     assert found.friend is not other
     assert found.friend.friend is found
@@ -66,7 +66,7 @@ def test_what_is_shared_stays_shared_and_what_is_foreign_stays_itself():
     array, lock = np.ones(3), threading.Lock()
     basis = Mine()
     basis.parts = {"a": [array, (array, lock)]}
-    found = everything_at_home(basis).parts
+    found = arrays_to_numpy(basis).parts
     assert found is not basis.parts
     assert found["a"][0] is found["a"][1][0]
     assert found["a"][1][1] is lock
@@ -76,12 +76,12 @@ def test_what_is_shared_stays_shared_and_what_is_foreign_stays_itself():
         basis: object
 
     theirs = Theirs(basis)
-    assert everything_at_home(theirs) is theirs
+    assert arrays_to_numpy(theirs) is theirs
 
 
 def test_a_copy_has_a_lock_of_its_own():
     lazy = LazyAttributes(None, None)
-    assert everything_at_home(lazy)._lock is not lazy._lock
+    assert arrays_to_numpy(lazy)._lock is not lazy._lock
 
 
 def test_a_model_at_home_computes_nothing_for_its_copy():

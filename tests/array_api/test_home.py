@@ -12,7 +12,7 @@ from places import SMALL, apart, problem
 from sklearn.model_selection import KFold
 
 from negcorr import NCLRegressor
-from negcorr._common.arrays import is_abroad, to_host
+from negcorr._common.arrays import is_device_array, to_host
 from negcorr.bases import FourierFeatures, NystroemFeatures
 
 X, Y = problem(outputs=2)
@@ -24,7 +24,7 @@ def foreign(thing, path="model", seen=None):
     if id(thing) in seen:
         return []
     seen.add(id(thing))
-    if is_abroad(thing):
+    if is_device_array(thing):
         return [path]
     parts = []
     if isinstance(thing, dict):

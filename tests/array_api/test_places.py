@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from negcorr import NCLRegressor
-from negcorr._common.arrays import is_abroad, to_host
+from negcorr._common.arrays import is_device_array, to_host
 from negcorr.bases import FourierFeatures, NystroemFeatures, OrthogonalFourierFeatures
 
 X, Y = problem(outputs=2)
@@ -171,7 +171,7 @@ def test_features_alone(place, kind):
     single = there.transform(place.put(X, np.float32))
     assert single.dtype == place.xp.float32
     for name, value in vars(there).items():
-        assert place.has(value) == is_abroad(value), name
+        assert place.has(value) == is_device_array(value), name
 
 
 def test_scikit_learns_tools_around_it(torch):

@@ -8,7 +8,7 @@ from places import problem, somewhere
 
 from negcorr import NCLRegressor
 from negcorr._common import arrays as _arrays
-from negcorr._common.arrays import is_abroad
+from negcorr._common.arrays import is_device_array
 
 N_ROWS, MEMBERS, WIDTH = 3000, 10, 6
 N_FEATURES = MEMBERS * WIDTH
@@ -21,7 +21,7 @@ def brought_home(monkeypatch):
     original = _arrays.to_host
 
     def to_host(values):
-        if is_abroad(values):
+        if is_device_array(values):
             sizes.append(int(np.prod(values.shape)))
         return original(values)
 

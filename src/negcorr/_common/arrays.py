@@ -20,13 +20,13 @@ import sklearn
 from negcorr._common.types import AnyArray
 
 __all__ = [
-    "HOME",
+    "NUMPY",
     "Place",
+    "arrays_to_numpy",
     "contiguous",
     "detached",
     "dispatched",
-    "everything_at_home",
-    "is_abroad",
+    "is_device_array",
     "place_of",
     "place_within",
     "taken",
@@ -54,12 +54,12 @@ class Place:
 
     def __str__(self) -> str:
         library = self.xp.__name__.rpartition(".")[2]
-        return library if self.is_home else f"{library} on {self.device!s}"
+        return library if self.is_numpy else f"{library} on {self.device!s}"
 
     @property
-    def is_home(self) -> bool:
+    def is_numpy(self) -> bool:
         """Whether this is NumPy."""
-        return self.xp is HOME.xp
+        return self.xp is NUMPY.xp
 
     def floats(self, values: Any) -> Any:
         """Numbers from anywhere as double precision here."""
@@ -86,9 +86,9 @@ class Place:
         return self.xp.eye(size, dtype=self.xp.float64, device=self.device)
 
     def _array(self, values: Any, dtype: Any) -> Any:
-        if self.is_home:
-            return np.asarray(to_host(values) if is_abroad(values) else values, dtype=dtype)
-        if is_abroad(values) and place_of(values) == self:
+        if self.is_numpy:
+            return np.asarray(to_host(values) if is_device_array(values) else values, dtype=dtype)
+        if is_device_array(values) and place_of(values) == self:
             return self.xp.astype(values, dtype, copy=False)
         # Not from negative strides or read-only memory, which some libraries cannot take.
         array = np.array(to_host(values), order="C", copy=True)
@@ -102,17 +102,17 @@ _READ_ONLY = (
 )
 
 #: NumPy.
-HOME = Place(array_api_compat.array_namespace(np.empty(0)), None)
+NUMPY = Place(array_api_compat.array_namespace(np.empty(0)), None)
 
 
-def is_abroad(values: Any) -> bool:
+def is_device_array(values: Any) -> bool:
     """Whether something is an array of another library than NumPy.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from negcorr._common.arrays import is_abroad
-    >>> is_abroad(np.ones(3)), is_abroad([1.0, 2.0])
+    >>> from negcorr._common.arrays import is_device_array
+    >>> is_device_array(np.ones(3)), is_device_array([1.0, 2.0])
     (False, False)
     """
     if isinstance(values, np.ndarray | np.generic | float | int | list | tuple):
@@ -124,8 +124,8 @@ def is_abroad(values: Any) -> bool:
 
 def place_of(values: Any) -> Place:
     """Where an array is; tables that are no arrays are at home."""
-    if not is_abroad(values):
-        return HOME
+    if not is_device_array(values):
+        return NUMPY
     if any(is_of(values) for is_of in _READ_ONLY):
         raise TypeError(
             f"arrays of type {type(values).__module__}.{type(values).__name__} cannot be written "
@@ -137,19 +137,19 @@ def place_of(values: Any) -> Place:
 def place_within(thing: Any) -> Place:
     """Where the arrays that an object holds are, also within a list of objects that it holds."""
     for part in vars(thing).values():
-        if is_abroad(part):
+        if is_device_array(part):
             return place_of(part)
         for inner in part if isinstance(part, list) else ():
-            place = place_within(inner) if hasattr(inner, "__dict__") else HOME
-            if not place.is_home:
+            place = place_within(inner) if hasattr(inner, "__dict__") else NUMPY
+            if not place.is_numpy:
                 return place
-    return HOME
+    return NUMPY
 
 
 def dispatched(X: Any) -> Place:
     """Where a user's table asks to be worked on: at home, unless scikit-learn dispatches."""
-    if not is_abroad(X) or not sklearn.get_config()["array_api_dispatch"]:
-        return HOME
+    if not is_device_array(X) or not sklearn.get_config()["array_api_dispatch"]:
+        return NUMPY
     return place_of(X)
 
 
@@ -162,7 +162,7 @@ def to_host(values: Any) -> AnyArray:
     >>> to_host([1.0, 2.0])
     array([1., 2.])
     """
-    if not is_abroad(values):
+    if not is_device_array(values):
         return np.asarray(values)
     if array_api_compat.is_torch_array(values):
         return np.asarray(values.detach().cpu().numpy())
@@ -177,7 +177,7 @@ def to_host(values: Any) -> AnyArray:
 def taken(values: Any, index: Any) -> Any:
     """Rows of an array at row numbers from anywhere."""
     place = place_of(values)
-    if place.is_home:
+    if place.is_numpy:
         return values[to_host(index)]
     return place.xp.take(values, place.integers(index), axis=0)
 
@@ -190,33 +190,33 @@ def contiguous(values: Any) -> Any:
 
 def detached(values: Any) -> Any:
     """The same numbers without the history of how they came about, which gradients need."""
-    if not is_abroad(values) or not getattr(values, "requires_grad", False):
+    if not is_device_array(values) or not getattr(values, "requires_grad", False):
         return values
     return values.detach()
 
 
-def everything_at_home(thing: Any) -> Any:
+def arrays_to_numpy(thing: Any) -> Any:
     """A copy of an object whose arrays are all NumPy's, however deep inside they are.
 
     It shares no memory with arrays of other libraries.
     """
-    return _at_home(thing, {})
+    return _to_numpy(thing, {})
 
 
-def _at_home(thing: Any, known: dict[int, Any]) -> Any:
+def _to_numpy(thing: Any, known: dict[int, Any]) -> Any:
     if id(thing) in known:
         return known[id(thing)]
-    if is_abroad(thing):
+    if is_device_array(thing):
         found: Any = np.array(to_host(thing), order="C", copy=True)
     elif isinstance(thing, tuple | list):
-        found = type(thing)(_at_home(part, known) for part in thing)
+        found = type(thing)(_to_numpy(part, known) for part in thing)
     elif isinstance(thing, Mapping):
-        found = {name: _at_home(part, known) for name, part in thing.items()}
+        found = {name: _to_numpy(part, known) for name, part in thing.items()}
     elif _is_ours(thing):
         found = known[id(thing)] = copy.copy(thing)
         # Not those of the original: a copy may leave out what it makes anew.
         parts = vars(found)
-        parts.update({name: _at_home(part, known) for name, part in parts.items()})
+        parts.update({name: _to_numpy(part, known) for name, part in parts.items()})
     else:
         found = thing
     known[id(thing)] = found

@@ -124,7 +124,7 @@ def thin_svd(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     as accurate, does those.
     """
     place = place_of(matrix)
-    if not place.is_home:
+    if not place.is_numpy:
         return tuple(place.xp.linalg.svd(matrix, full_matrices=False))
     try:
         left, values, right = np.linalg.svd(matrix, full_matrices=False)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from negcorr._common.arrays import Place, detached, is_abroad, place_of, to_host
+from negcorr._common.arrays import Place, detached, is_device_array, place_of, to_host
 from negcorr._common.types import FloatArray, Table
 
 __all__ = [
@@ -36,7 +36,7 @@ def check_weight(sample_weight: Any, X: Table) -> FloatArray | None:
     if sample_weight is None:
         return None
     place = place_of(X)
-    if not place.is_home:
+    if not place.is_numpy:
         sample_weight, X = to_host(sample_weight), np.empty((X.shape[0], 0))
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weight.sum() > 0:
@@ -47,7 +47,7 @@ def check_weight(sample_weight: Any, X: Table) -> FloatArray | None:
 
 def float_types(place: Place) -> list[Any]:
     """The types that inputs may have, the one that others are converted to first."""
-    if place.is_home:
+    if place.is_numpy:
         return [np.float64, np.float32]
     try:
         place.empty((0,))
@@ -61,9 +61,9 @@ def float_types(place: Place) -> list[Any]:
 
 def target_at(place: Place, y: Any) -> Any:
     """Targets where the inputs are, whichever library they come from."""
-    if not is_abroad(y) and (y is None or place.is_home):
+    if not is_device_array(y) and (y is None or place.is_numpy):
         return y
-    if not place.is_home and is_abroad(y) and place_of(y) == place:
+    if not place.is_numpy and is_device_array(y) and place_of(y) == place:
         check_real(y, "y")
         return detached(y)
     return place.floats(check_array(to_host(y), dtype=np.float64, ensure_2d=False, input_name="y"))
@@ -71,7 +71,7 @@ def target_at(place: Place, y: Any) -> Any:
 
 def check_real(values: Any, name: str) -> None:
     """Refuse complex numbers of other libraries, as scikit-learn does those of NumPy."""
-    if is_abroad(values) and place_of(values).xp.isdtype(values.dtype, "complex floating"):
+    if is_device_array(values) and place_of(values).xp.isdtype(values.dtype, "complex floating"):
         raise ValueError(f"Complex data not supported, got {name} of type {values.dtype}.")
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from negcorr._common.arrays import (
     detached,
     dispatched,
-    is_abroad,
+    is_device_array,
     place_of,
     place_within,
     taken,
@@ -107,7 +107,7 @@ class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
     def _validate(self, X: Table, *, reset: bool) -> Table:
         place = dispatched(X)
         check_real(X, "X")
-        if not place.is_home and not self.array_api:
+        if not place.is_numpy and not self.array_api:
             raise TypeError(
                 f"{type(self).__name__} takes NumPy arrays only, got {type(X).__module__}."
                 f"{type(X).__name__}; Fourier and Nyström features take them on their device."
@@ -174,7 +174,7 @@ def distinct_rows(X: Table, sample_weight: FloatArray | None) -> IntArray:
     used = np.arange(X.shape[0])
     if sample_weight is not None:
         used = np.flatnonzero(to_host(sample_weight) > 0)
-    rows = taken(X, used) if is_abroad(X) else X[used]
+    rows = taken(X, used) if is_device_array(X) else X[used]
     _, first = np.unique(content_hash(rows), return_index=True)
     return np.asarray(used[first])
 
@@ -193,7 +193,7 @@ def standardizer(
     place = place_of(X)
     if not wanted:
         return place.zeros((n_features,)), place.ones((n_features,))
-    if not place.is_home:
+    if not place.is_numpy:
         return _standardizer_on_device(X, sample_weight)
     scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(X, sample_weight=sample_weight)
     return (

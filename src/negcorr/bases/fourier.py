@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from negcorr._common.arrays import is_abroad, place_of, to_host
+from negcorr._common.arrays import is_device_array, place_of, to_host
 from negcorr._common.types import FloatArray, Table
 from negcorr.bases.basis import RandomBasis, standardizer
 from negcorr.bases.kernel_functions import KERNELS, kwok_tsang_gamma
@@ -126,7 +126,7 @@ class FourierFeatures(RandomBasis):
         return frequencies * np.repeat(seen, self.n_components, axis=0).T
 
     def fill(self, X: Table, out: FloatArray) -> None:
-        if is_abroad(X):
+        if is_device_array(X):
             self._fill_on_device(X, out)
             return
         sparse = sp.issparse(X)

@@ -82,7 +82,7 @@ class InputMap:
         columns = []
         for j in range(rows.shape[1]):
             x, u = self.knots[j, :], self.ranks[j, :]
-            if place.is_home:
+            if place.is_numpy:
                 columns.append(np.interp(rows[:, j], x, u))
                 continue
             xp = place.xp

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from negcorr._common.arrays import is_abroad, place_of, taken, to_host
+from negcorr._common.arrays import is_device_array, place_of, taken, to_host
 from negcorr._common.types import FloatArray, IntArray, Table
 from negcorr.bases.basis import distinct_rows, standardizer
 from negcorr.bases.fourier import resolve_gamma
@@ -110,7 +110,7 @@ class KernelFeatures(NystroemFeatures):
         rows = rng.permutation(distinct_rows(X, sample_weight))
         rows = rows[: self.n_estimators * self.n_components]
         seed = int(rng.randint(np.iinfo(np.int32).max))
-        landmarks = taken(X, rows) if is_abroad(X) else X[rows]
+        landmarks = taken(X, rows) if is_device_array(X) else X[rows]
         if self.kernel == "linear" and sp.issparse(landmarks):
             landmarks = landmarks.toarray()  # products see the centre, as distances do not
         self.landmarks_ = self._scaled(landmarks)

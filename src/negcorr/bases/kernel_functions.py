@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
-from negcorr._common.arrays import is_abroad, place_of
+from negcorr._common.arrays import is_device_array, place_of
 from negcorr._common.types import FloatArray, Table
 
 __all__ = ["KERNELS", "KERNEL_VALUES", "Kernel", "kwok_tsang_gamma", "mean_squared_distance"]
@@ -103,7 +103,7 @@ def _cauchy_frequencies(
 
 
 def _gaussian_values(X: Table, Z: Table, gamma: float) -> FloatArray:
-    if is_abroad(X):
+    if is_device_array(X):
         xp = place_of(X).xp
         squares = xp.sum(X**2, axis=1)[:, None] + xp.sum(Z**2, axis=1)[None, :]
         return xp.exp(-gamma * xp.clip(squares - 2.0 * (X @ Z.T), min=0.0))
@@ -111,7 +111,7 @@ def _gaussian_values(X: Table, Z: Table, gamma: float) -> FloatArray:
 
 
 def _laplace_values(X: Table, Z: Table, gamma: float) -> FloatArray:
-    if is_abroad(X):
+    if is_device_array(X):
         columns = range(X.shape[1])
         distance = sum(place_of(X).xp.abs(X[:, j : j + 1] - Z[:, j][None, :]) for j in columns)
         return place_of(X).xp.exp(-gamma * distance)

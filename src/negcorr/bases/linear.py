@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from negcorr._common.arrays import is_abroad, place_of, to_host
+from negcorr._common.arrays import is_device_array, place_of, to_host
 from negcorr._common.types import FloatArray, Table
 from negcorr.bases.basis import RandomBasis, standardizer
 from negcorr.exceptions import IdenticalMembersWarning
@@ -82,7 +82,7 @@ class LinearFeatures(RandomBasis):
         self.columns_ = np.concatenate(draws)
 
     def fill(self, X: Table, out: FloatArray) -> None:
-        if is_abroad(X):
+        if is_device_array(X):
             place = place_of(X)
             rows = (place.floats(X) - self.center_) / self.scale_
             out[...] = place.xp.take(rows, place.integers(self.columns_), axis=1)

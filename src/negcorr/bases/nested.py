@@ -99,7 +99,7 @@ class NestedFeatures(Basis):
         rows = self._validate(detached(X), reset=True)
         rows, weight = that_count(rows, check_weight(sample_weight, rows))
         unfitted = [clone(basis) for basis in self.bases]
-        safe = place_of(rows).is_home and all(basis.thread_safe for basis in unfitted)
+        safe = place_of(rows).is_numpy and all(basis.thread_safe for basis in unfitted)
         each = spread if safe else _one_by_one
         self.bases_ = each(lambda basis: basis.fit(rows, sample_weight=weight), unfitted)
         widths = [int(basis.block_starts_[-1]) for basis in self.bases_]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from negcorr._common.arrays import is_abroad, place_of, taken, to_host
+from negcorr._common.arrays import is_device_array, place_of, taken, to_host
 from negcorr._common.types import BoolArray, FloatArray, Table
 from negcorr.bases.basis import RandomBasis, distinct_rows, standardizer
 from negcorr.bases.fourier import resolve_gamma
@@ -109,7 +109,7 @@ class NystroemFeatures(RandomBasis):
         chosen = np.concatenate(
             [rng.permutation(candidates)[:width] for _ in range(self.n_estimators)]
         )
-        self.landmarks_ = self._scaled(taken(X, chosen) if is_abroad(X) else X[chosen])
+        self.landmarks_ = self._scaled(taken(X, chosen) if is_device_array(X) else X[chosen])
         shape = (self.n_estimators, int(X.shape[1]))
         self.subspaces_ = None if share == 1 else member_columns(rng, *shape, share)
         blocks = (self._own(self.landmarks_[_block(m, width), :], m) for m in range(shape[0]))

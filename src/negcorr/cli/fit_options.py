@@ -94,10 +94,10 @@ class FitOptions:
             raise UsageError("--group and --time: give one of them.")
         for rival in self.rivals:
             check_choice("--rivals", rival, (*RIVALS, "none"))
-        if self.basis is not None:
-            check_choice("--basis", self.basis, BASES)
-        if self.solver is not None:
-            check_choice("--solver", self.solver, SOLVERS)
+        choices = (("--basis", self.basis, BASES), ("--solver", self.solver, SOLVERS))
+        for option, value, allowed in choices:
+            if value is not None:
+                check_choice(option, value, allowed)
         if self.loss not in (None, *LOSSES) and not _is_threshold(self.loss):
             raise UsageError(f"--loss {self.loss}: allowed are {', '.join(LOSSES)}, numbers > 0.")
         if self.criterion is not None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from negcorr._common.arrays import HOME, Place, is_abroad, place_of
+from negcorr._common.arrays import NUMPY, Place, is_device_array, place_of
 from negcorr._common.types import FloatArray
 
 __all__ = ["aic", "aicc", "bic", "by_name", "gcv", "mallows_cp", "sure"]
@@ -155,7 +155,7 @@ def by_name(
 
 def _common_place(*values: Any) -> Place:
     """Where the arrays among the values are."""
-    return next((place_of(value) for value in values if is_abroad(value)), HOME)
+    return next((place_of(value) for value in values if is_device_array(value)), NUMPY)
 
 
 def _deviance(place: Place, train_error: npt.ArrayLike, n_samples: float) -> Any:

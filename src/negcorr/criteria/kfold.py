@@ -93,7 +93,7 @@ class KFold:
         # As within a fit, so that a copy that makes them again gets the same bits.
         with our_own_threads():
             held_out = [total([cells[i] for i in folds.splits[number][1]]) for number in numbers]
-            home = place_of(cells[0].mean).is_home
+            home = place_of(cells[0].mean).is_numpy
             fits = spread(fit, numbers) if home else [fit(number) for number in numbers]
         return cls(tuple(fits), tuple(held_out), tuple(numbers))
 
@@ -116,7 +116,7 @@ class KFold:
 
         splits = range(len(self.fits))
         errors = (
-            spread(squared_error, splits) if place.is_home else [squared_error(k) for k in splits]
+            spread(squared_error, splits) if place.is_numpy else [squared_error(k) for k in splits]
         )
         weight = sum(moments.weight for moments in self.held_out)
         return sum(errors[1:], start=errors[0]) / weight

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_consistent_length
 
-from negcorr._common.arrays import HOME, is_abroad, to_host
+from negcorr._common.arrays import NUMPY, is_device_array, to_host
 from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import check_weight
 from negcorr.bases.basis import standardizer
@@ -137,14 +137,14 @@ def resolved_noise_variance(given: Any, rows: Rows, spectrum: Spectrum) -> Float
     if isinstance(given, (bool, np.bool_)):
         raise TypeError(f"noise_variance={given!r} must be a number, not a truth value.")
     if isinstance(given, str) and given == "difference":
-        if sp.issparse(rows.X) or hasattr(rows.X, "columns") or is_abroad(rows.X):
+        if sp.issparse(rows.X) or hasattr(rows.X, "columns") or is_device_array(rows.X):
             raise ValueError(
                 "noise_variance='difference' needs X as a dense NumPy array to find neighbours; "
                 "give noise_variance as a number or leave it to 'paper'."
             )
         return np.atleast_1d(difference_noise_variance(rows.X, rows.y, rows.weight))
     try:
-        value = np.broadcast_to(HOME.floats(given), shape)
+        value = np.broadcast_to(NUMPY.floats(given), shape)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"noise_variance={given!r} must be a number, one per output, 'paper', 'difference' "

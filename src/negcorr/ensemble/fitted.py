@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from negcorr._common.arrays import everything_at_home, place_of, to_host
+from negcorr._common.arrays import arrays_to_numpy, place_of, to_host
 from negcorr._common.types import AnyArray, FloatArray, Table
 from negcorr.bases import Basis, BlockFeatures, NestedFeatures
 from negcorr.bases.named import BASES
@@ -301,7 +301,7 @@ class FittedPathMixin:
         <class 'numpy.ndarray'>
         """
         check_is_fitted(self)
-        home: Self = everything_at_home(self)
+        home: Self = arrays_to_numpy(self)
         return home
 
     def summary(self, outputs: Sequence[str] | None = None) -> Summary:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from negcorr._common.arrays import is_abroad, place_of, to_host
+from negcorr._common.arrays import is_device_array, place_of, to_host
 from negcorr._common.types import BoolArray, FloatArray, IntArray
 from negcorr.bases import Basis
 from negcorr.ensemble.huber import Bending, bend, mean_loss, warn_about_scale
@@ -166,7 +166,7 @@ def _retargeted(
 ) -> NCLPath:
     """The path for other targets; of moments that are matrices only their columns are made anew."""
     known = [cell for cell in path.cells if isinstance(cell, GramMoments)]
-    reusable = len(known) == len(path.cells) and not is_abroad(rows.X)
+    reusable = len(known) == len(path.cells) and not is_device_array(rows.X)
 
     def cells_of(form: Form) -> tuple[Moments, ...]:
         if form == "gram" and reusable:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from negcorr._common.arrays import is_abroad, place_of, to_host
+from negcorr._common.arrays import is_device_array, place_of, to_host
 from negcorr._common.quantiles import _weighted_rank
 from negcorr._common.types import FloatArray, IntArray
 from negcorr.bases import Basis
@@ -111,7 +111,7 @@ def calibration_rows(rows: Rows, folds: Folds) -> CalibrationRows | None:
 
 def _smallest(rows: Rows, chosen: IntArray) -> IntArray:
     """Of some rows those that are kept, by their hashes."""
-    if not is_abroad(rows.X):
+    if not is_device_array(rows.X):
         by_content = np.argsort(content_hash(rows.X, rows.y)[chosen], kind="stable")
         return np.asarray(chosen[by_content[:MAX_CALIBRATION_ROWS]])
     place = place_of(rows.X)

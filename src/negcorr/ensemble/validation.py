@@ -70,7 +70,7 @@ class ValidatedRowsMixin:
         place = dispatched(X)
         types = float_types(place)
         y = target_at(place, y)
-        if not place.is_home:
+        if not place.is_numpy:
             self._check_basis_can(X)
             check_real(X, "X")
             X = detached(X)
@@ -95,7 +95,7 @@ class ValidatedRowsMixin:
                 y, dtype=None, ensure_2d=False, input_name="y", ensure_min_samples=least
             )
             check_consistent_length(X, y)
-        if place.is_home:
+        if place.is_numpy:
             y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         target, xp = place.floats(y), place.xp
         if float(xp.max(xp.abs(target))) > LARGEST_TARGET:

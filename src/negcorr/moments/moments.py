@@ -331,7 +331,7 @@ def _accumulated(parts: list[GramMoments]) -> GramMoments:
     weighted = weights[:, None] * distances
     size = int(mean.shape[0])
     scatter = place.empty((size, size))
-    height = _STRIP if place.is_home else size
+    height = _STRIP if place.is_numpy else size
     for start in range(0, size, height):
         strip = slice(start, start + height)
         rows = weighted[:, strip].T @ distances
@@ -365,7 +365,7 @@ def compress(factor: FloatArray) -> FloatArray:
     """The triangular factor where there are more rows than columns, else the rows."""
     if factor.shape[0] <= factor.shape[1]:
         return factor
-    if place_of(factor).is_home:
+    if place_of(factor).is_numpy:
         return np.asarray(np.linalg.qr(factor, mode="r"))
     # The standard always forms Q as well, which is half of the work.
     abroad: Any = factor

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from negcorr._common.arrays import is_abroad, place_of
+from negcorr._common.arrays import is_device_array, place_of
 from negcorr._common.threads import blas_threads, lanes, pause_point
 from negcorr._common.types import FloatArray, IntArray, Table
 from negcorr.bases import Basis
@@ -74,7 +74,7 @@ def scan_moments(
         thread adds its own rows in order, and the sums are joined in order.
     """
     shift = provisional_centre(rows, basis)
-    if is_abroad(rows.X):
+    if is_device_array(rows.X):
         return scan_on_device(rows, basis, groups, shift, form)
     n_lanes = blas_threads() if basis.thread_safe else 1
     scan = _scan_gram if form == "gram" else _scan_factor
@@ -99,7 +99,7 @@ def scan_features(
         it at once, for different rows.
     """
     n_columns = int(basis.block_starts_[-1])
-    if is_abroad(X):
+    if is_device_array(X):
         _features_on_device(X, basis, n_rows, use)
         return
     n_lanes = blas_threads() if basis.thread_safe else 1

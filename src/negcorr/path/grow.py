@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from negcorr._common.arrays import is_abroad, to_host
+from negcorr._common.arrays import is_device_array, to_host
 from negcorr._common.types import IntArray
 from negcorr.bases import Basis
 from negcorr.moments.moments import GramMoments, Moments
@@ -69,7 +69,7 @@ def grown_path(
 def _can_grow(path: NCLPath, rows: Rows) -> bool:
     """Whether there is a criterion to grow by, and moments that can be extended."""
     extensible = all(isinstance(cell, GramMoments) for cell in path.cells)
-    return path.criterion is not None and extensible and not is_abroad(rows.X)
+    return path.criterion is not None and extensible and not is_device_array(rows.X)
 
 
 def _is_full(path: NCLPath) -> bool:

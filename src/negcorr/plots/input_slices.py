@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from negcorr._common.arrays import is_abroad
+from negcorr._common.arrays import is_device_array
 from negcorr._common.types import AnyArray, FloatArray, Table
 
 __all__ = ["Slice"]
@@ -54,7 +54,7 @@ class Slice:
                [2., 6.],
                [4., 6.]])
         """
-        if is_abroad(X):
+        if is_device_array(X):
             raise TypeError(
                 f"X of type {type(X).__module__}.{type(X).__name__} cannot be drawn from; bring it "
                 "and the model home to NumPy: to_numpy()."

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
-from negcorr._common.arrays import is_abroad, place_of, taken, to_host
+from negcorr._common.arrays import is_device_array, place_of, taken, to_host
 from negcorr._common.types import FloatArray, IntArray, Table
 from negcorr._common.validation import check_positive_int
 from negcorr.rows.keys import content_hash, hash_on_device, on_device_modulo
@@ -159,7 +159,7 @@ def make_folds(cv: Any, X: Table, y: FloatArray, groups: Any = None) -> Folds:
     -------
     Folds
     """
-    if is_abroad(X):
+    if is_device_array(X):
         return _folds_on_device(cv, X, y, groups)
     return _folds_of_splits(cv, X, y, groups)
 
@@ -198,7 +198,7 @@ def _folds_on_device(cv: Any, X: Table, y: FloatArray, groups: Any) -> Folds:
     place = place_of(X)
     count = 5 if cv is None else cv
     if isinstance(count, bool) or not isinstance(count, (int, np.integer)):
-        groups = to_host(groups) if is_abroad(groups) else groups
+        groups = to_host(groups) if is_device_array(groups) else groups
         folds = _folds_of_splits(cv, _as_splitter_sees(cv, X), to_host(y), groups)
         return replace(folds, cells=tuple(place.integers(cell) for cell in folds.cells))
     _check_count(cv, count)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from negcorr._common.arrays import is_abroad, place_of, to_host
+from negcorr._common.arrays import is_device_array, place_of, to_host
 from negcorr._common.types import AnyArray, Table
 
 __all__ = ["HashArray", "content_hash", "hash_on_device", "mix", "on_device_modulo"]
@@ -44,7 +44,7 @@ def content_hash(X: Table, y: AnyArray | None = None, seed: int = 0) -> HashArra
     >>> bool(h[0] == h[2]), bool(h[0] == h[1])
     (True, False)
     """
-    if is_abroad(X):
+    if is_device_array(X):
         return to_host(hash_on_device(X, y, seed) ^ _TOP_BIT).view(np.uint64)
     total = _hash_sparse(X, seed) if sp.issparse(X) else _hash_columns(_columns(X), seed, 0)
     if y is not None:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
-from negcorr._common.arrays import is_abroad, place_of, taken, to_host
+from negcorr._common.arrays import is_device_array, place_of, taken, to_host
 from negcorr._common.types import FloatArray, IntArray, Table
 from negcorr.rows.keys import content_hash, hash_on_device
 
@@ -42,7 +42,7 @@ class Rows:
     def take(self, index: IntArray) -> Rows:
         """The rows at ``index``."""
         weight = None if self.weight is None else taken(self.weight, index)
-        if is_abroad(self.X):
+        if is_device_array(self.X):
             return Rows(taken(self.X, index), taken(self.y, index), weight)
         return Rows(_safe_indexing(self.X, index), self.y[index], weight)
 
@@ -59,7 +59,7 @@ def canonical_order(rows: Rows) -> IntArray:
 
     By x and weight first: a transformer that picks rows by their position must not see y in it.
     """
-    if is_abroad(rows.X):
+    if is_device_array(rows.X):
         return _order_on_device(rows)
     x, y = content_hash(rows.X), content_hash(rows.y)
     return np.lexsort((y, x) if rows.weight is None else (y, rows.weight, x))
@@ -67,7 +67,7 @@ def canonical_order(rows: Rows) -> IntArray:
 
 def inverse_order(order: IntArray) -> IntArray:
     """Where each row stands after rows were taken in this order."""
-    if is_abroad(order):
+    if is_device_array(order):
         return place_of(order).xp.argsort(order)
     position = np.empty_like(order)
     position[order] = np.arange(len(order))
@@ -93,7 +93,7 @@ def joined(parts: Sequence[Rows]) -> Rows:
     # A table without rows may not know the types of its columns.
     parts = [part for part in parts if part.n_rows] or parts[:1]
     tables = [part.X for part in parts]
-    if any(is_abroad(table) for table in tables):
+    if any(is_device_array(table) for table in tables):
         return _joined_on_device(parts)
     kinds = {_kind(table) for table in tables}
     if len(kinds) > 1:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import scipy.sparse as sp
 
-from negcorr._common.arrays import is_abroad, to_host
+from negcorr._common.arrays import is_device_array, to_host
 from negcorr._common.types import AnyArray, FloatArray, Table
 from negcorr.exceptions import ChunkError
 
@@ -220,7 +220,7 @@ class IterableSource:
 
 def _at(table: Table, rows: slice) -> Table:
     """Rows of an array; the array API standard wants all axes named."""
-    return table[rows, ...] if is_abroad(table) else table[rows]
+    return table[rows, ...] if is_device_array(table) else table[rows]
 
 
 def split_target(table: Any, target: str | list[str], where: str) -> tuple[Any, Any]:

@@ -154,7 +154,7 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True, y: Any = None) 
             "X is sparse, which the first pass does not take: draw the basis before, by "
             "model.draw(X, y=y), from rows that are at hand."
         )
-    if not dispatched(X).is_home:
+    if not dispatched(X).is_numpy:
         return _summary_on_device(X, weight, sampled, y)
     try:
         rows = check_array(X, dtype=np.float64, input_name="X")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from negcorr._common.arrays import is_abroad
+from negcorr._common.arrays import is_device_array
 from negcorr.scale.chunks import (
     ArraySource,
     IterableSource,
@@ -84,7 +84,7 @@ def weight_name(sample_weight: Any, target: str | list[str] | None) -> str | Non
 
 def _as_array(values: Any) -> Any:
     """Values where they are, if they are in an array of any library."""
-    return values if is_abroad(values) else np.asarray(values)
+    return values if is_device_array(values) else np.asarray(values)
 
 
 def _array_source(X: Any, y: Any, sample_weight: Any, size: int) -> ArraySource:

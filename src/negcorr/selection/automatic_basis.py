@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from negcorr._common.arrays import is_abroad
+from negcorr._common.arrays import is_device_array
 from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import check_positive_int
 from negcorr.bases import Basis, MappedFeatures, NestedFeatures
@@ -253,7 +253,7 @@ def _answerable(questions: OpenQuestions, X: Table) -> OpenQuestions:
     bases = set(questions.bases)
     if X.shape[1] == 1:
         bases.discard("linear")  # all members would be the same
-    if is_abroad(X):
+    if is_device_array(X):
         bases.discard("trees")
     if sp.issparse(X):
         bases.discard("linear")

@@ -141,7 +141,7 @@ def _from_gram(moments: GramMoments, design: _Design) -> Spectrum:
         return _of_one_mode(whitened, cross, total, whitening, design)
     # Every eigenvalue is at most M (Lemma 13), the trace is their sum.
     largest = min(len(design.starts) - 1.0, float(xp.linalg.trace(whitened)))
-    if not place_of(whitened).is_home:
+    if not place_of(whitened).is_numpy:
         return _of_all_modes(whitened, cross, total, whitening, design, largest)
     reduction = tridiagonalise(whitened)
     return BandedSpectrum(

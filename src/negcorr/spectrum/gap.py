@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from negcorr._common.arrays import HOME
+from negcorr._common.arrays import NUMPY
 from negcorr._common.types import FloatArray
 
 __all__ = ["_SUPERSCRIPT", "gap_text", "lam_in_words", "lam_text"]
@@ -56,7 +56,7 @@ def resolve_gap(lam: npt.ArrayLike | None = None, gap: npt.ArrayLike | None = No
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}={value!r} must be a number in [0, 1], not a truth value.")
     try:
-        array = HOME.floats(value)
+        array = NUMPY.floats(value)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{name}={value!r} is not a number or an array of numbers in [0, 1]."

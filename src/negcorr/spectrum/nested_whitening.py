@@ -148,7 +148,7 @@ def nest(
         size = int(gram.shape[0])
         shifted = count * gap * place.eye(size) + (1.0 - gap) * gram
         lower = place.xp.linalg.cholesky(shifted)
-        inverses.append(_inverse(lower) if place.is_home else place.xp.linalg.inv(lower))
+        inverses.append(_inverse(lower) if place.is_numpy else place.xp.linalg.inv(lower))
     condition = inner.condition * _lifted(nesting.gaps) ** 0.5
     return NestedWhitening(
         inner.blocks, outer, rank_starts, condition, inner, tuple(inverses), nesting

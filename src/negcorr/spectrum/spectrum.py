@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from negcorr._common.arrays import HOME, Place, contiguous, place_of, to_host
+from negcorr._common.arrays import NUMPY, Place, contiguous, place_of, to_host
 from negcorr._common.types import FloatArray, IntArray
 from negcorr.spectrum.gap import gap_per_output, resolve_gap
 from negcorr.spectrum.modes import Modes
@@ -112,7 +112,7 @@ class Spectrum:
     def _gaps(self, lam: npt.ArrayLike | None, gap: npt.ArrayLike | None) -> FloatArray:
         """Gaps with an axis for the modes, where the modes are."""
         gaps = resolve_gap(lam, gap)[..., np.newaxis]
-        return gaps if self.place.is_home else self.place.floats(gaps)
+        return gaps if self.place.is_numpy else self.place.floats(gaps)
 
     def shrinkage(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
@@ -288,7 +288,7 @@ class Spectrum:
 
         dof falls with the gap, so bisection on log₁₀(gap) finds it to rounding.
         """
-        wanted = HOME.floats(dof)
+        wanted = NUMPY.floats(dof)
         lowest, highest = float(self.dof(gap=1.0)), float(self.dof(gap=0.0))
         slack = 1e-9 * max(1.0, highest)
         if not ((wanted >= lowest - slack) & (wanted <= highest + slack)).all():

@@ -87,7 +87,7 @@ class Whitening:
 
     def congruence(self, gram: FloatArray) -> FloatArray:
         """Wᵀ·gram·W of shape (R, R), a few members' rows at a time to spare memory."""
-        if not place_of(gram).is_home:
+        if not place_of(gram).is_numpy:
             return self.transposed_times(self.rows(gram))
         out = np.empty((int(self.rank_starts[-1]),) * 2)
         pieces = self._pieces()
@@ -120,7 +120,7 @@ class Whitening:
         A device does one large step in the time of a small one; a cache likes small ones.
         """
         place = place_of(self.blocks[0])
-        if place.is_home or len({W.shape for W in self.blocks}) > 1:
+        if place.is_numpy or len({W.shape for W in self.blocks}) > 1:
             return None
         return place.xp.stack(self.blocks)
 
@@ -188,7 +188,7 @@ def _diagonal_blocks(scatter: FloatArray, starts: IntArray) -> list[FloatArray]:
     """Every member's own block, at home: small matrices, on which little is decided at a time."""
     place = place_of(scatter)
     widths = np.diff(starts)
-    if place.is_home or (widths != widths[0]).any():
+    if place.is_numpy or (widths != widths[0]).any():
         return [to_host(scatter[a:b, a:b]) for a, b in itertools.pairwise(starts.tolist())]
     # One transfer for all of them.
     m, h = len(widths), int(widths[0])
@@ -218,7 +218,7 @@ def whiten_factor(
     rounding = to_host(rounding)
     live = to_host(xp.linalg.vector_norm(factor, axis=0)) > rounding
     blocks, pieces, worst = [], [], 1.0
-    one_shape = not place.is_home and len(set(np.diff(starts))) == 1
+    one_shape = not place.is_numpy and len(set(np.diff(starts))) == 1
     together = one_shape and live.all() and alpha == 0 and factor.shape[0] >= starts[1]
     parts = (_svd_together if together else _svd_one_by_one)(factor, live, starts, alpha)
     for (a, b), part in zip(itertools.pairwise(starts.tolist()), parts, strict=True):
@@ -293,7 +293,7 @@ def _left_over(rounding: FloatArray, scale: FloatArray) -> float:
 def _assemble(blocks: list[FloatArray], starts: IntArray, worst: float, place: Place) -> Whitening:
     ranks = [W.shape[1] for W in blocks]
     rank_starts = np.concatenate([[0], np.cumsum(ranks)]).astype(np.intp)
-    if not place.is_home:
+    if not place.is_numpy:
         # One transfer for all of them.
         together = place.floats(np.concatenate([W.ravel() for W in blocks]))
         ends = np.cumsum([0, *(W.size for W in blocks)]).tolist()

@@ -21,7 +21,7 @@ from scipy.interpolate import BSpline
 from sklearn.base import BaseEstimator
 from sklearn.tree._tree import Tree
 
-from negcorr._common.arrays import is_abroad
+from negcorr._common.arrays import is_device_array
 from negcorr.ensemble.fitted import LazyAttributes
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.path.path import NCLPath
@@ -91,7 +91,7 @@ def _reduced(thing: Any, keep: str) -> Any:
 
 def _refuse(thing: Any, where: str) -> None:
     # Types, np.float64 among them, look like arrays to those who ask for attributes.
-    if not isinstance(thing, type) and is_abroad(thing):
+    if not isinstance(thing, type) and is_device_array(thing):
         raise ValueError(
             f"{where} is an array of {type(thing).__module__.partition('.')[0]}, on its device; "
             "call to_numpy() on the fitted NCLRegressor first, and save what it returns."
@@ -138,10 +138,9 @@ def _unpacked(thing: Any, where: str, known: dict[int, tuple[Any, Any]]) -> Any:
         found = thing.model()
     elif type(thing) is tuple:
         found = tuple(_unpacked(p, f"{where}[{i}]", known) for i, p in enumerate(thing))
-    elif type(thing) is list:
-        thing[:] = [_unpacked(p, f"{where}[{i}]", known) for i, p in enumerate(thing)]
-    elif isinstance(thing, dict):
-        for name, part in list(thing.items()):
+    elif type(thing) is list or isinstance(thing, dict):
+        items = thing.items() if isinstance(thing, dict) else enumerate(thing)
+        for name, part in list(items):
             thing[name] = _unpacked(part, f"{where}[{name!r}]", known)
     elif isinstance(thing, np.ndarray) and thing.dtype == object:
         for part in thing.ravel():
