@@ -7,7 +7,6 @@ import warnings
 from typing import Any
 
 __all__ = [
-    "BendingWarning",
     "CalibrationWarning",
     "ChaoticTrainingWarning",
     "CheckpointError",
@@ -16,6 +15,7 @@ __all__ = [
     "DivergenceError",
     "DivergenceWarning",
     "FrequencyWarning",
+    "HuberWarning",
     "IdenticalMembersWarning",
     "ModelFileError",
     "NegcorrWarning",
@@ -66,7 +66,7 @@ class CalibrationWarning(NegcorrWarning):
     """Too few out-of-fold residuals for the coverage asked of an interval."""
 
 
-class BendingWarning(NegcorrWarning):
+class HuberWarning(NegcorrWarning):
     """Targets are not bent: half of their residuals vanish, and there is no scale for the rest."""
 
 

@@ -6,9 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -29,9 +27,10 @@ from negcorr._common.validation import (
     check_weight,
     float_types,
 )
+from negcorr.bases.input_maps import InputMap, fit_input_map
 from negcorr.rows.keys import content_hash
 
-__all__ = ["Basis", "RandomBasis", "distinct_rows", "standardizer", "that_count"]
+__all__ = ["Basis", "RandomBasis", "distinct_rows", "rows_of_weight"]
 
 
 class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -122,19 +121,22 @@ class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
 
 
 class RandomBasis(Basis):
-    """A basis of M equally shaped blocks drawn from a random state."""
+    """A basis of M blocks that are drawn from a random state, of columns that are mapped first."""
 
-    n_estimators: int
+    n_members: int
     n_components: int
+    inputs: str
+    relevance: Any
     random_state: Any
+    input_map_: InputMap
 
     def fit(self, X: Table, y: Any = None, sample_weight: Any = None) -> Self:
-        """Draw the features of all members.
+        """Learn the map of the columns and draw the features of all members.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, d)
-            Inputs.
+            Inputs; sparse ones with ``inputs="standard"`` or "none".
         y : ignored
             Present for scikit-learn's conventions; features never see y.
         sample_weight : array-like of shape (n,), optional
@@ -144,20 +146,26 @@ class RandomBasis(Basis):
         -------
         self
         """
-        check_positive_int("n_estimators", self.n_estimators)
+        check_positive_int("n_members", self.n_members)
         check_positive_int("n_components", self.n_components)
         rows = self._validate(detached(X), reset=True)
-        weight = check_weight(sample_weight, rows)
-        self._draw(*that_count(rows, weight), check_random_state(self.random_state))
+        rows, weight = rows_of_weight(rows, check_weight(sample_weight, rows))
+        self.input_map_ = fit_input_map(self.inputs, rows, weight, self.relevance)
+        self._draw(rows, weight, check_random_state(self.random_state))
         return self
 
     @abstractmethod
     def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
-        """Set the drawn attributes, ``block_starts_`` among them."""
+        """Set the drawn attributes, ``block_starts_`` among them, from rows as they were given."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.inputs in ("standard", "none")
+        return tags
 
 
-def that_count(X: Table, weight: FloatArray | None) -> tuple[Table, FloatArray | None]:
-    """Without rows of no weight: what stands in them may be anything, however large."""
+def rows_of_weight(X: Table, weight: FloatArray | None) -> tuple[Table, FloatArray | None]:
+    """The rows of positive weight: what stands in the others may be anything, however large."""
     if weight is None:
         return X, None
     used = np.flatnonzero(to_host(weight) > 0)
@@ -177,46 +185,3 @@ def distinct_rows(X: Table, sample_weight: FloatArray | None) -> IntArray:
     rows = taken(X, used) if is_device_array(X) else X[used]
     _, first = np.unique(content_hash(rows), return_index=True)
     return np.asarray(used[first])
-
-
-def standardizer(
-    X: Table, sample_weight: FloatArray | None, wanted: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Centre and scale of every column: weighted mean and standard deviation, or 0 and 1.
-
-    Constant columns get scale 1. Sparse input keeps its zeros: the centre is only ever
-    used through products, so nothing is made dense.
-    """
-    n_features = X.shape[1]
-    if not isinstance(wanted, (bool, np.bool_)):
-        raise TypeError(f"standardize={wanted!r} must be True or False.")
-    place = place_of(X)
-    if not wanted:
-        return place.zeros((n_features,)), place.ones((n_features,))
-    if not place.is_numpy:
-        return _standardizer_on_device(X, sample_weight)
-    scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(X, sample_weight=sample_weight)
-    return (
-        np.asarray(scaler.mean_, dtype=np.float64),
-        np.asarray(scaler.scale_, dtype=np.float64),
-    )
-
-
-def _standardizer_on_device(
-    X: Table, sample_weight: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
-    """The same by two passes over the rows where they are."""
-    place = place_of(X)
-    xp = place.xp
-    rows = place.floats(X)
-    n_rows = int(rows.shape[0])
-    weight = place.ones((n_rows,)) if sample_weight is None else sample_weight
-    mass = float(xp.sum(weight))
-    share = weight / mass
-    # From the first row, so that columns far from zero keep their digits.
-    mean = rows[0, :] + share @ (rows - rows[0, :])
-    variance = share @ (rows - mean) ** 2
-    # As scikit-learn has it: what rounding alone could have left.
-    eps = float(np.finfo(np.float64).eps)
-    constant = variance <= mass * eps * variance + (mass * mean * eps) ** 2
-    return mean, xp.where(constant, 1.0, xp.sqrt(variance))

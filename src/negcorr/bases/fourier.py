@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 import numbers
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from negcorr._common.arrays import is_device_array, place_of, to_host
 from negcorr._common.types import FloatArray, Table
-from negcorr.bases.basis import RandomBasis, standardizer
+from negcorr.bases.basis import RandomBasis
 from negcorr.bases.kernel_functions import KERNELS, kwok_tsang_gamma
 from negcorr.bases.random_subspaces import check_share, member_columns
 
 __all__ = [
     "ROWS_IN_CACHE",
     "FourierFeatures",
-    "OrthogonalFourierFeatures",
     "cos_turns",
     "resolve_gamma",
 ]
@@ -32,34 +33,40 @@ class FourierFeatures(RandomBasis):
 
     Parameters
     ----------
-    n_estimators : int, default=100
+    n_members : int, default=100
         Number of members M.
     n_components : int, default=10
         Features per member H.
-    kernel : {"gaussian", "laplace", "cauchy"}, default="gaussian"
-        Kernel that the features approximate: exp(−γ‖δ‖²), exp(−γ‖δ‖₁) or ∏ 1/(1+γδ_j²).
     gamma : float or "kwok-tsang", default="kwok-tsang"
-        Inverse bandwidth. The heuristic is one over the mean distance between rows, after
-        standardising.
-    standardize : bool, default=False
-        Centre and scale the columns of X (weighted; constant columns are left alone). For
-        sparse X this is folded into frequencies and phases and nothing becomes dense.
-    random_state : int, RandomState or None, default=None
-        Seed of frequencies, phases and subspaces.
+        Inverse bandwidth. The heuristic is one over the mean distance between mapped rows.
+    kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
+        Kernel that the features approximate: exp(−γ‖δ‖²), exp(−γ‖δ‖₁) or ∏ 1/(1+γδ_j²).
+    inputs : {"standard", "clip", "rank", "none"}, default="standard"
+        What is done to the columns of X first: unit standard deviation (weighted; constant columns
+        stay); the same, with values squashed to at most 3 against long tails; ranks; nothing.
+        Sparse X is not centred but in effect, and nothing becomes dense.
+    relevance : array-like of shape (d,), optional
+        What columns are multiplied by after that, so that some count for more than others.
     subspace : float, default=1.0
         Share of the columns that each member sees, a random subspace of its own, with γ over this
         share as its bandwidth.
+    orthogonal : bool, default=False
+        For the kernel "rbf", whether the frequencies of a member are orthogonal, in groups of at
+        most d (Yu et al. 2016). Lengths are drawn as before, so every single frequency keeps its
+        distribution, while a member's features overlap less. Without subspaces.
+    random_state : int, RandomState or None, default=None
+        Seed of frequencies, phases and subspaces. Within an estimator None is the estimator's.
 
     Attributes
     ----------
     frequencies_ : ndarray of shape (d, Q)
-        ω for standardised inputs, zero for columns that a member does not see.
+        ω for mapped inputs, zero for columns that a member does not see.
     phases_ : ndarray of shape (Q,)
         b, uniform on [0, 2π).
     gamma_ : float
         The bandwidth used.
-    center_, scale_ : ndarray of shape (d,)
-        What standardising subtracts and divides by.
+    input_map_ : InputMap
+        What was learnt from the columns.
     block_starts_ : ndarray of shape (M + 1,)
         Where each member's columns begin.
 
@@ -73,64 +80,90 @@ class FourierFeatures(RandomBasis):
     >>> import numpy as np
     >>> from negcorr.bases import FourierFeatures
     >>> X = np.random.default_rng(0).normal(size=(20, 3))
-    >>> basis = FourierFeatures(n_estimators=4, n_components=5, random_state=0).fit(X)
+    >>> basis = FourierFeatures(n_members=4, n_components=5, random_state=0).fit(X)
     >>> basis.transform(X).shape, basis.block_starts_.tolist()
     ((20, 20), [0, 5, 10, 15, 20])
+    >>> basis = FourierFeatures(n_members=4, n_components=3, orthogonal=True, random_state=0).fit(X)
+    >>> member = basis.frequencies_[:, :3]
+    >>> bool(np.allclose(member.T @ member, np.diag(np.sum(member**2, axis=0))))
+    True
     """
 
     array_api = True
 
-    #: What models have that were saved before there were subspaces.
-    subspace: float = 1.0
-
     def __init__(
         self,
-        n_estimators: int = 100,
+        n_members: int = 100,
         n_components: int = 10,
         *,
-        kernel: str = "gaussian",
         gamma: float | str = "kwok-tsang",
-        standardize: bool = False,
-        random_state: Any = None,
+        kernel: str = "rbf",
+        inputs: str = "standard",
+        relevance: npt.ArrayLike | None = None,
         subspace: float = 1.0,
+        orthogonal: bool = False,
+        random_state: Any = None,
     ) -> None:
-        self.n_estimators = n_estimators
+        self.n_members = n_members
         self.n_components = n_components
-        self.kernel = kernel
         self.gamma = gamma
-        self.standardize = standardize
-        self.random_state = random_state
+        self.kernel = kernel
+        self.inputs = inputs
+        self.relevance = relevance
         self.subspace = subspace
+        self.orthogonal = orthogonal
+        self.random_state = random_state
 
     def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
-        self.center_, self.scale_ = standardizer(X, sample_weight, self.standardize)
-        self.gamma_ = resolve_gamma(self.gamma, self.kernel, X, sample_weight, self.scale_)
-        n_columns = self.n_estimators * self.n_components
-        self.block_starts_ = np.arange(self.n_estimators + 1) * self.n_components
-        frequencies = self._draw_frequencies(rng, X.shape[1])
-        phases = rng.uniform(0.0, 2.0 * np.pi, n_columns)
-        # One matrix in units of turns, with the phase as the weight of a constant input.
-        scale = to_host(self.scale_)[:, np.newaxis]
-        turns = np.vstack([frequencies / scale, phases]) / (2.0 * np.pi)
+        if not isinstance(self.orthogonal, (bool, np.bool_)):
+            raise TypeError(f"orthogonal={self.orthogonal!r} must be True or False.")
+        share, n_features = check_share(self.subspace, self.kernel), int(X.shape[1])
+        if self.orthogonal and (self.kernel != "rbf" or share != 1.0):
+            raise ValueError(
+                "orthogonal=True needs kernel='rbf' and subspace=1, got "
+                f"kernel={self.kernel!r} and subspace={self.subspace!r}."
+            )
+        vars(self).pop("_turns", None)
+        self.gamma_ = resolve_gamma(self.gamma, self.kernel, self.input_map_(X), sample_weight)
+        shape = (n_features, self.n_members * self.n_components)
+        self.block_starts_ = np.arange(self.n_members + 1) * self.n_components
+        if self.orthogonal:
+            frequencies = _orthogonal(rng, self.n_members, self.n_components, n_features)
+            frequencies *= np.sqrt(2.0 * self.gamma_)
+        else:
+            frequencies = KERNELS[self.kernel].draw_frequencies(rng, shape, self.gamma_ / share)
+        if share < 1.0:
+            seen = member_columns(rng, self.n_members, n_features, share)
+            frequencies = frequencies * np.repeat(seen, self.n_components, axis=0).T
         place = place_of(X)
-        self.frequencies_, self.phases_ = place.floats(frequencies), place.floats(phases)
-        self._turns = place.floats(turns)
+        self.frequencies_ = place.floats(frequencies)
+        self.phases_ = place.floats(rng.uniform(0.0, 2.0 * np.pi, shape[1]))
 
-    def _draw_frequencies(self, rng: np.random.RandomState, n_features: int) -> FloatArray:
-        share = check_share(self.subspace, self.kernel)
-        shape = (n_features, self.n_estimators * self.n_components)
-        frequencies = KERNELS[self.kernel].draw_frequencies(rng, shape, self.gamma_ / share)
-        if share == 1.0:
-            return frequencies
-        seen = member_columns(rng, self.n_estimators, n_features, share)
-        return frequencies * np.repeat(seen, self.n_components, axis=0).T
+    @cached_property
+    def _turns(self) -> FloatArray:
+        """One matrix in units of turns, with the phase as the weight of a constant input.
+
+        An affine map of the columns is part of it; only the centre is subtracted before.
+        """
+        frequencies = to_host(self.frequencies_)
+        if self.input_map_.is_affine:
+            frequencies = frequencies * to_host(self.input_map_.factor)[:, np.newaxis]
+        turns = np.vstack([frequencies, to_host(self.phases_)]) / (2.0 * np.pi)
+        return place_of(self.frequencies_).floats(turns)
 
     def fill(self, X: Table, out: FloatArray) -> None:
+        center: Any = 0.0
+        if self.input_map_.is_affine:
+            center = self.input_map_.center
+        else:
+            X = self.input_map_(X)
         if is_device_array(X):
-            self._fill_on_device(X, out)
+            place = place_of(X)
+            ones = place.ones((X.shape[0], 1))
+            rows = place.xp.concat([place.floats(X) - center, ones], axis=1)
+            out[...] = place.xp.cos(rows @ (2.0 * math.pi * self._turns))
             return
-        sparse = sp.issparse(X)
-        rows = np.ones((ROWS_IN_CACHE, X.shape[1] + 1)) if not sparse else None
+        rows = None if sp.issparse(X) else np.ones((ROWS_IN_CACHE, X.shape[1] + 1))
         turns = np.empty((ROWS_IN_CACHE, out.shape[1]))
         scratch = np.empty((2, *turns.shape))
         for start in range(0, X.shape[0], ROWS_IN_CACHE):
@@ -138,100 +171,40 @@ class FourierFeatures(RandomBasis):
             size = block.shape[0]
             if rows is None:
                 turns[:size] = block @ self._turns[:-1]
-                turns[:size] += self._turns[-1] - self.center_ @ self._turns[:-1]
+                turns[:size] += self._turns[-1] - center @ self._turns[:-1]
             else:
-                np.subtract(block, self.center_, out=rows[:size, :-1])
+                np.subtract(block, center, out=rows[:size, :-1])
                 np.matmul(rows[:size], self._turns, out=turns[:size])
             cos_turns(turns[:size], out[start : start + size], scratch[:, :size])
 
-    def _fill_on_device(self, X: Table, out: FloatArray) -> None:
-        place = place_of(X)
-        ones = place.ones((X.shape[0], 1))
-        rows = place.xp.concat([place.floats(X) - self.center_, ones], axis=1)
-        out[...] = place.xp.cos(rows @ (2.0 * math.pi * self._turns))
 
-
-class OrthogonalFourierFeatures(FourierFeatures):
-    """Fourier features whose frequencies are orthogonal within each member (Yu et al. 2016).
-
-    For the Gaussian kernel. Directions come in orthogonal groups of at most d, lengths are
-    drawn as before, so every single frequency keeps its distribution while a member's
-    features overlap less.
-
-    Parameters
-    ----------
-    n_estimators : int, default=100
-        Number of members M.
-    n_components : int, default=10
-        Features per member H.
-    gamma : float or "kwok-tsang", default="kwok-tsang"
-        Inverse bandwidth, as in :class:`FourierFeatures`.
-    standardize : bool, default=False
-        Centre and scale the columns of X.
-    random_state : int, RandomState or None, default=None
-        Seed of frequencies and phases.
-
-    Attributes
-    ----------
-    frequencies_, phases_, gamma_, center_, scale_, block_starts_
-        As in :class:`FourierFeatures`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from negcorr.bases import OrthogonalFourierFeatures
-    >>> X = np.random.default_rng(0).normal(size=(20, 5))
-    >>> basis = OrthogonalFourierFeatures(3, 4, random_state=0).fit(X)
-    >>> member = basis.frequencies_[:, :4]
-    >>> bool(np.allclose(member.T @ member, np.diag(np.sum(member**2, axis=0))))
-    True
-    """
-
-    kernel = "gaussian"
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        n_components: int = 10,
-        *,
-        gamma: float | str = "kwok-tsang",
-        standardize: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.n_components = n_components
-        self.gamma = gamma
-        self.standardize = standardize
-        self.random_state = random_state
-
-    def _draw_frequencies(self, rng: np.random.RandomState, n_features: int) -> FloatArray:
-        group = min(n_features, self.n_components)
-        n_groups = -(-self.n_components // group)
-        normal = rng.standard_normal((self.n_estimators, n_groups, n_features, group))
-        frames, upper = np.linalg.qr(normal)
-        # The sign makes the frames uniform; LAPACK's own signs do not.
-        frames *= np.sign(np.diagonal(upper, axis1=-2, axis2=-1))[..., np.newaxis, :]
-        by_member = np.moveaxis(frames, 2, 0).reshape(n_features, self.n_estimators, -1)
-        directions = by_member[:, :, : self.n_components].reshape(n_features, -1)
-        lengths = np.sqrt(rng.chisquare(n_features, size=directions.shape[1]))
-        return np.asarray(np.sqrt(2.0 * self.gamma_) * directions * lengths)
+def _orthogonal(
+    rng: np.random.RandomState, n_members: int, n_components: int, n_features: int
+) -> FloatArray:
+    """Directions that are orthogonal within a member, with the lengths of Gaussian ones."""
+    group = min(n_features, n_components)
+    normal = rng.standard_normal((n_members, -(-n_components // group), n_features, group))
+    frames, upper = np.linalg.qr(normal)
+    # The sign makes the frames uniform; LAPACK's own signs do not.
+    frames *= np.sign(np.diagonal(upper, axis1=-2, axis2=-1))[..., np.newaxis, :]
+    by_member = np.moveaxis(frames, 2, 0).reshape(n_features, n_members, -1)
+    directions = by_member[:, :, :n_components].reshape(n_features, -1)
+    return np.asarray(directions * np.sqrt(rng.chisquare(n_features, size=directions.shape[1])))
 
 
 def resolve_gamma(
     gamma: Any,
     kernel: str,
-    X: Table,
+    rows: Table,
     sample_weight: FloatArray | None,
-    scale: FloatArray,
 ) -> float:
-    """The bandwidth as a number, from a number or the name of a heuristic."""
+    """The bandwidth as a number, from a number or the name of a heuristic; of mapped rows."""
     if kernel not in KERNELS:
         raise ValueError(f"kernel={kernel!r} is unknown; allowed are {sorted(KERNELS)}.")
     if isinstance(gamma, str):
         if gamma != "kwok-tsang":
             raise ValueError(f"gamma={gamma!r} is unknown; give a number > 0 or 'kwok-tsang'.")
-        scaled = X @ sp.diags_array(1.0 / scale) if sp.issparse(X) else X / scale
-        return kwok_tsang_gamma(scaled, sample_weight, kernel)
+        return kwok_tsang_gamma(rows, sample_weight, kernel)
     if isinstance(gamma, bool) or not isinstance(gamma, numbers.Real):
         raise TypeError(f"gamma={gamma!r} must be a number > 0 or 'kwok-tsang'.")
     value = float(gamma)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from negcorr._common.arrays import is_device_array, place_of, taken, to_host
+from negcorr._common.arrays import place_of, taken, to_host
+from negcorr._common.threads import one_blas_thread
 from negcorr._common.types import FloatArray, IntArray, Table
-from negcorr.bases.basis import distinct_rows, standardizer
+from negcorr.bases.basis import distinct_rows
 from negcorr.bases.fourier import resolve_gamma
 from negcorr.bases.kernel_functions import KERNEL_VALUES
 from negcorr.bases.nystroem import NOISE, NystroemFeatures
@@ -48,35 +51,37 @@ class KernelFeatures(NystroemFeatures):
 
     Parameters
     ----------
-    n_estimators : int, default=100
+    n_members : int, default=100
         Number of members M.
     n_components : int, default=10
         Features per member H; M·H landmarks are drawn from the distinct rows of X, all of them
         if there are fewer. Then there are fewer members, and where kernels at the landmarks are
         nearly dependent, fewer features.
-    kernel : {"gaussian", "laplace", "cauchy", "linear"}, default="gaussian"
-        Kernel, as in :class:`FourierFeatures`; "linear" is γ⟨x, x'⟩.
     gamma : float or "kwok-tsang", default="kwok-tsang"
         Inverse bandwidth.
-    standardize : bool, default=False
-        Centre and scale the columns of X.
-    random_state : int, RandomState or None, default=None
-        Seed of landmarks and rotations.
+    kernel : {"rbf", "laplacian", "cauchy", "linear"}, default="rbf"
+        Kernel, as in :class:`FourierFeatures`; "linear" is γ⟨x, x'⟩.
+    inputs : {"standard", "clip", "rank", "none"}, default="standard"
+        What is done to the columns of X first, as in :class:`FourierFeatures`.
+    relevance : array-like of shape (d,), optional
+        What columns are multiplied by after that.
     subspace : float, default=1.0
         Below 1, the kernel is what members see on average that see every column with this
         probability, with γ over it (:mod:`negcorr.bases.random_subspaces`): no subspace is drawn,
         as if there were infinitely many of them. Not for the linear kernel.
+    random_state : int, RandomState or None, default=None
+        Seed of landmarks and rotations. Within an estimator None is the estimator's.
 
     Attributes
     ----------
     landmarks_ : {ndarray, sparse matrix} of shape (Q', d)
-        Landmarks, standardised.
-    stages_ : list of Stage
-        How kernels at the landmarks become features, 500 landmarks at a time.
+        Landmarks, mapped.
     gamma_ : float
         The bandwidth used.
-    center_, scale_ : ndarray of shape (d,)
-        What standardising subtracts and divides by.
+    input_map_ : InputMap
+        What was learnt from the columns.
+    stage_ranks_ : list of int
+        How many features the landmarks of each stage make.
     block_starts_ : ndarray of shape (M' + 1,)
         Where each member's columns begin.
 
@@ -103,47 +108,70 @@ class KernelFeatures(NystroemFeatures):
                 f"kernel={self.kernel!r} is unknown; allowed are {sorted(KERNEL_VALUES)}."
             )
         check_share(self.subspace, self.kernel)
-        self.center_, self.scale_ = standardizer(X, sample_weight, self.standardize)
+        mapped = self.input_map_(X)
         # The linear kernel sees Euclidean lengths, as the Gaussian one does.
-        like = "gaussian" if self.kernel == "linear" else self.kernel
-        self.gamma_ = resolve_gamma(self.gamma, like, X, sample_weight, self.scale_)
-        rows = rng.permutation(distinct_rows(X, sample_weight))
-        rows = rows[: self.n_estimators * self.n_components]
-        seed = int(rng.randint(np.iinfo(np.int32).max))
-        landmarks = taken(X, rows) if is_device_array(X) else X[rows]
-        if self.kernel == "linear" and sp.issparse(landmarks):
-            landmarks = landmarks.toarray()  # products see the centre, as distances do not
-        self.landmarks_ = self._scaled(landmarks)
-        values = to_host(self._kernel(self.landmarks_, self.landmarks_))
-        place = place_of(X)
-        stages = _stages(values, float(min(len(rows), STAGE)), np.random.RandomState(seed))
-        self.stages_ = [Stage(place.floats(s.explained), place.floats(s.mixing)) for s in stages]
-        widths = [_dealt(s.mixing, self.n_components) for s in stages]
+        like = "rbf" if self.kernel == "linear" else self.kernel
+        self.gamma_ = resolve_gamma(self.gamma, like, mapped, sample_weight)
+        rows = rng.permutation(distinct_rows(self.input_map_.up_to_units(X), sample_weight))
+        rows = rows[: self.n_members * self.n_components]
+        self.landmarks_ = taken(mapped, rows)
+        if self.kernel == "linear" and sp.issparse(X):
+            # Products see the centre, as distances do not.
+            self.landmarks_ = self.input_map_(X[rows].toarray())
+        self.rotation_seed_ = int(rng.randint(np.iinfo(np.int32).max))
+        self.stage_ranks_ = None
+        vars(self).pop("stages_", None)
+        widths = [_dealt(stage.mixing.shape, self.n_components) for stage in self.stages_]
+        self.stage_ranks_ = [int(stage.mixing.shape[1]) for stage in self.stages_]
         self.block_starts_ = np.concatenate([[0], np.cumsum(np.concatenate(widths))]).astype(
             np.intp
         )
+
+    @cached_property
+    def stages_(self) -> list[Stage]:
+        """How kernels at the landmarks become features, 500 landmarks at a time.
+
+        It follows from landmarks and seed, so it is made again rather than stored.
+        """
+        n_landmarks, place = self.landmarks_.shape[0], place_of(self.landmarks_)
+        # On one BLAS thread, as within a fit: what is made again has the same bits.
+        with one_blas_thread():
+            values = to_host(self._kernel(self.landmarks_, self.landmarks_))
+            rng = np.random.RandomState(self.rotation_seed_)
+            stages = _stages(values, float(min(n_landmarks, STAGE)), rng, self.stage_ranks_)
+        return [Stage(place.floats(s.explained), place.floats(s.mixing)) for s in stages]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the stages."""
+        return {name: part for name, part in super().__getstate__().items() if name != "stages_"}
 
     def _kernel(self, X: Table, Z: Table) -> FloatArray:
         return kernel_values(self.kernel, X, Z, self.gamma_, float(self.subspace))
 
     def fill(self, X: Table, out: FloatArray) -> None:
-        rows, linear = self._scaled(X), self.kernel == "linear"
-        landmarks = self.landmarks_ if linear else self._landmarks(X)
+        rows, linear = self.input_map_(X), self.kernel == "linear"
+        landmarks = self.landmarks_ if linear else self._landmarks(rows)
         first, begin = 0, 0
         for stage in self.stages_:
             last, end = first + stage.mixing.shape[0], begin + stage.mixing.shape[1]
             near = landmarks[first:last, :]
             values = self._kernel(rows, near)
-            if linear and sp.issparse(X):
-                values -= self.gamma_ * (near @ (self.center_ / self.scale_))
+            if linear and sp.issparse(rows):
+                values -= self.gamma_ * (near @ self.input_map_.offset)
             if begin:
                 values = values - out[:, :begin] @ stage.explained
             out[:, begin:end] = values @ stage.mixing
             first, begin = last, end
 
 
-def _stages(values: FloatArray, square: float, rng: np.random.RandomState) -> list[Stage]:
-    """Stages from the kernel between all landmarks; features have a mean square near one."""
+def _stages(
+    values: FloatArray, square: float, rng: np.random.RandomState, ranks: list[int] | None
+) -> list[Stage]:
+    """Stages from the kernel between all landmarks; features have a mean square near one.
+
+    Directions that are rounding are left out; or, where their number is known from a fit, as many
+    as there: on another machine one at the border may fall to the other side.
+    """
     stages: list[Stage] = []
     # Features so far at the landmarks that are still to come.
     known = np.empty((0, len(values)))
@@ -160,6 +188,8 @@ def _stages(values: FloatArray, square: float, rng: np.random.RandomState) -> li
         kept = strength > max(least, NOISE * float(strength[-1]))
         if not (kept.any() or stages):
             kept[-1] = True  # a basis has a feature, even where rows do not differ
+        if ranks is not None:
+            kept = np.arange(size) >= size - ranks[len(stages)]
         root = vectors[:, kept] * np.sqrt(square / np.maximum(strength[kept], least))
         mixing = root @ _rotation(vectors[:, kept], rng)
         features = mixing.T @ (values[inside, last:] - explained.T @ ahead)
@@ -174,9 +204,9 @@ def _rotation(vectors: FloatArray, rng: np.random.RandomState) -> FloatArray:
     return np.asarray(drawn * np.where(np.diagonal(triangle) < 0, -1.0, 1.0))
 
 
-def _dealt(mixing: FloatArray, width: int) -> IntArray:
-    """Widths of the members that share the features of a stage, one member for ``width`` rows."""
-    n_landmarks, n_features = mixing.shape
+def _dealt(shape: tuple[int, ...], width: int) -> IntArray:
+    """Widths of the members that share a stage's features, one member for ``width`` landmarks."""
+    n_landmarks, n_features = shape
     if n_features == 0:
         return np.empty(0, dtype=np.intp)
     count = min(max(1, round(n_landmarks / width)), n_features)

@@ -84,13 +84,13 @@ def _sum_of_distances(value: FloatArray, weight: FloatArray) -> float:
     return float(xp.sum(weight * (value * below - sum_below)))
 
 
-def _gaussian_frequencies(
+def _rbf_frequencies(
     rng: np.random.RandomState, shape: tuple[int, int], gamma: float
 ) -> FloatArray:
     return np.asarray(np.sqrt(2.0 * gamma) * rng.standard_normal(shape))
 
 
-def _laplace_frequencies(
+def _laplacian_frequencies(
     rng: np.random.RandomState, shape: tuple[int, int], gamma: float
 ) -> FloatArray:
     return np.asarray(gamma * rng.standard_cauchy(shape))
@@ -102,7 +102,7 @@ def _cauchy_frequencies(
     return np.asarray(rng.laplace(scale=np.sqrt(gamma), size=shape))
 
 
-def _gaussian_values(X: Table, Z: Table, gamma: float) -> FloatArray:
+def _rbf_values(X: Table, Z: Table, gamma: float) -> FloatArray:
     if is_device_array(X):
         xp = place_of(X).xp
         squares = xp.sum(X**2, axis=1)[:, None] + xp.sum(Z**2, axis=1)[None, :]
@@ -110,7 +110,7 @@ def _gaussian_values(X: Table, Z: Table, gamma: float) -> FloatArray:
     return np.asarray(rbf_kernel(X, Z, gamma=gamma))
 
 
-def _laplace_values(X: Table, Z: Table, gamma: float) -> FloatArray:
+def _laplacian_values(X: Table, Z: Table, gamma: float) -> FloatArray:
     if is_device_array(X):
         columns = range(X.shape[1])
         distance = sum(place_of(X).xp.abs(X[:, j : j + 1] - Z[:, j][None, :]) for j in columns)
@@ -132,11 +132,11 @@ def _cauchy_values(X: Table, Z: Table, gamma: float) -> FloatArray:
     return values
 
 
-def _gaussian_along(difference: FloatArray, gamma: float) -> FloatArray:
+def _rbf_along(difference: FloatArray, gamma: float) -> FloatArray:
     return place_of(difference).xp.exp(-gamma * difference**2)
 
 
-def _laplace_along(difference: FloatArray, gamma: float) -> FloatArray:
+def _laplacian_along(difference: FloatArray, gamma: float) -> FloatArray:
     xp = place_of(difference).xp
     return xp.exp(-gamma * xp.abs(difference))
 
@@ -176,19 +176,19 @@ class Kernel:
 
 
 KERNELS: dict[str, Kernel] = {
-    "gaussian": Kernel(
+    "rbf": Kernel(
         "exp(-gamma * ||δ||²)",
         mean_squared_distance,
-        _gaussian_frequencies,
-        _gaussian_values,
-        _gaussian_along,
+        _rbf_frequencies,
+        _rbf_values,
+        _rbf_along,
     ),
-    "laplace": Kernel(
+    "laplacian": Kernel(
         "exp(-gamma * ||δ||₁)",
         _mean_manhattan_distance,
-        _laplace_frequencies,
-        _laplace_values,
-        _laplace_along,
+        _laplacian_frequencies,
+        _laplacian_values,
+        _laplacian_along,
     ),
     "cauchy": Kernel(
         "prod_j 1 / (1 + gamma * δ_j²)",
@@ -207,7 +207,7 @@ KERNEL_VALUES: dict[str, Callable[[Table, Table, float], FloatArray]] = {
 
 
 def kwok_tsang_gamma(
-    X: Table, sample_weight: FloatArray | None = None, kernel: str = "gaussian"
+    X: Table, sample_weight: FloatArray | None = None, kernel: str = "rbf"
 ) -> float:
     """Bandwidth heuristic of Kwok and Tsang: one over the mean distance between rows.
 
@@ -217,9 +217,8 @@ def kwok_tsang_gamma(
         Rows as the kernel sees them (standardised, if they are to be).
     sample_weight : ndarray of shape (n,), optional
         Frequencies of the rows.
-    kernel : {"gaussian", "laplace", "cauchy"}, default="gaussian"
-        Decides the distance: squared Euclidean for the Gaussian and Cauchy kernels,
-        Manhattan for the Laplace kernel.
+    kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
+        Decides the distance: squared Euclidean for "rbf" and "cauchy", Manhattan for "laplacian".
 
     Returns
     -------

@@ -6,11 +6,12 @@ import warnings
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from negcorr._common.arrays import is_device_array, place_of, to_host
+from negcorr._common.arrays import place_of
 from negcorr._common.types import FloatArray, Table
-from negcorr.bases.basis import RandomBasis, standardizer
+from negcorr.bases.basis import RandomBasis
 from negcorr.exceptions import IdenticalMembersWarning
 
 __all__ = ["LinearFeatures"]
@@ -24,21 +25,24 @@ class LinearFeatures(RandomBasis):
 
     Parameters
     ----------
-    n_estimators : int, default=100
+    n_members : int, default=100
         Number of members M.
     n_components : int, default=10
         Columns per member H, at most all of them; drawn without replacement.
-    standardize : bool, default=False
-        Centre and scale the columns of X; predictions do not depend on it.
+    inputs : {"standard", "clip", "rank", "none"}, default="standard"
+        What is done to the columns of X first, as in :class:`FourierFeatures`; without a ridge,
+        predictions are the same with "standard" and "none".
+    relevance : array-like of shape (d,), optional
+        What columns are multiplied by after that.
     random_state : int, RandomState or None, default=None
-        Seed of the draws.
+        Seed of the draws. Within an estimator None is the estimator's.
 
     Attributes
     ----------
     columns_ : ndarray of shape (Q,)
         Which column of X each feature is.
-    center_, scale_ : ndarray of shape (d,)
-        What standardising subtracts and divides by.
+    input_map_ : InputMap
+        What was learnt from the columns.
     block_starts_ : ndarray of shape (M + 1,)
         Where each member's columns begin.
 
@@ -55,39 +59,37 @@ class LinearFeatures(RandomBasis):
 
     def __init__(
         self,
-        n_estimators: int = 100,
+        n_members: int = 100,
         n_components: int = 10,
         *,
-        standardize: bool = False,
+        inputs: str = "standard",
+        relevance: npt.ArrayLike | None = None,
         random_state: Any = None,
     ) -> None:
-        self.n_estimators = n_estimators
+        self.n_members = n_members
         self.n_components = n_components
-        self.standardize = standardize
+        self.inputs = inputs
+        self.relevance = relevance
         self.random_state = random_state
 
     def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
         n_columns = int(X.shape[1])
         width = min(self.n_components, n_columns)
-        if width == n_columns and self.n_estimators > 1:
+        if width == n_columns and self.n_members > 1:
             warnings.warn(
                 f"n_components={self.n_components} asks for all {n_columns} columns of X: all "
                 "members are the same.",
                 IdenticalMembersWarning,
                 stacklevel=3,
             )
-        self.center_, self.scale_ = standardizer(X, sample_weight, self.standardize)
-        self.block_starts_ = np.arange(self.n_estimators + 1) * width
-        draws = [rng.permutation(n_columns)[:width] for _ in range(self.n_estimators)]
+        self.block_starts_ = np.arange(self.n_members + 1) * width
+        draws = [rng.permutation(n_columns)[:width] for _ in range(self.n_members)]
         self.columns_ = np.concatenate(draws)
 
     def fill(self, X: Table, out: FloatArray) -> None:
-        if is_device_array(X):
-            place = place_of(X)
-            rows = (place.floats(X) - self.center_) / self.scale_
-            out[...] = place.xp.take(rows, place.integers(self.columns_), axis=1)
+        rows = self.input_map_(X)
+        if sp.issparse(rows):
+            out[...] = rows[:, self.columns_].toarray() - self.input_map_.offset[self.columns_]
             return
-        rows = X[:, self.columns_]
-        dense = rows.toarray() if sp.issparse(rows) else rows
-        columns = to_host(self.columns_)
-        out[...] = (dense - self.center_[columns]) / self.scale_[columns]
+        place = place_of(rows)
+        out[...] = place.xp.take(rows, place.integers(self.columns_), axis=1)

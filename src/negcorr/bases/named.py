@@ -1,4 +1,4 @@
-"""The ``basis`` parameter of an estimator, turned into an unfitted basis object."""
+"""The parameter ``basis`` of an estimator as an unfitted basis: strings, transformers, lists."""
 
 from __future__ import annotations
 
@@ -9,40 +9,33 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from negcorr.bases import (
+    AutoBasis,
     Basis,
     BlockFeatures,
     ClonedFeatures,
     FourierFeatures,
     KernelFeatures,
     LinearFeatures,
-    MappedFeatures,
     NestedFeatures,
     NystroemFeatures,
-    OrthogonalFourierFeatures,
     TreeFeatures,
 )
-from negcorr.bases.input_maps import INPUTS
-from negcorr.bases.kernel_functions import KERNEL_VALUES
-from negcorr.bases.random_subspaces import check_share
 
 __all__ = [
     "BASES",
-    "PLAIN_ESTIMATORS",
     "RIDGE",
-    "check_choices",
-    "is_auto",
-    "is_switch",
-    "make_basis",
-    "named_inputs",
-    "plain_estimators",
+    "as_basis",
+    "basis_name",
+    "named_basis",
     "takes_device_arrays",
+    "takes_tables",
     "usual_ridge",
 ]
 
-#: Bases that can be named by a string.
+#: Strings that stand for a basis with its defaults, "auto" for :class:`AutoBasis` aside.
 BASES: dict[str, type[Basis]] = {
     "fourier": FourierFeatures,
-    "orthogonal": OrthogonalFourierFeatures,
+    "orthogonal": FourierFeatures,
     "nystroem": NystroemFeatures,
     "kernel": KernelFeatures,
     "linear": LinearFeatures,
@@ -53,74 +46,113 @@ BASES: dict[str, type[Basis]] = {
 #: near to kernel ridge regression.
 RIDGE = 10.0
 
-#: Members where their number is left open and no budget is shared out.
-PLAIN_ESTIMATORS = 100
 
-#: What "auto" means where nothing is searched for.
-PLAIN_BASIS, PLAIN_KERNEL, PLAIN_GAMMA, PLAIN_INPUTS = (
-    "fourier",
-    "gaussian",
-    "kwok-tsang",
-    "standard",
-)
+def named_basis(name: str, **parameters: Any) -> Basis:
+    """A basis by its name, from those of the parameters that it has.
 
-
-def make_basis(estimator: Any) -> Basis:
-    """A new basis from an estimator's ``basis`` and the parameters that concern it.
-
-    Strings make one of :data:`BASES`; our own bases are cloned; a list becomes
-    :class:`~negcorr.bases.BlockFeatures`, any other transformer
-    :class:`~negcorr.bases.ClonedFeatures`. Seeds that the user left open are drawn from the
-    estimator's ``random_state``.
+    Examples
+    --------
+    >>> from negcorr.bases.named import named_basis
+    >>> named_basis("orthogonal", n_members=5, gamma=0.1)
+    FourierFeatures(gamma=0.1, n_members=5, orthogonal=True)
     """
-    basis = estimator.basis
+    kind = BASES[name]
+    known = kind._get_param_names()
+    given = {key: value for key, value in parameters.items() if key in known}
+    return kind(**given, **({"orthogonal": True} if name == "orthogonal" else {}))
+
+
+def as_basis(basis: Any, random_state: Any) -> Basis | AutoBasis:
+    """A new basis from the parameter ``basis`` of an estimator.
+
+    Strings are short for a basis with its defaults; bases are cloned; a list becomes
+    :class:`~negcorr.bases.BlockFeatures`, any other transformer
+    :class:`~negcorr.bases.ClonedFeatures`.
+
+    Parameters
+    ----------
+    basis : str, Basis, AutoBasis, transformer or list
+        As the user gave it.
+    random_state : int, RandomState or None
+        Takes the place of a basis' own ``random_state`` that is None; seeds of what a basis is made
+        of are drawn from it.
+    """
     if isinstance(basis, str):
-        return _named(estimator, basis)
-    if isinstance(basis, BlockFeatures):
-        basis = basis.transformers
-    if isinstance(basis, Basis):
-        seeded: Basis = _seeded(clone(basis), estimator.random_state)
-        return seeded
+        if basis == "auto":
+            return AutoBasis()
+        if basis not in BASES:
+            raise ValueError(
+                f"basis={basis!r} is unknown; allowed are {['auto', *sorted(BASES)]}, a Basis, an "
+                "AutoBasis, a transformer, or a list of transformers."
+            )
+        return named_basis(basis, random_state=random_state)
+    if isinstance(basis, AutoBasis):
+        return clone(basis)
     if isinstance(basis, (list, tuple)):
         _check_members(basis)
-        rng = check_random_state(estimator.random_state)
-        return BlockFeatures([_seeded_member(member, rng) for member in basis])
-    if isinstance(basis, type) or not (hasattr(basis, "fit") and hasattr(basis, "transform")):
-        raise TypeError(
-            f"basis={basis!r} must be one of {sorted(BASES)}, a transformer, a Basis, or a list of "
-            "transformers."
-        )
-    return ClonedFeatures(
-        basis, n_estimators=plain_estimators(estimator), random_state=estimator.random_state
-    )
+        basis = BlockFeatures(list(basis))
+    elif not isinstance(basis, Basis):
+        if isinstance(basis, type) or not (hasattr(basis, "fit") and hasattr(basis, "transform")):
+            raise TypeError(
+                f"basis={basis!r} must be one of {['auto', *sorted(BASES)]}, a Basis, an "
+                "AutoBasis, a transformer, or a list of transformers."
+            )
+        basis = ClonedFeatures(basis)
+    if isinstance(basis, BlockFeatures):
+        rng = check_random_state(random_state)
+        members = [_seeded_member(member, rng) for member in basis.transformers]
+        return clone(basis).set_params(transformers=members)
+    basis = clone(basis)
+    if "random_state" in basis.get_params(deep=False) and basis.random_state is None:
+        basis.set_params(random_state=random_state)
+    if isinstance(basis, NestedFeatures):
+        rng = check_random_state(random_state)
+        return basis.set_params(bases=[_seeded(each, rng) for each in basis.bases])
+    return basis if isinstance(basis, ClonedFeatures) else _seeded(basis, random_state)
 
 
-def plain_estimators(estimator: Any) -> Any:
-    """The number of members as given, or the usual one."""
-    given = estimator.n_estimators
-    return PLAIN_ESTIMATORS if is_auto(given) else given
-
-
-def takes_device_arrays(estimator: Any) -> bool:
-    """Whether the features are made of arrays of other libraries where they are.
+def takes_device_arrays(basis: Any) -> bool:
+    """Whether features are made of arrays of other libraries than NumPy, on their device.
 
     Known without making the basis, which would draw seeds.
     """
-    basis = estimator.basis
     if isinstance(basis, str):
-        basis = BASES.get(PLAIN_BASIS if is_auto(basis) else basis)
-    kind = basis
-    return bool(getattr(kind, "array_api", False))
+        return basis == "auto" or bool(getattr(BASES.get(basis), "array_api", False))
+    return isinstance(basis, AutoBasis) or bool(getattr(basis, "array_api", False))
+
+
+def takes_tables(basis: Any) -> bool:
+    """Whether X is for a user's transformers to check, data frames and missing values too."""
+    if isinstance(basis, (ClonedFeatures, BlockFeatures)):
+        return basis.inputs == "none" and basis.relevance is None
+    return not isinstance(basis, (str, Basis, AutoBasis))
 
 
 def usual_ridge(basis: Any) -> float:
     """The ridge inside the blocks of a basis where nothing else is said."""
-    if isinstance(basis, MappedFeatures):
-        return usual_ridge(basis.basis)
     if isinstance(basis, NestedFeatures):
         return max((usual_ridge(each) for each in basis.bases), default=0.0)
-    kernel = isinstance(basis, KernelFeatures) or (isinstance(basis, str) and basis == "kernel")
-    return RIDGE if kernel else 0.0
+    return RIDGE if isinstance(basis, KernelFeatures) else 0.0
+
+
+def basis_name(basis: Basis) -> str:
+    """What a basis is, in a word or a few.
+
+    Examples
+    --------
+    >>> from negcorr.bases import FourierFeatures
+    >>> from negcorr.bases.named import basis_name
+    >>> basis_name(FourierFeatures(orthogonal=True))
+    'orthogonal'
+    """
+    if isinstance(basis, NestedFeatures):
+        return "nested ensembles"
+    if isinstance(basis, BlockFeatures):
+        return f"list of {len(basis.transformers)} transformers"
+    if isinstance(basis, FourierFeatures) and basis.orthogonal:
+        return "orthogonal"
+    kind = type(basis)
+    return next((name for name, named in BASES.items() if named is kind), kind.__name__)
 
 
 def _check_members(members: Any) -> None:
@@ -133,101 +165,6 @@ def _check_members(members: Any) -> None:
                 f"basis[{i}]={member!r} is not a transformer or a (name, transformer) pair; a list "
                 "holds one for each member. Names such as 'fourier' are given alone."
             )
-
-
-def is_auto(value: Any) -> bool:
-    """Whether a parameter is left to the data."""
-    return isinstance(value, str) and value == "auto"
-
-
-def is_switch(value: Any) -> bool:
-    """Whether a parameter is True or False, NumPy's among them."""
-    return isinstance(value, (bool, np.bool_))
-
-
-def named_inputs(estimator: Any) -> str:
-    """The ``inputs`` of an estimator, of which ``standardize=False`` makes "none"."""
-    standardize, inputs = estimator.standardize, estimator.inputs
-    if not is_switch(standardize):
-        raise TypeError(f"standardize={standardize!r} must be True or False.")
-    if standardize:
-        return str(inputs)
-    if inputs not in ("auto", "none"):
-        raise ValueError(f"standardize=False leaves X as it is, and inputs={inputs!r} does not.")
-    return "none"
-
-
-def check_choices(estimator: Any) -> None:
-    """Raise where a parameter that names one of several is none of them."""
-    allowed = {
-        "kernel": ("auto", *sorted(KERNEL_VALUES)),
-        "inputs": ("auto", *INPUTS),
-    }
-    for name, names in allowed.items():
-        value = getattr(estimator, name)
-        if not isinstance(value, str) or value not in names:
-            raise ValueError(f"{name}={value!r} is unknown; allowed are {list(names)}.")
-    relevance = estimator.relevance
-    if relevance is None or (isinstance(relevance, str) and not is_auto(relevance)):
-        raise ValueError(
-            f"relevance={relevance!r} is unknown; allowed are 'auto', True, False, and "
-            "a number for each column of X."
-        )
-    _check_subspace(estimator)
-    if isinstance(estimator.alpha, str) and not is_auto(estimator.alpha):
-        raise ValueError(f"alpha={estimator.alpha!r} must be 'auto' or a number of at least 0.")
-
-
-def _check_subspace(estimator: Any) -> None:
-    share, basis = estimator.subspace, estimator.basis
-    if is_auto(share):
-        return
-    check_share(share, "gaussian" if is_auto(estimator.kernel) else estimator.kernel)
-    kind = BASES.get(basis) if isinstance(basis, str) else None
-    if share != 1 and kind is not None and "subspace" not in kind._get_param_names():
-        raise ValueError(
-            f"subspace={share!r} is not known to basis={basis!r}; allowed are 1, 'auto', and the "
-            "bases 'kernel', 'fourier' and 'nystroem'."
-        )
-
-
-def _named(estimator: Any, name: str) -> Basis:
-    """A basis by its name, with plain values for what is left to the data."""
-    if name != "auto" and name not in BASES:
-        raise ValueError(
-            f"basis={name!r} is unknown; allowed are {sorted(BASES)}, a transformer, or a list of "
-            "transformers."
-        )
-    kind = BASES[PLAIN_BASIS if is_auto(name) else name]
-    values = {key: getattr(estimator, key) for key in ("n_components", "random_state")}
-    values["n_estimators"] = plain_estimators(estimator)
-    values["kernel"] = PLAIN_KERNEL if is_auto(estimator.kernel) else estimator.kernel
-    values["gamma"] = PLAIN_GAMMA if is_auto(estimator.gamma) else estimator.gamma
-    values["subspace"] = 1.0 if is_auto(estimator.subspace) else estimator.subspace
-    known = kind._get_param_names()
-    if "kernel" not in known and "gamma" in known and values["kernel"] != PLAIN_KERNEL:
-        raise ValueError(f"kernel={values['kernel']!r} is not known to basis={name!r}.")
-    basis = kind(**{key: value for key, value in values.items() if key in known})
-    return _on_columns(basis, estimator)
-
-
-def _on_columns(basis: Basis, estimator: Any) -> Basis:
-    """The basis with what is done to columns before it."""
-    inputs, relevance = named_inputs(estimator), estimator.relevance
-    inputs = PLAIN_INPUTS if is_auto(inputs) else inputs
-    if is_switch(relevance) and relevance:
-        raise ValueError(
-            "relevance=True is learnt in a search: set basis='auto' or gamma='auto' too, or give "
-            "a number for each column."
-        )
-    if is_auto(relevance) or is_switch(relevance):
-        relevance = None
-    if relevance is None and inputs in ("standard", "none"):
-        # Folded into the frequencies, and nothing becomes dense.
-        if "standardize" in basis._get_param_names():
-            return basis.set_params(standardize=inputs == "standard")
-        return basis
-    return MappedFeatures(basis, inputs=inputs, relevance=relevance)
 
 
 def _seeded_member(member: Any, rng: np.random.RandomState) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ from negcorr._common.arrays import detached, place_of
 from negcorr._common.threads import spread
 from negcorr._common.types import FloatArray, IntArray, Table
 from negcorr._common.validation import check_weight
-from negcorr.bases.basis import Basis, that_count
+from negcorr.bases.basis import Basis, rows_of_weight
 
 __all__ = ["NestedFeatures", "Nesting"]
 
@@ -37,10 +37,6 @@ class Nesting:
     def counts(self, outer: IntArray) -> list[int]:
         """Small members of each member, for the starts of the latter."""
         return np.diff(np.searchsorted(self.starts, outer)).tolist()
-
-
-def _one_by_one(work: Callable[[Basis], Basis], bases: Sequence[Basis]) -> list[Basis]:
-    return [work(basis) for basis in bases]
 
 
 class NestedFeatures(Basis):
@@ -95,24 +91,6 @@ class NestedFeatures(Basis):
         -------
         self
         """
-        self._check_parameters()
-        rows = self._validate(detached(X), reset=True)
-        rows, weight = that_count(rows, check_weight(sample_weight, rows))
-        unfitted = [clone(basis) for basis in self.bases]
-        safe = place_of(rows).is_numpy and all(basis.thread_safe for basis in unfitted)
-        each = spread if safe else _one_by_one
-        self.bases_ = each(lambda basis: basis.fit(rows, sample_weight=weight), unfitted)
-        widths = [int(basis.block_starts_[-1]) for basis in self.bases_]
-        self.block_starts_ = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
-        small = [
-            basis.block_starts_[:-1] + start
-            for basis, start in zip(self.bases_, self.block_starts_, strict=False)
-        ]
-        starts = np.concatenate([*small, self.block_starts_[-1:]]).astype(np.intp)
-        self.nesting_ = Nesting(starts, tuple(float(gap) for gap in self.gaps))
-        return self
-
-    def _check_parameters(self) -> None:
         if not isinstance(self.bases, (list, tuple)) or len(self.bases) == 0:
             raise TypeError(f"bases={self.bases!r} must be a list of at least one Basis.")
         for i, basis in enumerate(self.bases):
@@ -124,6 +102,21 @@ class NestedFeatures(Basis):
                 f"gaps={self.gaps!r} must be {len(self.bases)} numbers between 0 and 1, one for "
                 "each of bases."
             )
+        rows = self._validate(detached(X), reset=True)
+        rows, weight = rows_of_weight(rows, check_weight(sample_weight, rows))
+        unfitted = [clone(basis) for basis in self.bases]
+        safe = place_of(rows).is_numpy and all(basis.thread_safe for basis in unfitted)
+        each: Any = spread if safe else map
+        self.bases_ = list(each(lambda basis: basis.fit(rows, sample_weight=weight), unfitted))
+        widths = [int(basis.block_starts_[-1]) for basis in self.bases_]
+        self.block_starts_ = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
+        small = [
+            basis.block_starts_[:-1] + start
+            for basis, start in zip(self.bases_, self.block_starts_, strict=False)
+        ]
+        starts = np.concatenate([*small, self.block_starts_[-1:]]).astype(np.intp)
+        self.nesting_ = Nesting(starts, tuple(float(gap) for gap in self.gaps))
+        return self
 
     def fill(self, X: Table, out: FloatArray) -> None:
         parts = itertools.pairwise(self.block_starts_.tolist())

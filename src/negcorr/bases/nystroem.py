@@ -6,11 +6,12 @@ import warnings
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from negcorr._common.arrays import is_device_array, place_of, taken, to_host
-from negcorr._common.types import BoolArray, FloatArray, Table
-from negcorr.bases.basis import RandomBasis, distinct_rows, standardizer
+from negcorr._common.arrays import place_of, taken, to_host
+from negcorr._common.types import FloatArray, Table
+from negcorr.bases.basis import RandomBasis, distinct_rows
 from negcorr.bases.fourier import resolve_gamma
 from negcorr.bases.kernel_functions import KERNELS
 from negcorr.bases.random_subspaces import check_share, member_columns
@@ -27,34 +28,36 @@ class NystroemFeatures(RandomBasis):
 
     Parameters
     ----------
-    n_estimators : int, default=100
+    n_members : int, default=100
         Number of members M.
     n_components : int, default=10
         Landmarks per member H, drawn without replacement from the distinct rows of X. With
         no more rows than that every member uses all of them, and a warning says so.
-    kernel : {"gaussian", "laplace", "cauchy"}, default="gaussian"
-        Kernel, as in :class:`FourierFeatures`.
     gamma : float or "kwok-tsang", default="kwok-tsang"
         Inverse bandwidth for all columns; over ``subspace`` for those that a member sees.
-    standardize : bool, default=False
-        Centre and scale the columns of X.
-    random_state : int, RandomState or None, default=None
-        Seed of the landmarks and subspaces.
+    kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
+        Kernel, as in :class:`FourierFeatures`.
+    inputs : {"standard", "clip", "rank", "none"}, default="standard"
+        What is done to the columns of X first, as in :class:`FourierFeatures`.
+    relevance : array-like of shape (d,), optional
+        What columns are multiplied by after that.
     subspace : float, default=1.0
         Share of the columns that each member sees, a random subspace of its own.
+    random_state : int, RandomState or None, default=None
+        Seed of the landmarks and subspaces. Within an estimator None is the estimator's.
 
     Attributes
     ----------
     landmarks_ : {ndarray, sparse matrix} of shape (Q, d)
-        Landmarks of all members, standardised.
+        Landmarks of all members, mapped.
     normalization_ : ndarray of shape (M, H, H)
         K_m^(-1/2) of every member.
     subspaces_ : ndarray of bool of shape (M, d) or None
         The columns that each member sees; None where they are all.
     gamma_ : float
         The bandwidth used.
-    center_, scale_ : ndarray of shape (d,)
-        What standardising subtracts and divides by.
+    input_map_ : InputMap
+        What was learnt from the columns.
     block_starts_ : ndarray of shape (M + 1,)
         Where each member's columns begin.
 
@@ -69,48 +72,46 @@ class NystroemFeatures(RandomBasis):
 
     array_api = True
 
-    #: What models have that were saved before there were subspaces.
-    subspace: float = 1.0
-    subspaces_: BoolArray | None = None
-
     def __init__(
         self,
-        n_estimators: int = 100,
+        n_members: int = 100,
         n_components: int = 10,
         *,
-        kernel: str = "gaussian",
         gamma: float | str = "kwok-tsang",
-        standardize: bool = False,
-        random_state: Any = None,
+        kernel: str = "rbf",
+        inputs: str = "standard",
+        relevance: npt.ArrayLike | None = None,
         subspace: float = 1.0,
+        random_state: Any = None,
     ) -> None:
-        self.n_estimators = n_estimators
+        self.n_members = n_members
         self.n_components = n_components
-        self.kernel = kernel
         self.gamma = gamma
-        self.standardize = standardize
-        self.random_state = random_state
+        self.kernel = kernel
+        self.inputs = inputs
+        self.relevance = relevance
         self.subspace = subspace
+        self.random_state = random_state
 
     def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
         share = check_share(self.subspace, self.kernel)
-        candidates = distinct_rows(X, sample_weight)
+        candidates = distinct_rows(self.input_map_.up_to_units(X), sample_weight)
         width = min(self.n_components, len(candidates))
-        if width == len(candidates) and self.n_estimators > 1 and share == 1:
+        if width == len(candidates) and self.n_members > 1 and share == 1:
             warnings.warn(
                 f"n_components={self.n_components} asks for at least as many landmarks as X has "
                 f"distinct rows ({width}): all members share the same landmarks.",
                 IdenticalMembersWarning,
                 stacklevel=3,
             )
-        self.center_, self.scale_ = standardizer(X, sample_weight, self.standardize)
-        self.gamma_ = resolve_gamma(self.gamma, self.kernel, X, sample_weight, self.scale_)
-        self.block_starts_ = np.arange(self.n_estimators + 1) * width
+        rows = self.input_map_(X)
+        self.gamma_ = resolve_gamma(self.gamma, self.kernel, rows, sample_weight)
+        self.block_starts_ = np.arange(self.n_members + 1) * width
         chosen = np.concatenate(
-            [rng.permutation(candidates)[:width] for _ in range(self.n_estimators)]
+            [rng.permutation(candidates)[:width] for _ in range(self.n_members)]
         )
-        self.landmarks_ = self._scaled(taken(X, chosen) if is_device_array(X) else X[chosen])
-        shape = (self.n_estimators, int(X.shape[1]))
+        self.landmarks_ = taken(rows, chosen)
+        shape = (self.n_members, int(X.shape[1]))
         self.subspaces_ = None if share == 1 else member_columns(rng, *shape, share)
         blocks = (self._own(self.landmarks_[_block(m, width), :], m) for m in range(shape[0]))
         # Rows that differ may be equal within a subspace: directions of rounding are cut there.
@@ -118,19 +119,11 @@ class NystroemFeatures(RandomBasis):
         roots = [_inverse_root(self._kernel(L, L), least) for L in blocks]
         self.normalization_ = place_of(X).floats(np.stack(roots))
 
-    def _scaled(self, X: Table) -> Table:
-        # Distances do not see the centre, so sparse rows stay sparse.
-        if sp.issparse(X):
-            scaled = sp.csr_array(X @ sp.diags_array(1.0 / self.scale_))
-            scaled.sum_duplicates()  # else distances would sort it in place, in every thread
-            return scaled
-        return (place_of(X).floats(X) - self.center_) / self.scale_
-
     def _landmarks(self, X: Table) -> Table:
         """Landmarks about the same origin as the rows: sparse ones are never centred."""
         if sp.issparse(X) == sp.issparse(self.landmarks_):
             return self.landmarks_
-        offset = self.center_ / self.scale_
+        offset = self.input_map_.offset
         if sp.issparse(X):
             return sp.csr_array(self.landmarks_ + offset)
         return self.landmarks_.toarray() - offset
@@ -150,7 +143,8 @@ class NystroemFeatures(RandomBasis):
         return KERNELS[self.kernel].values(X, Z, self.gamma_ / float(self.subspace))
 
     def fill(self, X: Table, out: FloatArray) -> None:
-        rows, landmarks = self._scaled(X), self._landmarks(X)
+        rows = self.input_map_(X)
+        landmarks = self._landmarks(rows)
         n_members, width, _ = self.normalization_.shape
         if self.subspaces_ is not None:
             for m in range(n_members):

@@ -42,7 +42,7 @@ def check_share(share: Any, kernel: str) -> float:
     Examples
     --------
     >>> from negcorr.bases.random_subspaces import check_share
-    >>> check_share(1, "gaussian")
+    >>> check_share(1, "rbf")
     1.0
     """
     if isinstance(share, (bool, np.bool_)) or not isinstance(share, numbers.Real):
@@ -95,7 +95,7 @@ def kernel_values(kernel: str, X: Table, Z: Table, gamma: float, share: float = 
 
     Parameters
     ----------
-    kernel : {"gaussian", "laplace", "cauchy", "linear"}
+    kernel : {"rbf", "laplacian", "cauchy", "linear"}
         Its name.
     X, Z : table of shape (n, d) and (l, d)
         Rows.
@@ -114,7 +114,7 @@ def kernel_values(kernel: str, X: Table, Z: Table, gamma: float, share: float = 
     >>> from negcorr.bases.random_subspaces import kernel_values
     >>> X = np.array([[0.0, 0.0], [1.0, 2.0]])
     >>> own = np.exp(-2 * 0.5 * np.abs(X[0] - X[1]))
-    >>> value = kernel_values("laplace", X, X, gamma=0.5, share=0.5)[0, 1]
+    >>> value = kernel_values("laplacian", X, X, gamma=0.5, share=0.5)[0, 1]
     >>> bool(np.isclose(value, (1 + own[0] + own[1] + own[0] * own[1]) / 4))
     True
     """

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
@@ -20,6 +21,7 @@ from sklearn.utils.validation import (
 from negcorr._common.types import AnyArray, FloatArray, Table
 from negcorr._common.validation import check_positive_int, check_weight, validate_table
 from negcorr.bases.basis import Basis
+from negcorr.bases.input_maps import InputMap, fit_input_map
 from negcorr.exceptions import IdenticalMembersWarning
 
 __all__ = ["BlockFeatures", "ClonedFeatures"]
@@ -32,6 +34,10 @@ class _TransformerBasis(Basis):
 
     thread_safe: ClassVar[bool] = False
 
+    inputs: str
+    relevance: Any
+    input_map_: InputMap | None
+
     @abstractmethod
     def _named_transformers(self) -> list[tuple[str, Any]]:
         """Unfitted transformers of all members, each with a name."""
@@ -42,7 +48,8 @@ class _TransformerBasis(Basis):
         Parameters
         ----------
         X : table of shape (n, d)
-            Inputs, given to the transformers untouched.
+            Inputs, given to the transformers as they are unless ``inputs`` or ``relevance`` ask
+            for something else.
         y : ignored
             Features never see y.
         sample_weight : array-like of shape (n,), optional
@@ -55,6 +62,10 @@ class _TransformerBasis(Basis):
         named = self._named_transformers()
         X = self._validate(X, reset=True)
         sample_weight = check_weight(sample_weight, X)
+        self.input_map_ = None
+        if self._maps_columns():
+            self.input_map_ = fit_input_map(self.inputs, X, sample_weight, self.relevance)
+            X = self.input_map_(X)
         self.transformers_ = [(name, _fitted(t, X, sample_weight)) for name, t in named]
         sample = _safe_indexing(X, np.arange(min(X.shape[0], _ROWS_COMPARED)))
         blocks = [_dense(t.transform(sample), name) for name, t in self.transformers_]
@@ -77,10 +88,11 @@ class _TransformerBasis(Basis):
             In the common type of what the transformers return.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        X = self._mapped(self._validate(X, reset=False))
         return np.hstack([_dense(t.transform(X), name) for name, t in self.transformers_])
 
     def fill(self, X: Table, out: FloatArray) -> None:
+        X = self._mapped(X)
         for (name, transformer), start, stop in zip(
             self.transformers_, self.block_starts_[:-1], self.block_starts_[1:], strict=True
         ):
@@ -110,7 +122,15 @@ class _TransformerBasis(Basis):
             names.extend(f"{name}__{feature}" for feature in features)
         return np.asarray(names, dtype=object)
 
+    def _maps_columns(self) -> bool:
+        return self.inputs != "none" or self.relevance is not None
+
+    def _mapped(self, X: Table) -> Table:
+        return X if self.input_map_ is None else self.input_map_(X)
+
     def _validate(self, X: Table, *, reset: bool) -> Table:
+        if self._maps_columns():
+            return super()._validate(X, reset=reset)
         return validate_table(self, X, reset=reset)
 
     def __sklearn_tags__(self) -> Any:
@@ -118,6 +138,9 @@ class _TransformerBasis(Basis):
         parts = [get_tags(t) for _, t in self._prototypes()]
         tags.input_tags.sparse = all(p.input_tags.sparse for p in parts)
         tags.input_tags.allow_nan = all(p.input_tags.allow_nan for p in parts)
+        if self._maps_columns():
+            tags.input_tags.sparse &= self.inputs in ("standard", "none")
+            tags.input_tags.allow_nan = False
         tags.transformer_tags.preserves_dtype = []
         return tags
 
@@ -134,10 +157,14 @@ class ClonedFeatures(_TransformerBasis):
     transformer : scikit-learn transformer
         Must not require y. Every ``random_state`` inside it is set, a new one per member;
         without one all members are equal, and a warning says so.
-    n_estimators : int, default=100
+    n_members : int, default=100
         Number of members M.
+    inputs : {"none", "standard", "clip", "rank"}, default="none"
+        What is done to the columns of X first, as in :class:`FourierFeatures`.
+    relevance : array-like of shape (d,), optional
+        What columns are multiplied by after that.
     random_state : int, RandomState or None, default=None
-        Seed of the members' seeds.
+        Seed of the members' seeds. Within an estimator None is the estimator's.
 
     Attributes
     ----------
@@ -157,21 +184,29 @@ class ClonedFeatures(_TransformerBasis):
     """
 
     def __init__(
-        self, transformer: Any, n_estimators: int = 100, *, random_state: Any = None
+        self,
+        transformer: Any,
+        n_members: int = 100,
+        *,
+        inputs: str = "none",
+        relevance: npt.ArrayLike | None = None,
+        random_state: Any = None,
     ) -> None:
         self.transformer = transformer
-        self.n_estimators = n_estimators
+        self.n_members = n_members
+        self.inputs = inputs
+        self.relevance = relevance
         self.random_state = random_state
 
     def _prototypes(self) -> list[tuple[str, Any]]:
         return [("member", self.transformer)]
 
     def _named_transformers(self) -> list[tuple[str, Any]]:
-        check_positive_int("n_estimators", self.n_estimators)
+        check_positive_int("n_members", self.n_members)
         _check_transformer("transformer", self.transformer)
         rng = check_random_state(self.random_state)
         members = []
-        for m in range(self.n_estimators):
+        for m in range(self.n_members):
             member = clone(self.transformer)
             seeds = {
                 key: rng.randint(np.iinfo(np.int32).max)
@@ -189,6 +224,10 @@ class BlockFeatures(_TransformerBasis):
     ----------
     transformers : list of transformers or of (name, transformer) pairs
         The members. Cloned, never changed; none may require y.
+    inputs : {"none", "standard", "clip", "rank"}, default="none"
+        What is done to the columns of X first, as in :class:`FourierFeatures`.
+    relevance : array-like of shape (d,), optional
+        What columns are multiplied by after that.
 
     Attributes
     ----------
@@ -208,8 +247,16 @@ class BlockFeatures(_TransformerBasis):
     [0, 6, 20]
     """
 
-    def __init__(self, transformers: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        transformers: Sequence[Any],
+        *,
+        inputs: str = "none",
+        relevance: npt.ArrayLike | None = None,
+    ) -> None:
         self.transformers = transformers
+        self.inputs = inputs
+        self.relevance = relevance
 
     def _prototypes(self) -> list[tuple[str, Any]]:
         return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn import config_context
 from sklearn.ensemble import RandomTreesEmbedding
 
@@ -23,17 +24,24 @@ class TreeFeatures(RandomBasis):
 
     Parameters
     ----------
-    n_estimators : int, default=100
+    n_members : int, default=100
         Number of trees M.
     n_components : int, default=10
         Most leaves per tree H. With 1 every tree is a single leaf, a constant.
+    inputs : {"standard", "clip", "rank", "none"}, default="standard"
+        What is done to the columns of X first, as in :class:`FourierFeatures`. Trees are the same
+        with "standard" and "none".
+    relevance : array-like of shape (d,), optional
+        What columns are multiplied by after that; trees look at those of relevance 0 no more.
     random_state : int, RandomState or None, default=None
-        Seed of the trees.
+        Seed of the trees. Within an estimator None is the estimator's.
 
     Attributes
     ----------
     embedding_ : RandomTreesEmbedding or None
         scikit-learn's embedding, fitted; None for trees of one leaf.
+    input_map_ : InputMap
+        What was learnt from the columns.
     block_starts_ : ndarray of shape (M + 1,)
         Where each tree's leaves begin; trees may have unequal numbers of them.
 
@@ -48,25 +56,34 @@ class TreeFeatures(RandomBasis):
     """
 
     def __init__(
-        self, n_estimators: int = 100, n_components: int = 10, *, random_state: Any = None
+        self,
+        n_members: int = 100,
+        n_components: int = 10,
+        *,
+        inputs: str = "standard",
+        relevance: npt.ArrayLike | None = None,
+        random_state: Any = None,
     ) -> None:
-        self.n_estimators = n_estimators
+        self.n_members = n_members
         self.n_components = n_components
+        self.inputs = inputs
+        self.relevance = relevance
         self.random_state = random_state
 
     def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
         if self.n_components == 1:
             self.embedding_ = None
-            self.block_starts_ = np.arange(self.n_estimators + 1)
+            self.block_starts_ = np.arange(self.n_members + 1)
             return
         self.embedding_ = RandomTreesEmbedding(
-            n_estimators=self.n_estimators,
+            n_estimators=self.n_members,
             max_depth=None,
             max_leaf_nodes=self.n_components,
             random_state=rng,
         )
         with config_context(transform_output="default"):
-            self.embedding_.fit(X[distinct_rows(X, sample_weight)])
+            rows = self.input_map_.up_to_units(X)
+            self.embedding_.fit(rows[distinct_rows(rows, sample_weight)])
         widths = [len(leaves) for leaves in self.embedding_.one_hot_encoder_.categories_]
         self.block_starts_ = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
 
@@ -75,4 +92,4 @@ class TreeFeatures(RandomBasis):
             out[...] = 1.0
             return
         with config_context(transform_output="default"):
-            out[...] = self.embedding_.transform(X).toarray()
+            out[...] = self.embedding_.transform(self.input_map_.up_to_units(X)).toarray()

@@ -14,7 +14,7 @@ from sklearn.utils import check_array, check_consistent_length
 from negcorr._common.arrays import NUMPY, is_device_array, to_host
 from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import check_weight
-from negcorr.bases.basis import standardizer
+from negcorr.bases.input_maps import centre_and_scale
 from negcorr.exceptions import NoiseVarianceWarning
 from negcorr.rows.keys import content_hash
 from negcorr.rows.rows import Rows
@@ -122,7 +122,7 @@ def neighbour_differences(
     target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
     check_consistent_length(rows, target)
     rows, target, weight = _distinct(rows, target, check_weight(sample_weight, rows))
-    centre, scale = standardizer(rows, weight, True)
+    centre, scale = centre_and_scale(rows, weight)
     # Distances do not need the centre, which would make a sparse table dense.
     scaled = rows.multiply(1.0 / scale).tocsr() if sp.issparse(rows) else (rows - centre) / scale
     neighbours = NearestNeighbors(n_neighbors=1).fit(scaled).kneighbors(return_distance=False)

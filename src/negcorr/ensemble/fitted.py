@@ -1,49 +1,65 @@
-"""What a fitted ensemble answers from its path: another λ, intervals, diversity, a summary."""
+"""What a fit leaves (:class:`FittedState`), and predictions from it."""
 
 from __future__ import annotations
 
-import copy
+import itertools
 import threading
-from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
 
-from negcorr._common.arrays import arrays_to_numpy, place_of, to_host
+from negcorr._common.arrays import place_of, to_host
 from negcorr._common.types import AnyArray, FloatArray, Table
-from negcorr.bases import Basis, BlockFeatures, NestedFeatures
-from negcorr.bases.named import BASES
-from negcorr.diversity.decompositions import AmbiguityDecomposition, ambiguity_decomposition
-from negcorr.ensemble.huber import Bending
-from negcorr.ensemble.intervals import CalibrationRows, Residuals, out_of_fold_residuals
+from negcorr.bases import Basis
+from negcorr.ensemble.huber import HuberTargets
+from negcorr.ensemble.intervals import HeldOutPredictions, KeptRows, Residuals
 from negcorr.ensemble.stream import Stream
-from negcorr.ensemble.summary import Summary, summarise
-from negcorr.ensemble.validation import warn_if_not_frequencies
-from negcorr.exceptions import NoiseVarianceWarning, warn_caller
+from negcorr.exceptions import FrequencyWarning, NoiseVarianceWarning, warn_caller
+from negcorr.moments.scan import scan_features
 from negcorr.path.path import NCLPath
-from negcorr.path.settings import PathSettings
-from negcorr.spectrum.gap import gap_per_output, resolve_gap
+from negcorr.path.tune import PathSettings
+from negcorr.selection.choose import Choice
 
-__all__ = ["LAZY", "FittedPathMixin", "LazyAttributes", "attributes_of"]
+__all__ = [
+    "Answers",
+    "FittedState",
+    "Solution",
+    "predict",
+    "predict_members",
+    "solution_of",
+    "warn_if_not_frequencies",
+]
 
-#: Attributes that follow from the path.
-LAZY = (
-    "path_",
-    "lam_",
-    "gap_",
-    "dof_",
-    "noise_variance_",
-    "coef_",
-    "intercept_",
-    "_centre",
-)
+#: Weights that add up to less than this share of the rows are hardly frequencies.
+FREQUENCY_SHARE = 0.1
 
 
-def attributes_of(path: NCLPath) -> dict[str, Any]:
-    """The fitted attributes at a path's chosen λ."""
+@dataclass(frozen=True)
+class Solution:
+    """The ensemble at one λ for each output: what predictions need besides the basis.
+
+    Attributes
+    ----------
+    lam, gap, dof, noise_variance : float or ndarray of shape (outputs,)
+    coef : ndarray of shape (Q,) or (outputs, Q)
+        β.
+    intercept : float or ndarray of shape (outputs,)
+    centre : ndarray of shape (Q + outputs,)
+        Means of features and targets.
+    """
+
+    lam: Any
+    gap: Any
+    dof: Any
+    noise_variance: Any
+    coef: FloatArray
+    intercept: Any
+    centre: FloatArray
+
+
+def solution_of(path: NCLPath) -> Solution:
+    """The solution at a path's chosen λ."""
     variance = path.residual_noise_variance()
     if np.isnan(to_host(variance)).any():
         warn_caller(
@@ -52,338 +68,228 @@ def attributes_of(path: NCLPath) -> dict[str, Any]:
             "the noise from.",
             NoiseVarianceWarning,
         )
-    coef = path.coef()
-    intercept = path.spectrum.intercept(coef[None, :] if path.single_output else coef)
-    return {
-        "path_": path,
-        "lam_": path.lam,
-        "gap_": path.gap,
-        "dof_": path.dof(),
-        "noise_variance_": variance,
-        "coef_": coef,
-        "intercept_": float(intercept[0]) if path.single_output else intercept,
-        "_centre": path.spectrum.centre,
-    }
+    coef, spectrum = path.coef(), path.spectrum
+    intercept = spectrum.intercept(coef[None, :] if path.single_output else coef)
+    return Solution(
+        lam=path.lam,
+        gap=path.gap,
+        dof=path.dof(),
+        noise_variance=variance,
+        coef=coef,
+        intercept=float(intercept[0]) if path.single_output else intercept,
+        centre=spectrum.centre,
+    )
 
 
-class LazyAttributes:
-    """Fitted attributes of a stream, computed when one of them is first asked for.
+@dataclass(frozen=True)
+class Answers:
+    """What a fitted ensemble answers from.
 
-    It is changed from inside, so that ``predict`` leaves the estimator's ``__dict__`` as it was.
-    Of several threads that ask at once, one computes and the others wait.
+    Attributes
+    ----------
+    path : NCLPath
+        Every curve, and the chosen λ.
+    solution : Solution
+        The ensemble there.
+    kept : KeptRows or None
+        Rows for intervals, while the path has the moments of its folds; None without folds.
+    held_out : HeldOutPredictions or None
+        Their predictions, where the path has these moments no more.
+    huber : HuberTargets or None
+        How Huber targets came about.
+    targets : ndarray of shape (n,) or (n, outputs), or None
+        Huber targets, in the order of the rows as they were given.
+    """
+
+    path: NCLPath
+    solution: Solution
+    kept: KeptRows | None = None
+    held_out: HeldOutPredictions | None = None
+    huber: HuberTargets | None = None
+    targets: AnyArray | None = None
+
+
+class FittedState:
+    """What a fit leaves, in memory or from a stream.
+
+    A stream's answers are found when one is first asked for: of several threads that ask at once,
+    one finds them and the others wait.
 
     Parameters
     ----------
-    stream : Stream
-        Rows so far.
-    settings : PathSettings
-        How to choose λ.
+    basis : Basis
+        Fitted.
+    choice : Choice or None
+        How the basis was chosen.
+    answers : Answers, optional
+        Of a fit in memory.
+    stream : Stream, optional
+        Moments of the rows so far. A fit in memory keeps none.
+    settings : PathSettings, optional
+        How λ is chosen for a stream.
     """
 
-    def __init__(self, stream: Stream, settings: PathSettings) -> None:
+    def __init__(
+        self,
+        basis: Basis,
+        choice: Choice | None,
+        *,
+        answers: Answers | None = None,
+        stream: Stream | None = None,
+        settings: PathSettings | None = None,
+    ) -> None:
+        self.basis = basis
+        self.choice = choice
         self.stream = stream
         self.settings = settings
-        self._known: dict[str, Any] | None = None
+        self._answers = answers
         self._lock = threading.RLock()
-
-    # Not a cached_property: warnings would point into functools, which it calls from.
-    @property
-    def attributes(self) -> dict[str, Any]:
-        """By name, see :data:`LAZY`."""
-        with self._lock:
-            if self._known is None:
-                warn_if_not_frequencies(self.stream.weight, self.stream.n_rows)
-                self._known = attributes_of(self.stream.path(self.settings))
-            return self._known
 
     @property
     def known(self) -> bool:
-        """Whether they have been computed."""
-        return self._known is not None
+        """Whether the answers have been found."""
+        return self._answers is not None
+
+    # Not a cached_property: warnings would point into functools, which it calls from.
+    @property
+    def answers(self) -> Answers:
+        """Path, solution and intervals."""
+        with self._lock:
+            if self._answers is None:
+                assert self.stream is not None  # without answers there are moments
+                assert self.settings is not None
+                warn_if_not_frequencies(self.stream.weight, self.stream.n_rows)
+                path = self.stream.path(self.settings)
+                self._answers = Answers(path, solution_of(path), kept=self.stream.kept_rows)
+            return self._answers
+
+    def stream_or_raise(self) -> Stream:
+        """The moments of a model that was fitted in parts; others have none."""
+        if self.stream is None:
+            raise ValueError(
+                "this model has no moments, to which rows could be added or from which they could "
+                "be taken: fit keeps none, and compact() drops them. Fit in parts from the start, "
+                "by partial_fit."
+            )
+        return self.stream
+
+    def at(self, gaps: FloatArray) -> FittedState:
+        """The state with another λ for each output."""
+        path = self.answers.path.at(gap=gaps)
+        answers = replace(self.answers, path=path, solution=solution_of(path))
+        return self._with(answers, self.stream)
+
+    def residuals(self) -> Residuals:
+        """Held-out residuals at the chosen λ."""
+        answers = self.answers
+        if answers.held_out is not None:
+            return answers.held_out.residuals(answers.path.chosen_gap)
+        if answers.kept is None:
+            raise ValueError(
+                "intervals need held-out residuals, and the rows of this fit could not be "
+                "split into folds. Fit on more distinct rows, or give cv a splitter."
+            )
+        return answers.kept.residuals(answers.path, self.basis)
+
+    def without_moments(self) -> FittedState:
+        """The state of a fit without the moments of its folds, which no answer needs any more."""
+        answers = self.answers
+        if not answers.path.cells:
+            return self
+        held_out = answers.held_out
+        if answers.kept is not None:
+            held_out = answers.kept.tabulated(answers.path, self.basis)
+        path = answers.path.without_moments()
+        return self._with(replace(answers, path=path, kept=None, held_out=held_out), None)
+
+    def compact(self, *, path: bool) -> FittedState:
+        """The state for the chosen λ alone, or with ``path`` for all; without rows and moments."""
+        state = self.without_moments() if path else self
+        answers = state.answers
+        held_out = answers.held_out
+        if held_out is None and answers.kept is not None:
+            held_out = HeldOutPredictions(self.residuals(), answers.path.chosen_gap)
+        elif held_out is not None and not path:
+            residuals = held_out.residuals(answers.path.chosen_gap)
+            held_out = HeldOutPredictions(residuals, answers.path.chosen_gap)
+        small = replace(
+            answers,
+            path=answers.path.without_rows() if path else answers.path.compact(),
+            kept=None,
+            held_out=held_out,
+            targets=None,
+        )
+        return state._with(small, None)
+
+    def _with(self, answers: Answers, stream: Stream | None) -> FittedState:
+        return FittedState(
+            self.basis, self.choice, answers=answers, stream=stream, settings=self.settings
+        )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the lock, which belongs to a process."""
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
+        """Without the lock, which belongs to a process; a fit in memory without moments."""
+        state = self if self.stream is not None else self.without_moments()
+        return {name: value for name, value in vars(state).items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._lock = threading.RLock()
 
 
-class FittedPathMixin:
-    """Methods of an estimator that holds a basis and an :class:`~negcorr.NCLPath`."""
+def warn_if_not_frequencies(weight: float, n_rows: int) -> None:
+    """Warn where rows have far less weight than their number.
 
-    basis: Any
-    lam: Any
-    gap: Any
-    basis_: Basis
-    path_: NCLPath
-    coef_: FloatArray
-    intercept_: Any
-    targets_: AnyArray | None
-    _bending: Bending | None
-    _calibration: CalibrationRows | None
-    _residuals: Residuals | None
-    _lazy: LazyAttributes | None
-    predict: Any
-    predict_members: Any
-
-    def predict_interval(self, X: Table, coverage: float = 0.95) -> AnyArray:
-        """Interval that a new observation falls into with the given probability.
-
-        Quantiles of out-of-fold residuals around F(x): no assumption on the noise, and bias is
-        counted. The width is the same everywhere, so coverage holds on average over inputs like
-        the training rows, not for each input.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-            Inputs.
-        coverage : float, default=0.95
-            Wanted probability, between 0 and 1.
-
-        Returns
-        -------
-        ndarray of shape (n, 2) or (n, 2, outputs)
-            Lower and upper ends.
-        """
-        check_is_fitted(self)
-        number = isinstance(coverage, (int, float, np.number))
-        if not number or not 0.0 < float(coverage) < 1.0:
-            raise ValueError(f"coverage={coverage!r} must be a number between 0 and 1.")
-        quantiles = self._out_of_fold_residuals().quantiles(float(coverage))
-        mean = self.predict(X)
-        place = place_of(mean)
-        ends = place.floats(quantiles)
-        if mean.ndim == 1:
-            return place.xp.astype(mean[:, None] + ends[:, 0], mean.dtype)
-        return place.xp.astype(mean[:, None, :] + ends, mean.dtype)
-
-    def diversity(self, X: Table, y: Any = None) -> AmbiguityDecomposition:
-        """Ambiguity decomposition of the ensemble on given rows (equation 1).
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-            Inputs.
-        y : array-like of shape (n,) or (n, outputs), optional
-            Targets. Without them the two errors are NaN and only the diversity is known.
-
-        Returns
-        -------
-        AmbiguityDecomposition
-            In NumPy, wherever X is.
-        """
-        members = to_host(self.predict_members(X)).astype(np.float64)
-        if y is not None:
-            target = check_array(to_host(y), dtype=np.float64, ensure_2d=False, input_name="y")
-            return ambiguity_decomposition(members, target)
-        terms = ambiguity_decomposition(members, members.mean(axis=0))
-        unknown = terms.diversity * np.nan
-        per_sample = np.full_like(terms.diversity_per_sample, np.nan)
-        return AmbiguityDecomposition(
-            unknown,
-            unknown,
-            terms.diversity,
-            per_sample,
-            per_sample,
-            terms.diversity_per_sample,
+    Parameters
+    ----------
+    weight : float
+        Σw.
+    n_rows : int
+        Rows of positive weight.
+    """
+    if weight < FREQUENCY_SHARE * n_rows:
+        warn_caller(
+            f"sample_weight adds up to {weight:.3g} for {n_rows} rows. Weights are read as "
+            "frequencies, so degrees of freedom, noise variance and intervals count that many "
+            "samples. For relative weights use sample_weight / sample_weight.mean().",
+            FrequencyWarning,
         )
 
-    def with_lam(
-        self,
-        lam: npt.ArrayLike | None = None,
-        *,
-        gap: npt.ArrayLike | None = None,
-        dof: npt.ArrayLike | None = None,
-    ) -> Self:
-        """A fitted copy at another λ, without a refit.
 
-        Parameters
-        ----------
-        lam, gap, dof : float or array-like of shape (outputs,)
-            Exactly one: the λ, the gap, or the degrees of freedom to reach.
+def predict(state: FittedState, X: Table, return_std: bool) -> tuple[FloatArray, FloatArray | None]:
+    """F(x), and its predictive standard deviation if asked, of shape (n, outputs) each."""
+    solution = state.answers.solution
+    coef = solution.coef if solution.coef.ndim == 2 else solution.coef[None, :]
+    place = place_of(coef)
+    intercept = place.floats(np.atleast_1d(to_host(solution.intercept)))
+    mean: FloatArray = place.empty((X.shape[0], coef.shape[0]))
+    variance: FloatArray = place.empty(mean.shape)
+    gaps = np.atleast_1d(to_host(solution.gap))
 
-        Returns
-        -------
-        NCLRegressor
-            Shares the basis and the factorisation. Its ``lam`` or ``gap`` parameter says where
-            it stands, so that a clone refits there. Targets that were bent stay as they are.
-        """
-        check_is_fitted(self)
-        path = self._path("with_lam")
-        if (lam is not None) + (gap is not None) + (dof is not None) != 1:
-            raise ValueError("Give exactly one of lam, gap and dof.")
-        if dof is not None:
-            gap = path.spectrum.gap_for_dof(dof)
-            gap = float(gap) if gap.ndim == 0 else gap
-        gaps = gap_per_output(resolve_gap(lam, gap), path.spectrum.n_outputs)
-        path.warn_if_unresolved(gaps, stacklevel=3)
-        moved = copy.copy(self)
-        moved.lam, moved.gap = ("auto", gap) if lam is None else (lam, None)
-        if not np.array_equal(gaps, path.chosen_gap):
-            moved._residuals = None
-        return moved._adopt(path.at(gap=gaps))
+    def use(block: slice, features: FloatArray) -> None:
+        mean[block, :] = features @ coef.T + intercept
+        if return_std:
+            factor = state.answers.path.spectrum.variance_factor(features, gaps)
+            variance[block, :] = factor
 
-    def compact(self) -> Self:
-        """A fitted copy without the factorisation, small enough to ship.
+    scan_features(X, state.basis, X.shape[0], use)
+    if not return_std:
+        return mean, None
+    noise = place.floats(np.atleast_1d(to_host(solution.noise_variance)))
+    return mean, place.xp.sqrt(noise * (1.0 + variance))
 
-        It predicts, with members, diversity and intervals; it can no longer change λ, and has no
-        ``path_``, standard deviations or summary. Training rows stay in it only where the basis
-        itself is made of them, as Nyström landmarks are.
 
-        Returns
-        -------
-        NCLRegressor
-        """
-        check_is_fitted(self)
-        small = self._without_rows()
-        vars(small).pop("path_", None)
-        return small
+def predict_members(state: FittedState, X: Table) -> FloatArray:
+    """f_m(x) of every member, of shape (M, n, outputs)."""
+    solution, starts = state.answers.solution, state.basis.block_starts_.tolist()
+    n_members, centre = len(starts) - 1, solution.centre
+    coef = n_members * (solution.coef if solution.coef.ndim == 2 else solution.coef[None, :])
+    q = coef.shape[1]
+    members: FloatArray = place_of(coef).empty((n_members, X.shape[0], coef.shape[0]))
 
-    def without_folds(self) -> Self:
-        """A fitted copy without the moments of the folds, a fifth of the size or less.
+    def use(block: slice, features: FloatArray) -> None:
+        centred = features - centre[:q]
+        for m, (a, b) in enumerate(itertools.pairwise(starts)):
+            members[m, block, :] = centred[:, a:b] @ coef[:, a:b].T + centre[q:]
 
-        It answers as before, but for what needs the folds: no rows can be added or taken away, and
-        K-fold is known where ``path_.tables["kfold"]`` has it, ten gaps a decade and those of the
-        search. Intervals are those of the chosen λ; :meth:`with_lam` moves to others without them.
-        Training rows stay in it only where the basis is made of them.
-
-        Returns
-        -------
-        NCLRegressor
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from negcorr import NCLRegressor
-        >>> X, y = load_diabetes(return_X_y=True)
-        >>> model = NCLRegressor(basis="fourier", gamma="kwok-tsang", random_state=0)
-        >>> model = model.fit(X, y).without_folds()
-        >>> bool(model.with_lam(0.5).dof_ < model.dof_), model.predict_interval(X[:1]).shape
-        (True, (1, 2))
-        """
-        check_is_fitted(self)
-        path = self._path("without_folds").without_folds()
-        small = self._without_rows()
-        small.path_ = path
-        return small
-
-    def _without_rows(self) -> Self:
-        """A copy whose intervals are settled, without the rows and moments they came from."""
-        small = copy.copy(self)
-        if self._calibration is not None:
-            small._residuals = self._out_of_fold_residuals()
-        small._calibration = small.targets_ = None
-        for name in LAZY:
-            if hasattr(self, name):
-                setattr(small, name, getattr(self, name))
-        small._lazy = None
-        return small
-
-    def to_numpy(self) -> Self:
-        """A fitted copy whose arrays are all NumPy's, for a model that was fitted on a device.
-
-        It needs neither the device nor its library any more: save it, ship it, and predict from
-        NumPy arrays and data frames.
-
-        Returns
-        -------
-        NCLRegressor
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from negcorr import NCLRegressor
-        >>> X, y = load_diabetes(return_X_y=True)
-        >>> model = NCLRegressor(basis="fourier", gamma="kwok-tsang", random_state=0)
-        >>> type(model.fit(X, y).to_numpy().coef_)
-        <class 'numpy.ndarray'>
-        """
-        check_is_fitted(self)
-        home: Self = arrays_to_numpy(self)
-        return home
-
-    def summary(self, outputs: Sequence[str] | None = None) -> Summary:
-        """What was fitted, in a readable table; print it or let a notebook show it.
-
-        Parameters
-        ----------
-        outputs : sequence of str, optional
-            Names of several outputs, in place of their numbers.
-
-        Returns
-        -------
-        Summary
-        """
-        check_is_fitted(self)
-        kind = type(self.basis_)
-        name = next((name for name, named in BASES.items() if named is kind), kind.__name__)
-        if isinstance(self.basis_, BlockFeatures):
-            name = f"list of {self.basis_.n_members_} transformers"
-        if isinstance(self.basis_, NestedFeatures):
-            name = "nested ensembles"
-        choice = vars(self).get("choice_")
-        chosen = () if choice is None else choice.lines()
-        bending = vars(self).get("_bending")
-        return summarise(self._path("summary"), name, outputs, chosen, bending)
-
-    def _html_of_fit(self) -> str:
-        """The summary, if it is there to be shown: showing a model neither tunes it nor fails."""
-        lazy = vars(self).get("_lazy")
-        if lazy is not None and not lazy.known:
-            return f"<p>{lazy.stream.n_rows} rows so far; λ is chosen when it is asked for.</p>"
-        try:
-            return self.summary()._repr_html_() if "path_" in vars(self) or lazy else ""
-        except Exception:
-            return ""
-
-    def __getattr__(self, name: str) -> Any:
-        """Attributes of a stream's path, which is computed when one of them is asked for."""
-        lazy = vars(self).get("_lazy") if name in LAZY else None
-        if lazy is None:
-            # Once more: where a method is not available, the error has a cause that says why.
-            return object.__getattribute__(self, name)
-        return lazy.attributes[name]
-
-    def _adopt(self, path: NCLPath) -> Self:
-        """Set the fitted attributes from the path's chosen λ."""
-        for name, value in attributes_of(path).items():
-            setattr(self, name, value)
-        return self
-
-    def _out_of_fold_residuals(self) -> Residuals:
-        if self._residuals is not None:
-            return self._residuals
-        if self._calibration is None:
-            if hasattr(self, "path_") and not self.path_.cells:
-                raise ValueError(
-                    "intervals at this lam need the moments of the folds, and this model was saved "
-                    "without them: fit again, or save with keep='all'."
-                )
-            raise ValueError(
-                "intervals need out-of-fold residuals, and the rows of this fit could not be "
-                "split into folds. Fit on more distinct rows, or give cv a splitter."
-            )
-        return out_of_fold_residuals(self._calibration, self._path("predict_interval"), self.basis_)
-
-    def _path(self, caller: str) -> NCLPath:
-        if not hasattr(self, "path_"):
-            raise ValueError(
-                f"{caller} needs the factorisation, which compact() or save(keep='predictions') "
-                "has dropped."
-            )
-        return self.path_
-
-    def _shaped(self, values: FloatArray, X: Table) -> AnyArray:
-        """Drop the axis of outputs for 1-D targets; single precision for such input."""
-        xp = place_of(values).xp
-        out = values[..., 0] if self.coef_.ndim == 1 else values
-        return xp.astype(out, xp.float32) if getattr(X, "dtype", None) == xp.float32 else out
-
-    def _coef_and_intercept(self) -> tuple[FloatArray, FloatArray]:
-        """With an axis of outputs, whether there are several or not."""
-        coef, intercept = self.coef_, self.intercept_
-        if coef.ndim == 1:
-            return coef[None, :], place_of(coef).floats([intercept])
-        return coef, intercept
+    scan_features(X, state.basis, X.shape[0], use)
+    return members

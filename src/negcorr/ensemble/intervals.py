@@ -1,4 +1,4 @@
-"""Prediction intervals from out-of-fold residuals of a sample of the training rows."""
+"""Prediction intervals from held-out residuals of a sample of the training rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from negcorr._common.arrays import is_device_array, place_of, to_host
+from negcorr._common.arrays import to_host
 from negcorr._common.quantiles import _weighted_rank
 from negcorr._common.types import FloatArray, IntArray
 from negcorr.bases import Basis
@@ -15,35 +15,23 @@ from negcorr.exceptions import CalibrationWarning
 from negcorr.moments.scan import features_of
 from negcorr.path.path import NCLPath
 from negcorr.rows.folds import Folds
-from negcorr.rows.keys import content_hash, hash_on_device
-from negcorr.rows.rows import Rows
+from negcorr.rows.keys import content_hash
+from negcorr.rows.rows import Rows, weight_of
+from negcorr.rows.smallest import smallest_keys
+from negcorr.spectrum.tabulated import CurveTable
 
-__all__ = ["CalibrationRows", "Residuals", "calibration_rows", "out_of_fold_residuals"]
+__all__ = ["HeldOutPredictions", "KeptRows", "Residuals", "kept_rows"]
 
+#: Rows kept for intervals: enough for a coverage that is right to a third of a percent.
+MOST_KEPT_ROWS = 4096
 
-#: Rows kept for calibration: enough for a coverage that is right to a third of a percent.
-MAX_CALIBRATION_ROWS = 4096
-
-
-@dataclass(frozen=True)
-class CalibrationRows:
-    """Training rows kept so that intervals can follow λ without a refit.
-
-    Attributes
-    ----------
-    rows : Rows
-        At most 4096 rows, chosen by content.
-    split : ndarray of shape (k,)
-        The split in which each row is held out.
-    """
-
-    rows: Rows
-    split: IntArray
+#: Rows whose features are held at a time.
+ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
 class Residuals:
-    """Out-of-fold residuals at one λ.
+    """Residuals of rows that were held out, at one λ.
 
     Attributes
     ----------
@@ -74,7 +62,7 @@ class Residuals:
         tail = (1.0 - coverage) / 2.0 * (mass + 1.0) / mass
         if tail * mass < 1.0:
             warnings.warn(
-                f"coverage={coverage!r} needs more than the {mass:.4g} out-of-fold residuals there "
+                f"coverage={coverage!r} needs more than the {mass:.4g} held-out residuals there "
                 f"are; the interval spans all of them, which covers about "
                 f"{max(0.0, (mass - 1) / (mass + 1)):.1%}.",
                 CalibrationWarning,
@@ -88,7 +76,114 @@ class Residuals:
         )
 
 
-def calibration_rows(rows: Rows, folds: Folds) -> CalibrationRows | None:
+@dataclass(frozen=True)
+class KeptRows:
+    """Training rows whose held-out predictions give the intervals.
+
+    Attributes
+    ----------
+    rows : Rows
+        At most 4096 rows, chosen by content.
+    split : ndarray of shape (k,)
+        The split in which each row is held out.
+    """
+
+    rows: Rows
+    split: IntArray
+
+    def predictions(
+        self, path: NCLPath, basis: Basis, gaps: FloatArray | None = None
+    ) -> FloatArray:
+        """F(x) of each row by the fit without its fold, NaN where no split holds it out.
+
+        Parameters
+        ----------
+        path : NCLPath
+            With the moments of its folds.
+        basis : Basis
+            Fitted.
+        gaps : ndarray of shape (m,), optional
+            By default the chosen gap of every output.
+
+        Returns
+        -------
+        ndarray of shape (k, outputs) or (m, k, outputs)
+        """
+        fits, n_outputs = path.cross_validation, int(self.rows.y.shape[1])
+        n_gaps = 1 if gaps is None else len(gaps)
+        values = np.full((n_gaps, self.rows.n_rows, n_outputs), np.nan)
+        for number, fit in zip(fits.numbers, fits.fits, strict=True):
+            xp = fit.place.xp
+            if gaps is None:
+                coef = fit.coef(gap=path.chosen_gap)[None, ...]
+            else:
+                coef = xp.permute_dims(fit.coef_path(gaps), (2, 0, 1))
+            coef = xp.reshape(coef, (n_gaps * n_outputs, fit.n_features))
+            held_out = np.flatnonzero(self.split == number)
+            for start in range(0, len(held_out), ROWS_AT_ONCE):
+                block = held_out[start : start + ROWS_AT_ONCE]
+                features = features_of(self.rows.take(block), basis)
+                centred = (features - fit.centre[: fit.n_features]) @ coef.T
+                fitted = np.reshape(to_host(centred), (len(block), n_gaps, n_outputs))
+                level = to_host(fit.centre[fit.n_features :])
+                values[:, block] = (fitted + level).transpose(1, 0, 2)
+        return values[0] if gaps is None else values
+
+    def residuals(self, path: NCLPath, basis: Basis) -> Residuals:
+        """Residuals at the path's chosen λ, of the rows that are held out somewhere."""
+        values = to_host(self.rows.y) - self.predictions(path, basis)
+        weight = weight_of(self.rows)
+        used = np.isfinite(values).all(axis=1) & (weight > 0)
+        return Residuals(values[used], weight[used])
+
+    def tabulated(self, path: NCLPath, basis: Basis) -> HeldOutPredictions:
+        """Predictions at the path's tabulated gaps, and residuals at its chosen λ."""
+        gaps, exact = path.tabulated_gaps, self.residuals(path, basis)
+        predictions = self.predictions(path, basis, gaps)
+        used = np.isfinite(predictions).all(axis=(0, 2)) & (weight_of(self.rows) > 0)
+        table = CurveTable(gaps, predictions[:, used])
+        return HeldOutPredictions(exact, path.chosen_gap, to_host(self.rows.y)[used], table)
+
+
+@dataclass(frozen=True)
+class HeldOutPredictions:
+    """Predictions of training rows by the fits without their folds, at every λ.
+
+    Attributes
+    ----------
+    chosen : Residuals
+        At the chosen gap, exact.
+    chosen_gap : ndarray of shape (outputs,)
+    y : ndarray of shape (k, outputs) or None
+        Targets; None where only the chosen λ is known.
+    table : CurveTable or None
+        Predictions of shape (gaps, k, outputs).
+    """
+
+    chosen: Residuals
+    chosen_gap: FloatArray
+    y: FloatArray | None = None
+    table: CurveTable | None = None
+
+    def residuals(self, gaps: FloatArray) -> Residuals:
+        """Residuals at one gap for each output."""
+        if np.array_equal(gaps, self.chosen_gap):
+            return self.chosen
+        if self.table is None or self.y is None:
+            raise ValueError(
+                "intervals are known at the chosen lam alone, since compact() has dropped the "
+                "others; use the model that compact() was called on."
+            )
+        outputs = np.arange(self.y.shape[1])
+        fitted = self.table.at(gaps)[outputs, :, outputs].T
+        return Residuals(self.y - fitted, self.chosen.weight)
+
+    def compact(self) -> HeldOutPredictions:
+        """Those at the chosen λ alone."""
+        return HeldOutPredictions(self.chosen, self.chosen_gap)
+
+
+def kept_rows(rows: Rows, folds: Folds) -> KeptRows | None:
     """Choose the rows to keep; None where there are no folds.
 
     Parameters
@@ -102,38 +197,9 @@ def calibration_rows(rows: Rows, folds: Folds) -> CalibrationRows | None:
     if not folds.splits:
         return None
     split = folds.held_out_in(rows.n_rows)
-    counts = split >= 0 if rows.weight is None else (split >= 0) & (to_host(rows.weight) > 0)
-    chosen = np.flatnonzero(counts)
-    if len(chosen) > MAX_CALIBRATION_ROWS:
-        chosen = np.sort(_smallest(rows, chosen))
-    return CalibrationRows(rows.take(chosen), split[chosen])
-
-
-def _smallest(rows: Rows, chosen: IntArray) -> IntArray:
-    """Of some rows those that are kept, by their hashes."""
-    if not is_device_array(rows.X):
-        by_content = np.argsort(content_hash(rows.X, rows.y)[chosen], kind="stable")
-        return np.asarray(chosen[by_content[:MAX_CALIBRATION_ROWS]])
-    place = place_of(rows.X)
-    index = place.integers(chosen)
-    keys = place.xp.take(hash_on_device(rows.X, rows.y), index)
-    first = place.xp.argsort(keys, stable=True)[:MAX_CALIBRATION_ROWS]
-    return to_host(place.xp.take(index, first))
-
-
-def out_of_fold_residuals(calibration: CalibrationRows, path: NCLPath, basis: Basis) -> Residuals:
-    """Residuals of the calibration rows at the path's chosen λ, each by its fold's fit."""
-    cross_validation = path.cross_validation
-    rows = calibration.rows
-    values = np.full(rows.y.shape, np.nan)
-    for number, fit in zip(cross_validation.numbers, cross_validation.fits, strict=True):
-        held_out = np.flatnonzero(calibration.split == number)
-        if len(held_out) == 0:
-            continue
-        part = rows.take(held_out)
-        coef = fit.coef(gap=path.chosen_gap)
-        fitted = features_of(part, basis) @ coef.T + fit.intercept(coef)
-        values[held_out] = to_host(part.y - fitted)
-    weight = np.ones(rows.n_rows) if rows.weight is None else to_host(rows.weight)
-    used = np.isfinite(values).all(axis=1) & (weight > 0)
-    return Residuals(values[used], weight[used])
+    used = (split >= 0) & (weight_of(rows) > 0)
+    chosen = np.flatnonzero(used)
+    if len(chosen) > MOST_KEPT_ROWS:
+        keys = content_hash(rows.X, rows.y)
+        chosen = np.sort(smallest_keys(keys, MOST_KEPT_ROWS, used=used).index)
+    return KeptRows(rows.take(chosen), split[chosen])

@@ -2,45 +2,61 @@
 
 from __future__ import annotations
 
-import itertools
+import copy
+import numbers
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils import get_tags
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_array, get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from negcorr._common.arrays import place_of, taken, to_host
-from negcorr._common.threads import our_own_threads
+from negcorr._common.arrays import arrays_to_numpy, place_of, place_within, to_host
 from negcorr._common.types import AnyArray, FloatArray, Table
+from negcorr._common.validation import check_same_place
 from negcorr.bases import Basis
-from negcorr.bases.named import is_auto, make_basis, takes_device_arrays, usual_ridge
-from negcorr.ensemble.fitted import FittedPathMixin
-from negcorr.ensemble.huber import check_splits, squeezed, threshold_of
-from negcorr.ensemble.huber_path import bent_path
-from negcorr.ensemble.intervals import calibration_rows
-from negcorr.ensemble.partial_fit import StreamMixin, all_or_nothing
-from negcorr.ensemble.validation import ValidatedRowsMixin, warn_about_weight
-from negcorr.moments.scan import scan_features
-from negcorr.path.grow import grown_path
-from negcorr.path.settings import PathSettings, given_gap
-from negcorr.path.tune import folds_for
-from negcorr.rows.rows import Rows, canonical_order, inverse_order
-from negcorr.selection.automatic_basis import chosen_basis, made_basis, open_questions, sizes_of
+from negcorr.bases.named import as_basis, basis_name, takes_device_arrays
+from negcorr.diversity.decompositions import AmbiguityDecomposition, ambiguity_decomposition
+from negcorr.ensemble.fit import FitSettings, drawn_basis, fit_rows, fit_settings
+from negcorr.ensemble.fitted import (
+    FittedState,
+    Solution,
+    predict,
+    predict_members,
+    warn_if_not_frequencies,
+)
+from negcorr.ensemble.huber import refuse_in_parts
+from negcorr.ensemble.partial_fit import (
+    check_streamable,
+    continued,
+    unchanged_on_error,
+    with_rows_of,
+)
+from negcorr.ensemble.summary import Summary, summarise
+from negcorr.ensemble.validation import validated_inputs, validated_rows
+from negcorr.path.path import NCLPath
 from negcorr.selection.choose import Choice
+from negcorr.selection.space import SearchSpace
+from negcorr.spectrum.gap import gap_per_output, resolve_gap
 
 __all__ = ["NCLRegressor"]
 
 
-class NCLRegressor(
-    StreamMixin,
-    FittedPathMixin,
-    ValidatedRowsMixin,
-    MultiOutputMixin,
-    RegressorMixin,
-    BaseEstimator,
-):
+def _can_stream(model: NCLRegressor) -> bool:
+    """Whether nothing that the parameters ask for needs all rows at once; raises why not."""
+    try:
+        settings = model._settings()
+    except (TypeError, ValueError):
+        return True  # what is wrong with a parameter is for the method itself to say
+    check_streamable(settings)
+    return True
+
+
+class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Regression ensemble trained by Negative Correlation Learning, in closed form.
 
     M members, each a linear map of its own fixed features, minimise
@@ -51,27 +67,15 @@ class NCLRegressor(
 
     Parameters
     ----------
-    n_estimators : int or "auto", default="auto"
-        Number of members M, for bases named by a string and for a single transformer; where
-        several candidates are taken together they share them. "auto" is 100, and where a kernel's
-        own functions are searched for as many as ``budget`` and the rows allow.
-    n_components : int, default=10
-        Features per member H, for bases named by a string.
-    basis : str, transformer or list, default="auto"
-        The members' features: "kernel", "fourier", "orthogonal", "nystroem", "linear" or "trees";
-        or "auto", which tries kernels, and the others beside the best of them, by leave-one-out
-        on at most 500 rows. What these rows cannot tell apart is taken together, each as a member
-        that is an ensemble itself, and λ is the one between those. A transformer is cloned
-        once per member with its own seed; a list of M transformers or ``(name, transformer)``
-        pairs gives one per member; a :class:`~negcorr.bases.Basis` is used as it is. Features
-        never see y but in that choice.
-    gamma : float, "kwok-tsang" or "auto", default="auto"
-        Inverse bandwidth of bases with a kernel that are named by a string; larger is rougher.
-        The heuristic is one over the mean squared distance between two rows; "auto" walks from
-        there to where leave-one-out is best.
-    standardize : bool, default=True
-        Centre and scale X (weighted) for bases named by a string. Transformers given by the
-        user get X untouched.
+    basis : str, Basis, AutoBasis, transformer or list, default="auto"
+        The members' features. "auto" is :class:`~negcorr.bases.AutoBasis`, which chooses them by
+        the training rows; "kernel", "fourier", "orthogonal", "nystroem", "linear" and "trees" are
+        short for a basis with its defaults, such as
+        :class:`~negcorr.bases.FourierFeatures`, whose parameters say all about the features. A
+        scikit-learn transformer makes 100 members, each with a seed of its own
+        (:class:`~negcorr.bases.ClonedFeatures` makes others); a list of M transformers or
+        ``(name, transformer)`` pairs makes one member of each. Features never see y but in the
+        choice of ``AutoBasis``.
     lam : float, array-like of shape (outputs,) or "auto", default="auto"
         The knob λ in [0, 1], or "auto" to choose it by ``criterion``.
     gap : float or array-like of shape (outputs,), default=None
@@ -83,46 +87,27 @@ class NCLRegressor(
     cv : int, splitter or iterable, default=5
         Folds. An int means folds by content: a hash of each row decides, so equal rows stay
         together and the order of rows does not matter. Intervals use these folds as well.
+    loss : {"squared", "huber"} or float, default="squared"
+        Loss of the ensemble, F − y: squared, or Huber's, which is linear beyond c standard
+        deviations of the noise, so that gross errors of targets count for little. A number is c;
+        "huber" is 1.345. It needs two folds and all rows at once
+        (:func:`negcorr.ensemble.huber.huber_path`).
+    alpha : float, "auto" or None, default=None
+        Ridge on the members' weights, inside the blocks: it vanishes as λ → 1. None is 10 for the
+        functions of a kernel, with which an ensemble of them is nearly kernel ridge regression,
+        and 0 for others. "auto", with ``AutoBasis``, tries several where kernels are not the best.
     noise_variance : float, array-like, "paper", "difference" or None, default=None
         σ² for SURE and C_p: known values, the paper's estimate at λ = 0 (also None), or one
         from differences of neighbours.
-    alpha : float, "auto" or None, default=None
-        Ridge on the members' weights, inside the blocks: it vanishes as λ → 1. None is 10 for
-        ``basis="auto"`` and "kernel", which makes an ensemble of them nearly kernel ridge
-        regression, and 0 for others; "auto" tries several, where kernels are not the best.
     fit_intercept : bool, default=True
         Centre features and target; adds one degree of freedom.
     solver : {"auto", "gram", "qr"}, default="auto"
         "gram" is fast, "qr" accurate for ill-conditioned features and tiny gaps; "auto" starts
         with the first and moves to the second when the conditioning of the blocks or the chosen
         gap asks for it.
-    random_state : int, RandomState or None, default=None
-        Seed of the basis.
-    kernel : {"auto", "gaussian", "laplace", "cauchy", "linear"}, default="auto"
-        Kernel of bases that have one and are named by a string; "linear" for "kernel" alone. Here
-        and below, "auto" is open where ``basis`` or ``gamma`` is "auto"; else it is the first one
-        after it.
-    inputs : {"auto", "standard", "clip", "rank", "none"}, default="auto"
-        What is done to the columns of X for bases named by a string: unit standard deviation; the
-        same, with values bent to at most 3 against long tails; ranks; nothing.
-    relevance : "auto", bool or array-like of shape (d,), default="auto"
-        What columns are then multiplied by: given, or learnt by marginal likelihood (True);
-        "auto" tries both and, without a search, is False.
-    budget : int, default=2000
-        Most features that "auto" numbers of members come to. Up to 2000 distinct rows candidates
-        have all rows as landmarks, but from 500 rows on more than two of them share 1500. With
-        more rows an ensemble begins with 500 landmarks for each, 1000 for one alone, and doubles
-        them within the budget, and half of the rows, for as long as it uses half of its features
-        and the criterion falls by 1 % or more.
-    subspace : float or "auto", default="auto"
-        Share of the columns that a member sees, in (0, 1]: random subspaces for wide tables, for
-        bases "kernel", "fourier" and "nystroem". "auto" halves the share of the best Gaussian
-        kernel for as long as that pays and, without a search, is 1.
-    loss : {"squared", "huber"} or float, default="squared"
-        Loss of the ensemble, F − y: squared, or Huber's, which is linear beyond c standard
-        deviations of the noise and so lets gross errors of targets count for little. A number is c;
-        "huber" is 1.345. Targets are bent by out-of-fold residuals (:mod:`negcorr.ensemble.huber`),
-        for which two folds and all rows at once are needed.
+    random_state : int, RandomState or None, default=0
+        Seed of a basis that has none of its own. With an integer the same rows give the same
+        model; None draws anew at each fit.
 
     Attributes
     ----------
@@ -140,10 +125,10 @@ class NCLRegressor(
     basis_ : Basis
         The fitted basis.
     choice_ : Choice or None
-        How what was "auto" was chosen: all candidates with their leave-one-out error, and an
-        error that is validated for the search. None where nothing was searched for.
+        How the basis was chosen: all candidates with their leave-one-out error, and an error that
+        is validated for the search. None where nothing was searched for.
     targets_ : ndarray of shape (n,) or (n, outputs), or None
-        Bent targets that the ensemble was fitted to, and that ``dof_`` (exact for them as given),
+        Huber targets that the ensemble was fitted to, and that ``dof_`` (exact for them as given),
         ``noise_variance_`` and ``path_`` are about. None for squared loss.
     n_features_in_ : int
         Number of input columns.
@@ -152,10 +137,12 @@ class NCLRegressor(
 
     Notes
     -----
-    Training rows stay in the model: at most 4096, chosen by content, so that intervals can
-    follow λ, and with few rows or ``criterion="loo"`` the features of all of them.
-    :meth:`compact` drops them together with the factorisation. Intervals are calibrated on y as it
-    was given, also where the ensemble was fitted to bent targets.
+    A model of :meth:`fit` holds what predictions, curves, intervals and :meth:`with_lam` need: the
+    held-out predictions of at most 4096 training rows, chosen by content; the factorisation, or
+    the training rows where they are fewer than features; with ``criterion="loo"`` the features of
+    all rows. It keeps no moments, to which rows could be added: those stay in models that are made
+    by :meth:`partial_fit`. :meth:`compact` drops rows and factorisation. Intervals are about y as
+    it was given, also where the ensemble was fitted to Huber targets.
 
     References
     ----------
@@ -167,58 +154,43 @@ class NCLRegressor(
     >>> from sklearn.datasets import load_diabetes
     >>> from negcorr import NCLRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = NCLRegressor(random_state=0).fit(X, y)
+    >>> model = NCLRegressor().fit(X, y)
     >>> print(f"lam {model.lam_:.3f}, dof {model.dof_:.1f}, R2 {model.score(X, y):.2f}")
     lam 0.241, dof 30.9, R2 0.58
     >>> for chosen in model.choice_.members[:2]:
     ...     print(chosen.candidate)
-    kernel gaussian, gamma x1, inputs standard, by relevance
-    kernel gaussian, gamma x0.01, inputs clip
+    kernel rbf, gamma x1, inputs standard, by relevance
+    kernel rbf, gamma x0.01, inputs clip
     """
+
+    _state: FittedState
 
     def __init__(
         self,
-        n_estimators: int | Literal["auto"] = "auto",
-        n_components: int = 10,
         basis: Any = "auto",
-        gamma: float | str = "auto",
-        standardize: bool = True,
+        *,
         lam: npt.ArrayLike | Literal["auto"] = "auto",
         gap: npt.ArrayLike | None = None,
         criterion: str = "kfold",
         cv: Any = 5,
-        noise_variance: Any = None,
+        loss: float | str = "squared",
         alpha: float | Literal["auto"] | None = None,
+        noise_variance: Any = None,
         fit_intercept: bool = True,
         solver: str = "auto",
-        random_state: Any = None,
-        kernel: str = "auto",
-        inputs: str = "auto",
-        relevance: Any = "auto",
-        budget: int = 2000,
-        subspace: float | Literal["auto"] = "auto",
-        loss: float | str = "squared",
+        random_state: Any = 0,
     ) -> None:
-        self.n_estimators = n_estimators
-        self.n_components = n_components
         self.basis = basis
-        self.gamma = gamma
-        self.standardize = standardize
         self.lam = lam
         self.gap = gap
         self.criterion = criterion
         self.cv = cv
-        self.noise_variance = noise_variance
+        self.loss = loss
         self.alpha = alpha
+        self.noise_variance = noise_variance
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.random_state = random_state
-        self.kernel = kernel
-        self.inputs = inputs
-        self.relevance = relevance
-        self.budget = budget
-        self.subspace = subspace
-        self.loss = loss
 
     def fit(self, X: Table, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose and draw the basis, factorise once, choose λ.
@@ -239,48 +211,156 @@ class NCLRegressor(
         -------
         self
         """
-        with all_or_nothing(self):
-            return self._fit(X, y, sample_weight, groups)
-
-    def _fit(self, X: Table, y: Any, sample_weight: Any, groups: Any) -> Self:
-        open_questions(self)
-        self._settings()
-        threshold = threshold_of(self.loss)
-        rows, single_output = self._validated_rows(X, y, sample_weight)
-        warn_about_weight(rows)
-        # Reductions on one BLAS thread: on a busy machine, more of them can stall for seconds.
-        with our_own_threads():
-            order = canonical_order(rows)
-            position = inverse_order(order)
-            first = rows if threshold is None else squeezed(rows.take(order))
-            basis, self.choice_ = chosen_basis(self, first, given_gap(self.lam, self.gap))
+        with unchanged_on_error(self):
             settings = self._settings()
-            folds = folds_for(self.cv, rows, groups, settings)
-            if threshold is not None:
-                check_splits(folds, rows.weight, self.loss, self.cv)
-            rows, folds = rows.take(order), folds.renumbered(position)
-            first = rows if threshold is None else first
-            bases = self._growing(basis, self.choice_, rows)
-            basis, path = grown_path(bases, first, folds, settings, single_output)
-            self.targets_ = self._bending = None
-            if threshold is not None:
-                path, targets, self._bending = bent_path(
-                    path, rows, first, basis, folds, settings, threshold
-                )
-                targets = taken(targets, position)
-                self.targets_ = targets[:, 0] if single_output else targets
-        self.basis_ = basis
-        self._calibration = calibration_rows(rows, folds)
-        self._residuals = None
-        self._lazy = None
-        return self._adopt(path)
+            rows, single_output = validated_rows(self, X, y, sample_weight)
+            if rows.weight is not None:
+                weight = to_host(rows.weight)
+                warn_if_not_frequencies(float(weight.sum()), int(np.count_nonzero(weight)))
+            self._state = fit_rows(rows, groups, settings, single_output)
+            vars(self).pop("_drawn", None)
+        return self
 
-    def _growing(self, first: Basis, choice: Choice | None, rows: Rows) -> list[Basis]:
-        """Bases from small to large, each of which begins with the features of the one before."""
-        if choice is None:
-            return [first]
-        landmarks = sizes_of(self, choice).landmarks[1:]
-        return [first, *(made_basis(choice, self, rows, each) for each in landmarks)]
+    def draw(
+        self, X: Table, sample_weight: Any = None, y: Any = None, n_rows: float | None = None
+    ) -> Self:
+        """Draw the basis, with its scales and bandwidth, from these rows, and nothing else.
+
+        Copies of the estimator can then be fitted in parts, at several places, and be merged.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+            Inputs.
+        sample_weight : array-like of shape (n,), optional
+            Frequencies.
+        y : array-like of shape (n,) or (n, outputs), optional
+            Targets, by which an ``AutoBasis`` is chosen; needed there.
+        n_rows : float, optional
+            Rows, or their weight, that the ensemble is to be fitted to, where X is a sample of
+            them: more rows need less regularisation.
+
+        Returns
+        -------
+        self
+            Not fitted yet.
+
+        Examples
+        --------
+        >>> from copy import deepcopy
+        >>> from sklearn.datasets import load_diabetes
+        >>> from negcorr import NCLRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = NCLRegressor(basis="fourier")
+        >>> drawn = deepcopy(model).draw(X)
+        >>> one, other = deepcopy(drawn), deepcopy(drawn)
+        >>> both = one.partial_fit(X[:200], y[:200]).merge(other.partial_fit(X[200:], y[200:]))
+        >>> all_at_once = model.fit(X, y)
+        >>> bool(both.lam_ == all_at_once.lam_)
+        True
+        """
+        with unchanged_on_error(self):
+            settings = self._settings()
+            refuse_in_parts(self.loss)
+            if n_rows is not None:
+                number = isinstance(n_rows, numbers.Real) and not isinstance(n_rows, bool)
+                if not (number and 0.0 < float(n_rows) < np.inf):
+                    raise ValueError(f"n_rows={n_rows!r} must be a finite number > 0.")
+            if y is None:
+                if isinstance(settings.basis, SearchSpace):
+                    raise ValueError(
+                        f"basis={self.basis!r} is chosen by targets: give draw y as well, or a "
+                        "basis such as 'fourier'."
+                    )
+                y = np.zeros(X.shape[0] if hasattr(X, "shape") else len(X))
+            rows, _ = validated_rows(self, X, y, sample_weight)
+            self._drawn = drawn_basis(rows, settings, None if n_rows is None else float(n_rows))
+            vars(self).pop("_state", None)
+        return self
+
+    @available_if(_can_stream)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Table, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows to those seen so far; λ is chosen anew when it, or a prediction, is asked for.
+
+        The basis, with its scales and bandwidth, is drawn from the first chunk, unless :meth:`draw`
+        has drawn one. Chunks in any order and of any size give the same ensemble as all rows at
+        once with the same basis. There is no such method where parameters ask for all rows:
+        ``criterion="loo"``, ``noise_variance="difference"``, a splitter for ``cv``. A chunk that
+        fails leaves the model as it was. ``solver="auto"`` cannot come back to the rows for
+        accuracy: where it warns, start with "qr". A model of :meth:`fit` keeps no moments, and
+        takes no further rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+            Inputs of the chunk.
+        y : array-like of shape (n,) or (n, outputs)
+            Targets.
+        sample_weight : array-like of shape (n,), optional
+            Frequencies.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from negcorr import NCLRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = NCLRegressor(basis="fourier")
+        >>> for start in range(0, 442, 100):
+        ...     model = model.partial_fit(X[start : start + 100], y[start : start + 100])
+        >>> model.path_.spectrum.weight
+        442.0
+        """
+        with unchanged_on_error(self):
+            settings, before = self._settings(), self._fitted_or_none
+            if before is not None:
+                before.stream_or_raise()
+            drawn = self.basis_ if before is not None or "_drawn" in vars(self) else None
+            rows, single_output = validated_rows(self, X, y, sample_weight, reset=drawn is None)
+            if drawn is not None:
+                check_same_place(self, rows.X, place_within(drawn), "partial_fit")
+            choice = self.choice_ if drawn is not None else None
+            self._state = continued(before, drawn, choice, rows, settings, single_output)
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """An estimator fitted on the rows of both, which have the same basis.
+
+        Parameters
+        ----------
+        other : NCLRegressor
+            Fitted in parts, from the same drawn basis.
+
+        Returns
+        -------
+        NCLRegressor
+            New, with the parameters of this one.
+        """
+        return self._with_rows_of(other, subtract=False)
+
+    def subtract(self, other: Self) -> Self:
+        """An estimator fitted on the rows of this one without those of the other.
+
+        Parameters
+        ----------
+        other : NCLRegressor
+            Fitted in parts, on rows that are among those of this one, with the same weights.
+
+        Returns
+        -------
+        NCLRegressor
+            New, with the parameters of this one. Rows that intervals are calibrated on are those
+            kept here and not there: fewer than a fit without them would keep.
+
+        Warns
+        -----
+        PrecisionWarning
+            Where so little is left that its digits are lost in what was taken away.
+        """
+        return self._with_rows_of(other, subtract=True)
 
     def predict(self, X: Table, return_std: bool = False) -> AnyArray | tuple[AnyArray, AnyArray]:
         """Ensemble prediction F(x), with its predictive standard deviation if asked.
@@ -301,24 +381,10 @@ class NCLRegressor(
             Only with ``return_std=True``.
         """
         check_is_fitted(self)
-        rows = self._validated_inputs(X)
-        coef, intercept = self._coef_and_intercept()
-        place = place_of(coef)
-        mean: FloatArray = place.empty((rows.shape[0], coef.shape[0]))
-        variance: FloatArray = place.empty(mean.shape)
-        spectrum = self._path("predict(return_std=True)").spectrum if return_std else None
-
-        def use(block: slice, features: FloatArray) -> None:
-            mean[block, :] = features @ coef.T + intercept
-            if spectrum is not None:
-                gaps = np.atleast_1d(to_host(self.gap_))
-                variance[block, :] = spectrum.variance_factor(features, gaps)
-
-        scan_features(rows, self.basis_, rows.shape[0], use)
-        if not return_std:
+        rows = validated_inputs(self, X, self.coef_, "predict")
+        mean, std = predict(self._state, rows, return_std)
+        if std is None:
             return self._shaped(mean, rows)
-        noise = place.floats(np.atleast_1d(to_host(self.noise_variance_)))
-        std = place.xp.sqrt(noise * (1.0 + variance))
         return self._shaped(mean, rows), self._shaped(std, rows)
 
     def predict_members(self, X: Table) -> AnyArray:
@@ -336,56 +402,296 @@ class NCLRegressor(
         ndarray of shape (M, n) or (M, n, outputs)
         """
         check_is_fitted(self)
-        rows = self._validated_inputs(X, "predict_members")
-        starts = self.basis_.block_starts_.tolist()
-        coef = (len(starts) - 1) * self._coef_and_intercept()[0]
-        q = coef.shape[1]
-        members = place_of(coef).empty((len(starts) - 1, rows.shape[0], coef.shape[0]))
+        rows = validated_inputs(self, X, self.coef_, "predict_members")
+        return self._shaped(predict_members(self._state, rows), rows)
 
-        def use(block: slice, features: FloatArray) -> None:
-            centred = features - self._centre[:q]
-            for m, (a, b) in enumerate(itertools.pairwise(starts)):
-                members[m, block, :] = centred[:, a:b] @ coef[:, a:b].T + self._centre[q:]
+    def predict_interval(self, X: Table, coverage: float = 0.95) -> AnyArray:
+        """Interval that a new observation falls into with the given probability.
 
-        scan_features(rows, self.basis_, rows.shape[0], use)
-        return self._shaped(members, rows)
+        Quantiles of held-out residuals around F(x): no assumption on the noise, and bias is
+        counted. The width is the same everywhere, so coverage holds on average over inputs like
+        the training rows, not for each input.
 
-    def _settings(self) -> PathSettings:
-        threshold_of(self.loss)
-        return PathSettings(
-            gap=given_gap(self.lam, self.gap),
-            criterion=self.criterion,
-            noise_variance=self.noise_variance,
-            alpha=self._alpha(),
-            fit_intercept=self.fit_intercept,
-            solver=self.solver,
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+            Inputs.
+        coverage : float, default=0.95
+            Wanted probability, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n, 2) or (n, 2, outputs)
+            Lower and upper ends.
+        """
+        check_is_fitted(self)
+        number = isinstance(coverage, (int, float, np.number))
+        if not number or not 0.0 < float(coverage) < 1.0:
+            raise ValueError(f"coverage={coverage!r} must be a number between 0 and 1.")
+        quantiles = self._state.residuals().quantiles(float(coverage))
+        mean: Any = self.predict(X)
+        place = place_of(mean)
+        ends = place.floats(quantiles)
+        if mean.ndim == 1:
+            return place.xp.astype(mean[:, None] + ends[:, 0], mean.dtype)
+        return place.xp.astype(mean[:, None, :] + ends, mean.dtype)
+
+    def diversity(self, X: Table, y: Any = None) -> AmbiguityDecomposition:
+        """Ambiguity decomposition of the ensemble on given rows (equation 1).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+            Inputs.
+        y : array-like of shape (n,) or (n, outputs), optional
+            Targets. Without them the two errors are NaN and only the diversity is known.
+
+        Returns
+        -------
+        AmbiguityDecomposition
+            In NumPy, wherever X is.
+        """
+        members = to_host(self.predict_members(X)).astype(np.float64)
+        if y is not None:
+            target = check_array(to_host(y), dtype=np.float64, ensure_2d=False, input_name="y")
+            return ambiguity_decomposition(members, target)
+        terms = ambiguity_decomposition(members, members.mean(axis=0))
+        unknown = terms.diversity * np.nan
+        per_sample = np.full_like(terms.diversity_per_sample, np.nan)
+        return AmbiguityDecomposition(
+            unknown,
+            unknown,
+            terms.diversity,
+            per_sample,
+            per_sample,
+            terms.diversity_per_sample,
         )
 
-    def _alpha(self) -> Any:
-        """The ridge as given, or that of what was chosen, or the usual one of the basis."""
-        if self.alpha is not None and not is_auto(self.alpha):
-            return self.alpha
-        choice: Choice | None = vars(self).get("choice_")
-        if choice is not None:
-            return choice.candidate.alpha
-        return usual_ridge(self.basis)
+    def with_lam(
+        self,
+        lam: npt.ArrayLike | None = None,
+        *,
+        gap: npt.ArrayLike | None = None,
+        dof: npt.ArrayLike | None = None,
+    ) -> Self:
+        """A fitted copy at another λ, without a refit.
+
+        Parameters
+        ----------
+        lam, gap, dof : float or array-like of shape (outputs,)
+            Exactly one: the λ, the gap, or the degrees of freedom to reach.
+
+        Returns
+        -------
+        NCLRegressor
+            Shares the basis and the factorisation. Its ``lam`` or ``gap`` parameter says where
+            it stands, so that a clone refits there. Huber targets stay as they are.
+        """
+        check_is_fitted(self)
+        path = self.path_
+        if (lam is not None) + (gap is not None) + (dof is not None) != 1:
+            raise ValueError("Give exactly one of lam, gap and dof.")
+        if dof is not None:
+            gap = path.spectrum.gap_for_dof(dof)
+            gap = float(gap) if gap.ndim == 0 else gap
+        gaps = gap_per_output(resolve_gap(lam, gap), path.spectrum.n_outputs)
+        path.warn_if_unresolved(gaps, stacklevel=3)
+        moved = copy.copy(self)
+        moved.lam, moved.gap = ("auto", gap) if lam is None else (lam, None)
+        moved._state = self._state.at(gaps)
+        return moved
+
+    def compact(self, *, path: bool = False) -> Self:
+        """A fitted copy without training rows, small enough to ship.
+
+        It predicts, with members, diversity and intervals, and has every curve in ``path_``, but
+        its λ is fixed, and it knows no standard deviations. Training rows stay in it only where
+        the basis itself is made of them, as landmarks are.
+
+        Parameters
+        ----------
+        path : bool, default=False
+            Whether the factorisation is kept: then λ can be changed, and standard deviations are
+            known. For models that were fitted in parts this drops the moments.
+
+        Returns
+        -------
+        NCLRegressor
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from negcorr import NCLRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> small = NCLRegressor(basis="fourier").fit(X, y).compact()
+        >>> small.predict_interval(X[:1]).shape, bool(small.path_.dof(0.5) > small.path_.dof(0.0))
+        ((1, 2), True)
+        """
+        check_is_fitted(self)
+        small = copy.copy(self)
+        small._state = self._state.compact(path=path)
+        return small
+
+    def to_numpy(self) -> Self:
+        """A fitted copy whose arrays are all NumPy's, for a model that was fitted on a device.
+
+        It needs neither the device nor its library any more: save it, ship it, and predict from
+        NumPy arrays and data frames.
+
+        Returns
+        -------
+        NCLRegressor
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from negcorr import NCLRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> type(NCLRegressor(basis="fourier").fit(X, y).to_numpy().coef_)
+        <class 'numpy.ndarray'>
+        """
+        check_is_fitted(self)
+        copied: Self = arrays_to_numpy(self)
+        return copied
+
+    def summary(self, outputs: Sequence[str] | None = None) -> Summary:
+        """What was fitted, in a readable table; print it or let a notebook show it.
+
+        Parameters
+        ----------
+        outputs : sequence of str, optional
+            Names of several outputs, in place of their numbers.
+
+        Returns
+        -------
+        Summary
+        """
+        check_is_fitted(self)
+        chosen = () if self.choice_ is None else self.choice_.lines()
+        huber = self._state.answers.huber
+        return summarise(self.path_, basis_name(self.basis_), outputs, chosen, huber)
+
+    @property
+    def path_(self) -> NCLPath:
+        """Every curve at every λ."""
+        return self._fitted("path_").answers.path
+
+    @property
+    def lam_(self) -> Any:
+        """The chosen λ."""
+        return self._solution("lam_").lam
+
+    @property
+    def gap_(self) -> Any:
+        """1 − λ."""
+        return self._solution("gap_").gap
+
+    @property
+    def dof_(self) -> Any:
+        """Degrees of freedom at the chosen λ."""
+        return self._solution("dof_").dof
+
+    @property
+    def noise_variance_(self) -> Any:
+        """σ² from the residuals at the chosen λ."""
+        return self._solution("noise_variance_").noise_variance
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Ensemble coefficients β."""
+        return self._solution("coef_").coef
+
+    @property
+    def intercept_(self) -> Any:
+        """Ensemble intercept."""
+        return self._solution("intercept_").intercept
+
+    @property
+    def targets_(self) -> AnyArray | None:
+        """Huber targets; None for squared loss."""
+        return self._fitted("targets_").answers.targets
+
+    @property
+    def basis_(self) -> Basis:
+        """The fitted basis, also where it was only drawn."""
+        return self._drawn[0] if "_drawn" in vars(self) else self._fitted("basis_").basis
+
+    @property
+    def choice_(self) -> Choice | None:
+        """How the basis was chosen."""
+        return self._drawn[1] if "_drawn" in vars(self) else self._fitted("choice_").choice
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """A basis alone, as :meth:`draw` leaves it, is not enough, nor are rows of no weight."""
+        state = self._fitted_or_none
+        return state is not None and (state.stream is None or state.stream.n_rows > 0)
+
+    @property
+    def _fitted_or_none(self) -> FittedState | None:
+        return vars(self).get("_state")
+
+    def _fitted(self, name: str) -> FittedState:
+        """The fitted state, for an attribute that an unfitted estimator does not have."""
+        state = self._fitted_or_none
+        if state is None:
+            raise NotFittedError(
+                f"this NCLRegressor has no {name}, since it is not fitted yet; call fit first."
+            )
+        return state
+
+    def _solution(self, name: str) -> Solution:
+        return self._fitted(name).answers.solution
+
+    def _settings(self) -> FitSettings:
+        return fit_settings(**self.get_params(deep=False))
+
+    def _with_rows_of(self, other: Self, *, subtract: bool) -> Self:
+        if not isinstance(other, NCLRegressor):
+            what = "taken from" if subtract else "merged with"
+            raise TypeError(
+                f"a model can be {what} another of its kind, got {type(other).__name__}."
+            )
+        check_is_fitted(self)
+        check_is_fitted(other)
+        made = copy.copy(self)
+        settings = self._settings()
+        made._state = with_rows_of(self._state, other._state, settings, subtract=subtract)
+        return made
+
+    def _shaped(self, values: FloatArray, X: Table) -> AnyArray:
+        """Drop the axis of outputs for 1-D targets; single precision for such input."""
+        xp = place_of(values).xp
+        out = values[..., 0] if self.coef_.ndim == 1 else values
+        return xp.astype(out, xp.float32) if getattr(X, "dtype", None) == xp.float32 else out
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        """With the summary, if it is there: showing a model neither chooses λ nor fails."""
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] += self._html_of_fit()
+        state = self._fitted_or_none
+        if "text/html" not in bundle or state is None:
+            return bundle
+        if not state.known and state.stream is not None:
+            rows = f"<p>{state.stream.n_rows} rows so far; λ is chosen when it is asked for.</p>"
+            bundle["text/html"] += rows
+            return bundle
+        try:
+            bundle["text/html"] += self.summary()._repr_html_()
+        except Exception:
+            return bundle
         return bundle
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.array_api_support = takes_device_arrays(self)
-        if hasattr(self.basis, "transform") or isinstance(self.basis, (list, tuple)):
+        tags.array_api_support = takes_device_arrays(self.basis)
+        if not isinstance(self.basis, str):
             try:
-                inner = get_tags(make_basis(self)).input_tags
+                basis = as_basis(self.basis, 0)
             except (TypeError, ValueError):
                 # A basis that cannot be made is for fit to explain; showing it must not fail.
                 return tags
-            tags.input_tags.sparse = inner.sparse
-            tags.input_tags.allow_nan = inner.allow_nan
+            if isinstance(basis, Basis):
+                inner = get_tags(basis).input_tags
+                tags.input_tags.sparse = inner.sparse
+                tags.input_tags.allow_nan = inner.allow_nan
         return tags

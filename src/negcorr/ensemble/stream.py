@@ -18,11 +18,10 @@ from negcorr._common.arrays import place_of, to_host
 from negcorr._common.threads import our_own_threads
 from negcorr._common.types import IntArray
 from negcorr.bases import Basis
-from negcorr.ensemble.intervals import MAX_CALIBRATION_ROWS, CalibrationRows
+from negcorr.ensemble.intervals import MOST_KEPT_ROWS, KeptRows
 from negcorr.moments.moments import (
     FactorMoments,
     Moments,
-    _empty,
     _n_rows,
     _same_form,
     as_gram,
@@ -31,13 +30,13 @@ from negcorr.moments.moments import (
 from negcorr.moments.scan import scan_moments
 from negcorr.moments.update import difference
 from negcorr.path.path import NCLPath
-from negcorr.path.settings import PathSettings
-from negcorr.path.tune import MOST_FOLD_BYTES, Form, Route, path_from_cells
+from negcorr.path.tune import MOST_FOLD_BYTES, Form, PathSettings, Route, path_from_cells
 from negcorr.rows.folds import Folds
 from negcorr.rows.keys import HashArray, content_hash
-from negcorr.rows.rows import Rows, joined
+from negcorr.rows.rows import Rows, joined, weight_of
+from negcorr.rows.smallest import smallest_keys
 
-__all__ = ["Stream", "check_streamable"]
+__all__ = ["Stream"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,40 +92,8 @@ class Stream:
         many = rows.n_rows > 2 * int(basis.block_starts_[-1])
         form: Form = "gram" if many and not accurate else "factor"
         cells = tuple(_scanned(rows, basis, keys, n_folds, form))
-        kept, kept_keys, cut = _sampled(rows, keys, None)
+        kept, kept_keys, cut = _kept(rows, keys, None)
         return cls(basis, cells, kept, kept_keys, accurate, single_output, cut)
-
-    @classmethod
-    def from_path(cls, basis: Basis, path: NCLPath, calibration: CalibrationRows | None) -> Stream:
-        """The rows of a fit in memory, whose folds went by content.
-
-        Parameters
-        ----------
-        basis : Basis
-            Fitted.
-        path : NCLPath
-            With the moments of all folds.
-        calibration : CalibrationRows or None
-            Rows that the fit kept.
-        """
-        numbers, count = path.folds.numbers, path.folds.count
-        if numbers is None or count is None or calibration is None:
-            raise ValueError(
-                "the rows of the fit were not split by content, and others cannot be added to "
-                "them: fit with cv an integer, and on rows that can be split."
-            )
-        nothing = _empty(path.cells[0])
-        cells: list[Moments] = [nothing] * count
-        for number, cell in zip(numbers, path.cells, strict=True):
-            cells[number] = cell
-        keys = content_hash(calibration.rows.X, calibration.rows.y)
-        n_rows = _n_rows(cells)
-        cut = keys.max() if len(keys) < n_rows else None
-        kept, keys, cut = _sampled(calibration.rows, keys, cut)
-        many = n_rows > 2 * int(basis.block_starts_[-1])
-        # The accurate route was asked for, or the fit has found that it is needed.
-        accurate = isinstance(nothing, FactorMoments) and (many or path.solver == "qr")
-        return cls(basis, tuple(cells), kept, keys, accurate, path.single_output, cut)
 
     def with_rows(self, rows: Rows) -> Stream:
         """All rows so far and these."""
@@ -134,7 +101,7 @@ class Stream:
             return self
         keys = content_hash(rows.X, rows.y)
         added = _scanned(rows, self.basis, keys, len(self.cells), self.form)
-        return self._with(added, *_sampled(rows, keys, self.cut))
+        return self._with(added, *_kept(rows, keys, self.cut))
 
     def merged(self, other: Stream) -> Stream:
         """The rows of both; their bases must be equal."""
@@ -158,7 +125,8 @@ class Stream:
 
     def _kept_without(self, other: Stream) -> tuple[IntArray, np.uint64 | None]:
         """Which of the kept rows are not in the other, and up to where that is known."""
-        cut = _smaller(self.cut, other.cut)
+        cuts = (each for each in (self.cut, other.cut) if each is not None)
+        cut = min(cuts, default=None)
         gone: Counter[tuple[int, float]] = Counter(
             (key, weight) for key, weight in other._entries() if cut is None or key < cut
         )
@@ -178,18 +146,16 @@ class Stream:
         return np.array(left, dtype=np.intp), cut
 
     def _entries(self) -> list[tuple[int, float]]:
-        weight = np.ones(len(self.keys))
-        if self.kept.weight is not None:
-            weight = to_host(self.kept.weight)
-        return list(zip(self.keys.tolist(), weight.tolist(), strict=True))
+        """Key and weight of every kept row."""
+        return list(zip(self.keys.tolist(), weight_of(self.kept).tolist(), strict=True))
 
     def _with(
         self, cells: Sequence[Moments], rows: Rows, keys: HashArray, cut: np.uint64 | None
     ) -> Stream:
-        kept, keys, cut = _sampled(
+        kept, keys, cut = _kept(
             joined([self.kept, rows]),
             np.concatenate([self.keys, keys]),
-            _smaller(self.cut, cut),
+            min((each for each in (self.cut, cut) if each is not None), default=None),
         )
         n_features = int(self.basis.block_starts_[-1])
         n_rows = _n_rows(self.cells) + _n_rows(cells)
@@ -233,12 +199,12 @@ class Stream:
         return Folds(tuple(nothing for _ in ids), splits, tuple(ids), tuple(ids), len(ids))
 
     @property
-    def calibration(self) -> CalibrationRows | None:
-        """Rows that intervals are calibrated on; None where they are all in one fold."""
+    def kept_rows(self) -> KeptRows | None:
+        """Rows for intervals; None where they are all in one fold."""
         if len(self.keys) == 0 or sum(cell.weight > 0 for cell in self.cells) < 2:
             return None
         split = (self.keys % np.uint64(len(self.cells))).astype(np.intp)
-        return CalibrationRows(self.kept, split)
+        return KeptRows(self.kept, split)
 
     def path(self, settings: PathSettings) -> NCLPath:
         """Every curve over λ, and the λ that the settings ask for.
@@ -246,7 +212,7 @@ class Stream:
         Parameters
         ----------
         settings : PathSettings
-            Checked by :func:`check_streamable`.
+            They ask for nothing that needs all rows at once.
         """
         if self.n_rows == 0:
             raise ValueError("there is no row of positive weight so far, and nothing to fit.")
@@ -265,20 +231,6 @@ class Stream:
                 settings,
                 self.single_output,
             )
-
-
-def check_streamable(settings: PathSettings) -> None:
-    """Refuse what needs all rows at once."""
-    if settings.gap is None and settings.criterion == "loo":
-        raise ValueError(
-            "criterion='loo' needs all rows at once, which a stream does not keep; allowed are "
-            "'kfold', 'sure', 'gcv', 'aic', 'aicc', 'bic' and 'cp'."
-        )
-    if isinstance(settings.noise_variance, str) and settings.noise_variance == "difference":
-        raise ValueError(
-            "noise_variance='difference' needs all rows at once, which a stream does not keep; "
-            "give a number, or leave it to 'paper'."
-        )
 
 
 def _scanned(rows: Rows, basis: Basis, keys: HashArray, n_folds: int, form: Form) -> list[Moments]:
@@ -312,20 +264,11 @@ def _check_memory(n_folds: int, size: int, n_rows: int, form: Form) -> None:
         )
 
 
-def _smaller(one: np.uint64 | None, other: np.uint64 | None) -> np.uint64 | None:
-    """Of two cuts the one that keeps less."""
-    return min((cut for cut in (one, other) if cut is not None), default=None)
-
-
-def _sampled(
+def _kept(
     rows: Rows, keys: HashArray, cut: np.uint64 | None
 ) -> tuple[Rows, HashArray, np.uint64 | None]:
     """The rows to keep, their hashes and the cut: none of it depends on chunks or their order."""
-    weight = np.ones(len(keys)) if rows.weight is None else to_host(rows.weight)
-    used = np.flatnonzero(weight > 0 if cut is None else (weight > 0) & (keys <= cut))
+    weight = weight_of(rows)
     # Among equal rows the lighter ones first, as in memory.
-    kept = used[np.lexsort((weight[used], keys[used]))]
-    if len(kept) > MAX_CALIBRATION_ROWS:
-        kept = kept[:MAX_CALIBRATION_ROWS]
-        cut = keys[kept[-1]]
-    return rows.take(kept), keys[kept], cut
+    found = smallest_keys(keys, MOST_KEPT_ROWS, used=weight > 0, ties=weight, cut=cut)
+    return rows.take(found.index), found.keys, found.cut

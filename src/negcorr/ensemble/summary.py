@@ -12,7 +12,7 @@ import numpy as np
 from negcorr._common.arrays import to_host
 from negcorr._common.types import BoolArray
 from negcorr.diversity.decompositions import USELESS_ALONE, USELESS_NOTE
-from negcorr.ensemble.huber import Bending
+from negcorr.ensemble.huber import HuberTargets
 from negcorr.path.path import NCLPath
 from negcorr.path.sketch import path_sketch_or_nothing
 
@@ -41,10 +41,10 @@ CHOSEN_NOTE = (
     "sigma and held-out errors take them as given; the error with the search held out does not."
 )
 
-#: Said where targets were bent.
-BENT_NOTE = (
-    "Targets were bent, for Huber's loss. Degrees of freedom, sigma, errors and the variance of y "
-    "are about the bent ones; intervals are about targets as they were given."
+#: Said where targets are Huber's.
+HUBER_NOTE = (
+    "Huber targets take the place of y. Degrees of freedom, sigma, errors and the variance of y "
+    "are about these; intervals are about targets as they were given."
 )
 
 #: Outputs that a note names.
@@ -129,7 +129,7 @@ def summarise(
     basis_name: str,
     outputs: Sequence[str] | None = None,
     chosen: Sequence[str] = (),
-    bending: Bending | None = None,
+    huber: HuberTargets | None = None,
 ) -> Summary:
     """Describe the ensemble at the path's chosen λ.
 
@@ -143,7 +143,7 @@ def summarise(
         Names of several outputs; by default their numbers.
     chosen : sequence of str, optional
         How what was left to the data was chosen, a line each.
-    bending : Bending, optional
+    huber : HuberTargets, optional
         What was done to the targets.
 
     Returns
@@ -159,7 +159,7 @@ def summarise(
         ("Samples (sum of weights)", f"{spectrum.weight:.6g}"),
         ("Criterion", path.criterion or "none: lam was given"),
         ("Solver", path.solver),
-        *(() if bending is None else (("Loss", str(bending)),)),
+        *(() if huber is None else (("Loss", str(huber)),)),
         *((("Chosen" if number == 0 else ""), line) for number, line in enumerate(chosen)),
     )
     quantities: list[tuple[str, object]] = [
@@ -181,8 +181,8 @@ def summarise(
         ("diversity", path.diversity()),
         ("variance of y", spectrum.total),
     ]
-    if bending is not None:
-        quantities.append(("robust sd of residuals", bending.scale))
+    if huber is not None:
+        quantities.append(("robust sd of residuals", huber.scale))
     rows = tuple(
         (name, tuple(_number(v) for v in np.atleast_1d(to_host(value))))
         for name, value in quantities
@@ -193,7 +193,7 @@ def summarise(
     notes = (
         *_notes(path, names),
         *((CHOSEN_NOTE,) if chosen else ()),
-        *((BENT_NOTE,) if bending is not None else ()),
+        *((HUBER_NOTE,) if huber is not None else ()),
     )
     return Summary(title, facts, header, rows, notes, sketch)
 

@@ -6,20 +6,24 @@ again.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
 
 from negcorr._common.arrays import is_device_array, to_host
-from negcorr._common.types import IntArray
 from negcorr.bases import Basis
 from negcorr.moments.moments import GramMoments, Moments
 from negcorr.moments.scan import scan_moments
 from negcorr.moments.update import extend_moments
 from negcorr.path.path import NCLPath
-from negcorr.path.settings import PathSettings
-from negcorr.path.tune import Form, build_path, check_memory, path_from_cells, routes_for
+from negcorr.path.tune import (
+    Form,
+    PathSettings,
+    build_path,
+    check_memory,
+    path_from_cells,
+    routes_for,
+)
 from negcorr.rows.folds import Folds
 from negcorr.rows.rows import Rows
 
@@ -54,31 +58,23 @@ def grown_path(
     basis = bases[0].fit(rows.X, sample_weight=rows.weight)
     path = build_path(rows, basis, folds, settings, single_output)
     for larger in bases[1:]:
-        if not (_can_grow(path, rows) and _is_full(path)):
+        can_grow = path.criterion is not None and not is_device_array(rows.X)
+        full = float(np.max(path.dof())) >= FULL * path.spectrum.n_features
+        known = [cell for cell in path.cells if isinstance(cell, GramMoments)]
+        if not (can_grow and full and len(known) == len(path.cells)):
             break
         larger = larger.fit(rows.X, sample_weight=rows.weight)
-        grown = _grown(path, basis, larger, rows, folds, settings)
-        better = _level(grown) < _level(path) * WORTH_GROWING
-        if _level(grown) < _level(path):
+        grown = _grown(path, known, basis, larger, rows, settings)
+        better = _least_error(grown) < _least_error(path) * WORTH_GROWING
+        if _least_error(grown) < _least_error(path):
             basis, path = larger, grown
         if not better:
             break
     return basis, path
 
 
-def _can_grow(path: NCLPath, rows: Rows) -> bool:
-    """Whether there is a criterion to grow by, and moments that can be extended."""
-    extensible = all(isinstance(cell, GramMoments) for cell in path.cells)
-    return path.criterion is not None and extensible and not is_device_array(rows.X)
-
-
-def _is_full(path: NCLPath) -> bool:
-    """Whether some output uses enough of the features."""
-    return float(np.max(path.dof())) >= FULL * path.spectrum.n_features
-
-
-def _level(path: NCLPath) -> float:
-    """The criterion where it is best, outputs of unit variance."""
+def _least_error(path: NCLPath) -> float:
+    """The criterion where it is best, mean over outputs of unit variance."""
     best = np.nanmin(path.all_values, axis=0)
     total = to_host(path.spectrum.total)
     varies = total > 0
@@ -87,32 +83,26 @@ def _level(path: NCLPath) -> float:
 
 def _grown(
     path: NCLPath,
+    known: list[GramMoments],
     basis: Basis,
     larger: Basis,
     rows: Rows,
-    folds: Folds,
     settings: PathSettings,
 ) -> NCLPath:
-    known = [cell for cell in path.cells if isinstance(cell, GramMoments)]
-    places = _places(basis, larger)
+    """The path of a larger basis, whose moments extend those that are known."""
+    few, many, groups = basis.block_starts_, larger.block_starts_, list(path.folds.cells)
+    # Where the features of the basis stand among those of the larger one.
+    columns = np.arange(int(few[-1]))
+    if basis.nesting_ is not None:
+        shift = (many[: len(few) - 1] - few[:-1]).repeat(np.diff(few))
+        columns = columns + shift
 
     def cells_of(form: Form) -> tuple[Moments, ...]:
         if form == "gram":
-            return extend_moments(rows, larger, list(folds.cells), known, places)
-        return tuple(scan_moments(rows, larger, list(folds.cells), form))
+            return extend_moments(rows, larger, groups, known, columns)
+        return tuple(scan_moments(rows, larger, groups, form))
 
-    n_features = int(larger.block_starts_[-1])
-    check_memory(folds, n_features + rows.y.shape[1], rows.n_rows)
+    n_features = int(many[-1])
+    check_memory(path.folds, n_features + rows.y.shape[1], rows.n_rows)
     routes = routes_for(settings.solver, rows.n_rows, n_features)
-    return path_from_cells(cells_of, routes, rows, larger, folds, settings, path.single_output)
-
-
-def _places(basis: Basis, larger: Basis) -> IntArray:
-    """Where the features of a basis stand among those of a larger one."""
-    few, many = basis.block_starts_, larger.block_starts_
-    if basis.nesting_ is None:
-        return np.arange(int(few[-1]))
-    widths = [b - a for a, b in itertools.pairwise(few.tolist())]
-    return np.concatenate(
-        [np.arange(start, start + width) for start, width in zip(many, widths, strict=False)]
-    ).astype(np.intp)
+    return path_from_cells(cells_of, routes, rows, larger, path.folds, settings, path.single_output)

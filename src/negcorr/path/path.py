@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -17,13 +17,14 @@ from negcorr.criteria import closed_form as criteria
 from negcorr.criteria.kfold import KFold
 from negcorr.criteria.leave_one_out import LeaveOneOut
 from negcorr.criteria.noise import residual_noise_variance
-from negcorr.criteria.tabulated import ErrorTable, error_tables, sampled_gaps
 from negcorr.exceptions import NoiseVarianceWarning, PrecisionWarning
 from negcorr.moments.moments import Moments
 from negcorr.rows.folds import Folds
 from negcorr.spectrum.gap import gap_per_output, one_gap, resolve_gap
-from negcorr.spectrum.spectrum import Spectrum
+from negcorr.spectrum.spectrum import CurvesOnly, Spectrum
+from negcorr.spectrum.tabulated import CurveTable, tabulated_gaps
 from negcorr.spectrum.tikhonov import TikhonovEquivalent, tikhonov_equivalent
+from negcorr.spectrum.tridiagonal import BandedSpectrum
 
 __all__ = ["CRITERIA", "NCLPath"]
 
@@ -59,10 +60,10 @@ class NCLPath:
         the residual estimate at the chosen λ, which the regressor reports.
     solver : {"gram", "qr"}
         The route taken.
-    tables : dict
-        Of a path :meth:`without_folds`: "kfold" and "loo", where it had them, as
-        :class:`~negcorr.criteria.tabulated.ErrorTable`. Empty for others, which know them at every
-        λ.
+    kfold_table : CurveTable or None
+        In a fitted model, the K-fold error at ten gaps a decade and those of the search; between
+        them splines are accurate to about 1e-5 of what the curve moves. None where the path has
+        the moments of the folds, from which the error is exact at every λ.
     """
 
     spectrum: Spectrum
@@ -77,8 +78,9 @@ class NCLPath:
     starts: IntArray
     folds: Folds
     cells: tuple[Moments, ...]
-    leave_one_out: LeaveOneOut | None = None
-    tables: dict[str, ErrorTable] = field(default_factory=dict)
+    leave_one_out: LeaveOneOut | CurveTable | None = None
+    kfold_table: CurveTable | None = None
+    condition: float = 0.0
 
     def __repr__(self) -> str:
         size = f"n_members={self.spectrum.n_members}, n_features={self.spectrum.n_features}"
@@ -103,8 +105,7 @@ class NCLPath:
     @property
     def _condition(self) -> float:
         """Worst condition of a block, in the folds too once they have been factorised."""
-        tabled = [table.condition for table in self.tables.values()]
-        worst = max(self.spectrum.whitening.condition, *tabled, 0.0)
+        worst = self.condition or self.spectrum.whitening.condition
         if "cross_validation" in self.__dict__:
             worst = max(worst, self.cross_validation.condition)
         return worst
@@ -138,11 +139,6 @@ class NCLPath:
                 "this path has no folds: the rows could not be split. Bring more distinct rows, "
                 "or give cv a splitter."
             )
-        if not self.cells:
-            raise ValueError(
-                "this path has no moments of its folds, since its model was saved without them: "
-                "fit again, or save with keep='all'."
-            )
         return KFold.from_cells(
             self.cells,
             self.folds,
@@ -152,6 +148,16 @@ class NCLPath:
             route=self.solver,
             nesting=self.spectrum.whitening.nesting,
         )
+
+    @property
+    def tabulated_gaps(self) -> FloatArray:
+        """Gaps at which curves are tabulated: ten a decade down to where nothing moves any more."""
+        least = self.spectrum.smallest_useful_gap
+        # No further than the search went: there a tridiagonal spectrum may need all eigenvectors.
+        least = float(self.gaps[-1]) if len(self.gaps) else least
+        gaps = tabulated_gaps(min(least, 1.0))
+        resolved = self.smallest_trusted_gap == 0 and not isinstance(self.spectrum, BandedSpectrum)
+        return np.append(gaps, 0.0) if resolved else gaps
 
     def at(self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None) -> NCLPath:
         """The same path with another choice, one or one per output."""
@@ -167,18 +173,43 @@ class NCLPath:
             copy.__dict__["cross_validation"] = self.__dict__["cross_validation"]
         return copy
 
-    def without_folds(self) -> NCLPath:
-        """A path with its held-out errors as ``tables``, without what they were made from."""
+    def without_moments(self) -> NCLPath:
+        """The path with its K-fold error as a table, without the moments it was made from."""
         if not self.cells:
             return self
-        fits = self.cross_validation if self.folds.splits else None
-        known = np.unique(np.concatenate([self.gaps, self.chosen_gap]))[::-1]
-        least = min(self.spectrum.smallest_useful_gap, *known[known > 0], 1.0)
-        more = sampled_gaps(max(least, self.smallest_trusted_gap), self.chosen_gap)
-        found = self.all_values if self.criterion == "loo" else None
-        tables = error_tables(fits, self.leave_one_out, known, more, found)
-        folds = self.folds.without_rows()
-        return replace(self, cells=(), folds=folds, leave_one_out=None, tables=tables)
+        kfold = None
+        if self.folds.splits:
+            kfold = self._table("kfold", self.gaps if self.criterion == "kfold" else None)
+        return replace(self, cells=(), kfold_table=kfold, condition=self._condition)
+
+    def compact(self) -> NCLPath:
+        """The path with every curve, at all λ, without what coefficients are made from."""
+        excess = self._table("excess") if self.spectrum.has_excess else None
+        curves = CurvesOnly.of(self.spectrum, excess)
+        return replace(self.without_rows(), spectrum=curves)
+
+    def without_rows(self) -> NCLPath:
+        """The path without moments of the folds, and without training rows."""
+        loo = None if self.leave_one_out is None else CurveTable(self.gaps, self.all_values)
+        return replace(
+            self.without_moments(),
+            spectrum=self.spectrum.without_rows(),
+            folds=self.folds.without_rows(),
+            leave_one_out=loo,
+            condition=self._condition,
+        )
+
+    def _table(self, name: str, known: FloatArray | None = None) -> CurveTable:
+        """A curve at the tabulated gaps, and where the search of λ has evaluated it."""
+        gaps = self.tabulated_gaps
+        if name == "excess":
+            return CurveTable(gaps, to_host(self.spectrum.excess(gaps)))
+        new = gaps if known is None else np.setdiff1d(gaps, known)
+        values = to_host(self.cross_validation.error(new))
+        if known is not None:
+            new, values = np.append(new, known), np.concatenate([values, self.all_values])
+        order = np.argsort(-new)
+        return CurveTable(new[order], values[order])
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the folds' spectra, which can be made again."""
@@ -255,7 +286,7 @@ class NCLPath:
     def kfold(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> float | FloatArray:
-        """Exact K-fold error on held-out rows, O(Q²) for each λ."""
+        """K-fold error on held-out rows."""
         return self._by_name("kfold", lam, gap)
 
     def loo(
@@ -294,16 +325,17 @@ class NCLPath:
             raise ValueError(f"criterion={name!r} is unknown; allowed are {list(CRITERIA)}.")
         gaps = resolve_gap(gap=gaps)
         flat = gaps.ravel()
-        if name in self.tables:
-            value = self.spectrum.place.floats(self.tables[name].at(flat, name))
-        elif name == "kfold":
-            value = self.cross_validation.error(flat)
+        if name == "kfold":
+            table = self.kfold_table
+            value = self.cross_validation.error(flat) if table is None else table.at(flat)
         elif name == "loo":
             if self.leave_one_out is None:
                 raise ValueError("loo needs the rows: fit with criterion='loo'.")
-            value = self.spectrum.place.floats(self.leave_one_out.error(flat))
+            known = self.leave_one_out
+            value = known.at(flat) if isinstance(known, CurveTable) else known.error(flat)
         else:
             value = self._closed_form(name, flat)
+        value = self.spectrum.place.floats(value)
         return self.spectrum.place.xp.reshape(value, (*gaps.shape, self.spectrum.n_outputs))
 
     def curves(self, gaps: npt.ArrayLike | None = None) -> dict[str, AnyArray]:
@@ -319,9 +351,8 @@ class NCLPath:
         -------
         dict
             ``gap``, ``lam``, ``dof``, ``train_error``, ``member_error``, ``diversity``,
-            ``sure`` where σ² is known, ``gcv``, and ``kfold`` where there are folds, or where a
-            path :meth:`without_folds` has all of them tabulated. With several outputs all but
-            the first three have a column for each, ``train_error_0`` and so on.
+            ``sure`` where σ² is known, ``gcv``, and ``kfold`` where there are folds. With several
+            outputs all but the first three have a column for each, ``train_error_0`` and so on.
         """
         if gaps is None:
             g = self.gaps
@@ -336,7 +367,7 @@ class NCLPath:
         if not np.isnan(self.noise_variance).any():
             names.append("sure")
         names.append("gcv")
-        if self.folds.splits and ("kfold" not in self.tables or self.tables["kfold"].has(g)):
+        if self.folds.splits:
             names.append("kfold")
         self.warn_if_unresolved(g, stacklevel=3)
         table = {"gap": g, "lam": 1.0 - g, "dof": to_host(self.spectrum.dof(gap=g))}

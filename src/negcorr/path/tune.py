@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -20,16 +21,24 @@ from negcorr.criteria.noise import resolved_noise_variance
 from negcorr.exceptions import PrecisionWarning, SearchBoundaryWarning, warn_caller
 from negcorr.moments.moments import FactorMoments, Moments, total
 from negcorr.moments.scan import features_of, scan_moments
-from negcorr.path.path import NCLPath
-from negcorr.path.settings import PathSettings, given_gap
+from negcorr.path.path import CRITERIA, NCLPath
 from negcorr.rows.folds import Folds, UnsplittableError, make_folds
-from negcorr.rows.rows import Rows
+from negcorr.rows.rows import Rows, weight_of
 from negcorr.spectrum.factorise import factorise
-from negcorr.spectrum.gap import gap_per_output
-from negcorr.spectrum.spectrum import Spectrum
+from negcorr.spectrum.gap import gap_per_output, resolve_gap
 
-__all__ = ["Form", "Route", "build_path", "check_memory", "folds_for", "ncl_path"]
-__all__ += ["path_from_cells", "routes_for"]
+__all__ = [
+    "Form",
+    "PathSettings",
+    "Route",
+    "build_path",
+    "check_memory",
+    "folds_for",
+    "given_gap",
+    "ncl_path",
+    "path_from_cells",
+    "routes_for",
+]
 
 #: Where features depend on each other across members, the error of leave-one-out grows as
 #: eps/gap; below this gap there is nothing left to choose by.
@@ -48,6 +57,53 @@ SAMPLE_ROWS = 128
 Form = Literal["gram", "factor"]
 
 Route = tuple[Form, Literal["gram", "qr"]]
+
+
+@dataclass(frozen=True)
+class PathSettings:
+    """What a path is made with; see :class:`negcorr.NCLRegressor` for the meaning.
+
+    Attributes
+    ----------
+    gap : ndarray or None
+        A given gap, or None to choose one by ``criterion``.
+    criterion : str
+    noise_variance : float, array, "paper", "difference" or None
+    alpha : float
+    fit_intercept : bool
+    solver : {"auto", "gram", "qr"}
+    """
+
+    gap: FloatArray | None = None
+    criterion: str = "kfold"
+    noise_variance: Any = None
+    alpha: float = 0.0
+    fit_intercept: bool = True
+    solver: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.criterion not in CRITERIA:
+            raise ValueError(
+                f"criterion={self.criterion!r} is unknown; allowed are {list(CRITERIA)}."
+            )
+        if self.solver not in ("auto", "gram", "qr"):
+            raise ValueError(
+                f"solver={self.solver!r} is unknown; allowed are 'auto', 'gram' and 'qr'."
+            )
+        number = isinstance(self.alpha, (int, float, np.number)) and self.alpha is not True
+        if not number or not np.isfinite(self.alpha) or self.alpha < 0:
+            raise ValueError(f"alpha={self.alpha!r} must be a finite number of at least 0.")
+        if not isinstance(self.fit_intercept, (bool, np.bool_)):
+            raise TypeError(f"fit_intercept={self.fit_intercept!r} must be True or False.")
+
+
+def given_gap(lam: npt.ArrayLike | Literal["auto"], gap: npt.ArrayLike | None) -> FloatArray | None:
+    """The gap that a user fixed by ``lam`` or ``gap``, or None for "auto"."""
+    if isinstance(lam, str):
+        if lam != "auto":
+            raise ValueError(f"lam={lam!r} is unknown; give a number in [0, 1] or 'auto'.")
+        return None if gap is None else resolve_gap(gap=gap)
+    return resolve_gap(lam=lam, gap=gap)
 
 
 def ncl_path(
@@ -97,7 +153,14 @@ def ncl_path(
     matrix = check_array(features, dtype=np.float64, input_name="features")
     target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
     check_consistent_length(matrix, target)
-    starts = _check_starts(block_starts, matrix.shape[1])
+    starts = np.asarray(block_starts)
+    increasing = starts.ndim == 1 and len(starts) >= 2 and np.issubdtype(starts.dtype, np.integer)
+    ends = (0, matrix.shape[1])
+    if not increasing or (starts[0], starts[-1]) != ends or (np.diff(starts) <= 0).any():
+        raise ValueError(
+            f"block_starts={block_starts!r} must be increasing integers from 0 to the number of "
+            f"features, {matrix.shape[1]}."
+        )
     weight = check_weight(sample_weight, matrix)
     rows = Rows(matrix, target.reshape(len(target), -1), weight)
     settings = PathSettings(
@@ -111,7 +174,8 @@ def ncl_path(
     folds = folds_for(cv, rows, groups, settings)
     # Reductions on one BLAS thread: on a busy machine, more of them can stall for seconds.
     with our_own_threads():
-        return build_path(rows, GivenFeatures(starts), folds, settings, target.ndim == 1)
+        basis = GivenFeatures(starts.astype(np.intp))
+        return build_path(rows, basis, folds, settings, target.ndim == 1)
 
 
 class GivenFeatures(Basis):
@@ -219,7 +283,21 @@ def path_from_cells(
             route=route,
             nesting=basis.nesting_,
         )
-        path = _bare_path(rows, basis, folds, settings, single_output, cells, spectrum, route)
+        n_outputs = spectrum.n_outputs
+        path = NCLPath(
+            spectrum=spectrum,
+            chosen_gap=np.ones(n_outputs),
+            criterion=None,
+            gaps=np.empty(0),
+            all_values=np.empty((0, n_outputs)),
+            at_small_end=np.zeros(n_outputs, dtype=bool),
+            noise_variance=resolved_noise_variance(settings.noise_variance, rows, spectrum),
+            solver=route,
+            single_output=single_output,
+            starts=basis.block_starts_,
+            folds=folds,
+            cells=cells,
+        )
         if not last and (path.smallest_trusted_gap > 1.0 or _lost_directions(rows, basis, path)):
             continue
         path = _choose(path, rows, basis, settings)
@@ -273,34 +351,6 @@ def routes_for(solver: str, n_rows: int, n_features: int) -> list[Route]:
     return {"gram": [fast], "qr": [accurate], "auto": [fast, accurate]}[solver]
 
 
-def _bare_path(
-    rows: Rows,
-    basis: Basis,
-    folds: Folds,
-    settings: PathSettings,
-    single_output: bool,
-    cells: tuple[Moments, ...],
-    spectrum: Spectrum,
-    route: Literal["gram", "qr"],
-) -> NCLPath:
-    """A path at λ = 0, before anything is chosen."""
-    n_outputs = spectrum.n_outputs
-    return NCLPath(
-        spectrum=spectrum,
-        chosen_gap=np.ones(n_outputs),
-        criterion=None,
-        gaps=np.empty(0),
-        all_values=np.empty((0, n_outputs)),
-        at_small_end=np.zeros(n_outputs, dtype=bool),
-        noise_variance=resolved_noise_variance(settings.noise_variance, rows, spectrum),
-        solver=route,
-        single_output=single_output,
-        starts=basis.block_starts_,
-        folds=folds,
-        cells=cells,
-    )
-
-
 def _choose(path: NCLPath, rows: Rows, basis: Basis, settings: PathSettings) -> NCLPath:
     """The path at the given gap, or at the one that the criterion likes best."""
     if settings.gap is not None:
@@ -321,7 +371,16 @@ def _choose(path: NCLPath, rows: Rows, basis: Basis, settings: PathSettings) -> 
             )
         if path.spectrum.rho.shape[0] < path.spectrum.block_ranks.sum():
             smallest = max(smallest, SMALLEST_LOO_GAP)
-        path = path.changed(leave_one_out=_leave_one_out(rows, basis, path.spectrum))
+        # Many small systems for each of few rows: nothing for a device.
+        leave_one_out = LeaveOneOut(
+            to_host(features_of(rows, basis)),
+            to_host(rows.y),
+            weight_of(rows),
+            basis.block_starts_,
+            path.spectrum.alpha,
+            path.spectrum.fit_intercept,
+        )
+        path = path.changed(leave_one_out=leave_one_out)
     floor = 0.0 if basis.nesting_ is None else SMALLEST_NESTED_GAP
     found = search_lattice(
         lambda gaps: to_host(path.criterion_curve(name, gaps)), max(smallest, floor)
@@ -332,19 +391,6 @@ def _choose(path: NCLPath, rows: Rows, basis: Basis, settings: PathSettings) -> 
         gaps=found.gaps,
         all_values=found.values,
         at_small_end=found.at_small_end & (basis.nesting_ is None),
-    )
-
-
-def _leave_one_out(rows: Rows, basis: Basis, spectrum: Spectrum) -> LeaveOneOut:
-    weight = np.ones(rows.n_rows) if rows.weight is None else to_host(rows.weight)
-    # Many small systems for each of few rows: nothing for a device.
-    return LeaveOneOut(
-        to_host(features_of(rows, basis)),
-        to_host(rows.y),
-        weight,
-        basis.block_starts_,
-        spectrum.alpha,
-        spectrum.fit_intercept,
     )
 
 
@@ -374,21 +420,3 @@ def _warn_about_choice(path: NCLPath, lost_directions: bool, way_out: str) -> No
             f"solver={way_out}.",
             PrecisionWarning,
         )
-
-
-def _check_starts(block_starts: npt.ArrayLike, n_features: int) -> IntArray:
-    starts = np.asarray(block_starts)
-    valid = (
-        starts.ndim == 1
-        and len(starts) >= 2
-        and np.issubdtype(starts.dtype, np.integer)
-        and starts[0] == 0
-        and starts[-1] == n_features
-        and (np.diff(starts) > 0).all()
-    )
-    if not valid:
-        raise ValueError(
-            f"block_starts={block_starts!r} must be increasing integers from 0 to the number of "
-            f"features, {n_features}."
-        )
-    return starts.astype(np.intp)

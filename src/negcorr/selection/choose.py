@@ -1,42 +1,58 @@
-"""The choice of features by the data: kernel, bandwidth, inputs, relevance, basis, ridge.
+"""The choice of features by the data, and the bases that are made of it (:func:`select_basis`).
 
-Every choice that was left open is made on the training rows alone, by leave-one-out on the proving
-ground (:mod:`negcorr.selection.sample`), in a race of candidates (:mod:`negcorr.selection.search`).
-Where there are many rows, more of them judge the best kernels again
-(:mod:`negcorr.selection.rescoring`). What the rows cannot tell apart is not chosen between: it is
-taken together, as members of one ensemble.
+Everything that was left open is chosen on the training rows alone, by leave-one-out on a sample of
+them (:mod:`negcorr.selection.sample`, :mod:`negcorr.selection.search`). With many rows, the best
+kernels are tried again on more of them (:mod:`negcorr.selection.rescoring`).
 """
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from negcorr._common.threads import spread
 from negcorr._common.types import FloatArray
-from negcorr.selection.candidates import Candidate
-from negcorr.selection.rescoring import judged
-from negcorr.selection.sample import ProvingGround, Trial
-from negcorr.selection.search import Race, run_race
-from negcorr.selection.space import OpenQuestions
+from negcorr.bases import Basis, NestedFeatures
+from negcorr.bases.kernel_features import STAGE, ridge_gap
+from negcorr.rows.rows import Rows, total_weight
+from negcorr.selection.rescoring import rescored
+from negcorr.selection.sample import SearchSample, Trial
+from negcorr.selection.search import run_search
+from negcorr.selection.space import Candidate, SearchSpace, candidate_basis
 
-__all__ = ["Choice", "Chosen", "choose"]
+__all__ = ["Choice", "Chosen", "choose", "feature_counts", "select_basis"]
 
-#: A line stays in the running while it is not worse than the best by this many standard errors,
-#: nor by this factor: with long tails standard errors say little.
-TOLD_APART, FAR_OFF = 2.0, 1.3
+#: With fewer distinct rows nothing is searched for.
+FEWEST_ROWS = 30
 
-#: At most so many lines are judged by more rows, none of which is worse than the best by this
-#: factor on the rows of the search.
-MOST_JUDGED, WORTH_JUDGING = 8, 1.5
+#: A line is taken beside the best while it is not worse by this many standard errors, nor by this
+#: factor: with long tails standard errors say little.
+STANDARD_ERRORS, FAR_OFF = 2.0, 1.3
+
+#: At most so many lines are rescored, none of which is worse than the best by this factor on the
+#: rows of the search.
+MOST_RESCORED, WORTH_RESCORING = 8, 1.5
+
+#: Fewest candidates that are taken together, where several may be; and most, where there are many
+#: rows, which distinguish candidates and make each of them expensive.
+FEWEST_MEMBERS, MOST_OF_MANY_ROWS = 2, 4
 
 #: Least and largest gap within a member.
 INNER_GAPS = (1e-10, 0.9)
 
-#: Ridges that are tried where alpha="auto".
-ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+#: Features of more than two kernels together, where there are more rows than a stage but not many.
+USUAL_FEATURES = 1500
+
+#: With as many rows an ensemble starts with a stage of landmarks and grows.
+ROWS_TO_GROW = 2000
+
+#: Members of bases without kernels of their own.
+USUAL_MEMBERS = 100
 
 
 @dataclass(frozen=True)
@@ -51,7 +67,7 @@ class Chosen:
     relevance : ndarray of shape (d,) or None
         Its relevance of columns, learnt from all rows of the search.
     strength : float
-        What was best for it: the ridge of a kernel; the gap of other features, scaled to the
+        The best regularisation: the ridge of a kernel; the gap of other features, scaled to the
         rows of the fit.
     """
 
@@ -63,7 +79,7 @@ class Chosen:
 
 @dataclass(frozen=True, repr=False)
 class Choice:
-    """What was chosen, and against what.
+    """What was chosen, and from what.
 
     Attributes
     ----------
@@ -73,15 +89,15 @@ class Choice:
         All candidates, the best first.
     validated : float
         Error of the search: on each fifth of the rows, that of what the other four would choose;
-        of the rows beyond the search where these have judged.
+        of the rows beyond the search where the best were rescored on these.
     n_rows : int
         Distinct rows that candidates were tried on.
     n_distinct : int
         Distinct rows that there are in all.
     seed : int
         Of what is drawn from here on.
-    judged : tuple of Trial
-        What more rows said of the best kernels, the best first; none where there are few rows.
+    rescored : tuple of Trial
+        Trials of the best kernels on more rows, the best first; none where there are few rows.
     """
 
     members: tuple[Chosen, ...]
@@ -90,12 +106,12 @@ class Choice:
     n_rows: int
     n_distinct: int
     seed: int
-    judged: tuple[Trial, ...] = ()
+    rescored: tuple[Trial, ...] = ()
 
     @property
     def best(self) -> Trial:
-        """What leave-one-out said of the first of the members, that of more rows if they judged."""
-        tried = (*self.judged, *self.trials)
+        """The trial of the first of the members, on more rows if it was rescored."""
+        tried = (*self.rescored, *self.trials)
         return next(trial for trial in tried if trial.candidate == self.candidate)
 
     @property
@@ -105,12 +121,12 @@ class Choice:
 
     @property
     def gamma(self) -> float:
-        """The bandwidth there."""
+        """The bandwidth of the first of the members."""
         return self.members[0].gamma
 
     @property
     def relevance(self) -> FloatArray | None:
-        """The relevance of columns there, learnt from all rows of the search; None if not asked."""
+        """The learnt relevance of columns of the first of the members; None if it has none."""
         return self.members[0].relevance
 
     @property
@@ -121,15 +137,15 @@ class Choice:
     def lines(self) -> list[str]:
         """What was chosen, in a few lines."""
         how = f"by leave-one-out, {len(self.trials)} trials on {self.n_rows} rows"
-        if self.judged:
-            n_more = len(self.judged[0].losses)
-            how += f", the best {len(self.judged)} lines again on {n_more} others"
+        if self.rescored:
+            n_more = len(self.rescored[0].losses)
+            how += f", the best {len(self.rescored)} lines again on {n_more} others"
         held_out = f"{self.validated:.4g} if the search is held out"
         error = f"error {self.best.error:.4g} of var(y), {held_out}"
         return [*(str(chosen.candidate) for chosen in self.members), how, error]
 
     def __repr__(self) -> str:
-        more = f", judged by {len(self.judged[0].losses)} others" if self.judged else ""
+        more = f", rescored on {len(self.rescored[0].losses)} others" if self.rescored else ""
         return (
             f"Choice({self.candidate}; error {self.best.error:.4g}, validated "
             f"{self.validated:.4g}, of {len(self.trials)} on {self.n_rows} rows{more})"
@@ -141,32 +157,68 @@ class Choice:
             "to the variance of y:"
         ]
         lines += [f"  {t.error:8.4f}  {t.candidate}" for t in self.trials]
-        if self.judged:
-            lines.append(f"the best of them on {len(self.judged[0].losses)} other rows:")
-            lines += [f"  {t.error:8.4f}  {t.candidate}" for t in self.judged]
+        if self.rescored:
+            lines.append(f"the best of them on {len(self.rescored[0].losses)} other rows:")
+            lines += [f"  {t.error:8.4f}  {t.candidate}" for t in self.rescored]
         lines.append(f"error validated for the search: {self.validated:.4f}")
         return "\n".join(lines)
 
 
-def choose(
-    ground: ProvingGround,
-    questions: OpenQuestions,
-    n_members: tuple[int, int] = (1, 1),
+def select_basis(
+    rows: Rows,
+    space: SearchSpace,
+    random_state: Any,
+    *,
+    gap: FloatArray | None = None,
     weight: float | None = None,
-) -> Choice:
-    """Answer the open questions by leave-one-out.
+) -> tuple[list[Basis], Choice | None]:
+    """Unfitted bases for these rows, and the choice that they were made by.
 
     Parameters
     ----------
-    ground : ProvingGround
-        Rows to try candidates on.
-    questions : OpenQuestions
-        What is open.
-    n_members : (int, int), default=(1, 1)
-        Fewest and most candidates that are taken together. Between these all that the rows
-        cannot tell from the best are. Where more rows have judged, one is enough.
+    rows : Rows
+        Training rows.
+    space : SearchSpace
+        What may be chosen.
+    random_state : int, RandomState or None
+    gap : ndarray, optional
+        A given gap, at which candidates of one ensemble are compared; each at its best gap if None.
     weight : float, optional
-        Σw of the rows of the fit, to which gaps are scaled; that of the rows of the search if None.
+        Σw of all rows of the fit, where these are some of them.
+
+    Returns
+    -------
+    bases : list of Basis
+        From small to large: an ensemble may grow from each to the next, which begins with the
+        features of the one before.
+    choice : Choice or None
+        None where there are too few rows to search by.
+    """
+    seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    one_gap = None
+    if gap is not None and not space.several:
+        one_gap = float(np.exp(np.mean(np.log(np.maximum(gap, 1e-10)))))
+    sample = SearchSample.of(rows, space.suited_to(rows.X), seed, one_gap)
+    if sample.n_rows < FEWEST_ROWS or sample.y.shape[1] == 0:
+        return [space.plain_basis(random_state)], None
+    mass = total_weight(rows) if weight is None else weight
+    choice = choose(sample, mass)
+    n_columns = int(rows.X.shape[1])
+    return [
+        _made(choice, space, count, n_columns, mass, random_state)
+        for count in feature_counts(choice, space)
+    ], choice
+
+
+def choose(sample: SearchSample, weight: float | None = None) -> Choice:
+    """Choose from a space by leave-one-out.
+
+    Parameters
+    ----------
+    sample : SearchSample
+        Rows to try candidates on, and the space that they are from.
+    weight : float, optional
+        Σw of the rows of the fit, to which gaps are scaled; that of the sample if None.
 
     Returns
     -------
@@ -175,87 +227,144 @@ def choose(
     Examples
     --------
     >>> import numpy as np
-    >>> from negcorr.selection.sample import ProvingGround
-    >>> from negcorr.selection.choose import choose
-    >>> from negcorr.selection.space import OpenQuestions
     >>> from negcorr.rows.rows import Rows
+    >>> from negcorr.selection.choose import choose
+    >>> from negcorr.selection.sample import SearchSample
+    >>> from negcorr.selection.space import SearchSpace
     >>> X = np.random.default_rng(0).uniform(-3, 3, size=(200, 2))
     >>> y = np.sin(3 * X[:, :1])
-    >>> ground = ProvingGround.of(Rows(X, y), n_components=10, seed=0)
-    >>> choice = choose(ground, OpenQuestions())
+    >>> choice = choose(SearchSample.of(Rows(X, y), SearchSpace(max_members=1), seed=0))
     >>> choice.candidate.relevant, bool(choice.relevance[0] > choice.relevance[1])
     (True, True)
     """
-    return _choice(run_race(ground, questions), n_members, weight)
-
-
-def _choice(race: Race, n_members: tuple[int, int], weight: float | None) -> Choice:
-    ground, ranking, mass = race.ground, race.ranking(), float(race.ground.weight.sum())
-    # A gap that suits n rows suits 2n when it is halved.
-    scale = 1.0 if weight is None else min(mass / weight, 1.0)
-    again = _judged(ranking, ground)
-    if again and ground.more is not None:
-        beyond = ground.more.weight[ground.n_rows :]
-        taken = _close(again, again[0], {}, beyond, (1, n_members[1]))
+    space, ranking, mass = sample.space, run_search(sample).ranking(), float(sample.weight.sum())
+    most = 1
+    if space.several:
+        few = sample.n_distinct < ROWS_TO_GROW
+        most = space.max_members if few else min(space.max_members, MOST_OF_MANY_ROWS)
+        most = most if space.n_members is None else min(most, space.n_members)
+    best = _best_kernel_or_other(ranking, sample.weight)
+    again = _rescored(ranking, best, sample)
+    if again and sample.larger is not None:
+        beyond = sample.larger.weight[sample.n_rows :]
+        taken = _close(again, again[0], {}, beyond, (1, most))
         validated = _validated(again) / float(beyond.sum())
     else:
-        taken = _finalists(ranking, ground, n_members)
+        taken = _finalists(ranking, best, sample, most)
         validated = _validated(ranking) / mass
-    # What is learnt from all rows takes long, and is learnt at once.
-    columns = spread(lambda trial: ground.columns(trial.candidate), taken)
-    members = [
-        Chosen(t.candidate, ground.gamma(t.candidate), relevance, _strength(t, scale))
-        for t, relevance in zip(taken, columns, strict=True)
-    ]
-    about = ground.n_rows, ground.n_distinct, ground.seed
-    return Choice(tuple(members), tuple(ranking), validated, *about, judged=tuple(again))
+    # Relevance that is learnt from all rows takes long, and is learnt in parallel.
+    learnt = spread(lambda trial: sample.relevance_of(trial.candidate, "all"), taken)
+    # A gap that suits n rows suits 2n when it is halved.
+    scale = 1.0 if weight is None else min(mass / weight, 1.0)
+    members = []
+    for trial, relevance in zip(taken, learnt, strict=True):
+        strength, gamma = trial.strength, sample.gamma(trial.candidate, "all")
+        if trial.candidate.basis != "kernel":
+            strength = float(np.clip(strength * scale, *INNER_GAPS))
+        columns = None if relevance is None else relevance.columns
+        members.append(Chosen(trial.candidate, gamma, columns, strength))
+    about = sample.n_rows, sample.n_distinct, sample.seed
+    return Choice(tuple(members), tuple(ranking), validated, *about, rescored=tuple(again))
 
 
-def _judged(ranking: Sequence[Trial], ground: ProvingGround) -> list[Trial]:
-    """What more rows say of the best kernels, where there are such rows and kernels are best."""
-    best = _best_kernel_or_other(ranking, ground.weight)
-    if ground.more is None or best.candidate.basis != "kernel":
+def feature_counts(choice: Choice, space: SearchSpace) -> tuple[int, ...]:
+    """Landmarks, or features of bases without landmarks, of each of the chosen candidates.
+
+    The first number is tried first, the others while errors fall; only distinct rows count. Given
+    ``n_members``, or the usual ones of bases without kernels of their own, are shared among the
+    candidates. Otherwise they share ``budget``: with few rows each has all of them as landmarks,
+    but from 500 rows on more than two share 1500; with many, they begin with one stage each and
+    double while that fits into the budget and into half of the rows.
+    """
+    width, lines = space.n_components, len(choice.members)
+    if space.n_members is not None or "kernel" not in space.bases:
+        return (max(1, (space.n_members or USUAL_MEMBERS) // lines) * width,)
+    n_rows, share = choice.n_distinct, max(1, space.budget // lines)
+    if n_rows < ROWS_TO_GROW:
+        few = lines <= FEWEST_MEMBERS or n_rows <= STAGE
+        return (min(n_rows, share, n_rows if few else USUAL_FEATURES // lines),)
+    most = max(1, min(share, n_rows // 2 // lines))
+    if most < STAGE or STAGE % width or any(c.candidate.basis != "kernel" for c in choice.members):
+        return (most,)  # such features would not begin with those of fewer
+    # A single line begins with two stages: most go on to these, and at once is cheaper.
+    counts = [min(STAGE if lines > 1 else 2 * STAGE, most)]
+    while 2 * counts[-1] <= most:
+        counts.append(2 * counts[-1])
+    return tuple(counts)
+
+
+def _made(
+    choice: Choice,
+    space: SearchSpace,
+    n_features: int,
+    n_columns: int,
+    mass: float,
+    random_state: Any,
+) -> Basis:
+    """The basis of the chosen candidate; of several, nested ones with a gap within each."""
+    width, most = space.n_components, max(len(choice.members), 6)
+    seeds = np.random.RandomState(choice.seed).randint(np.iinfo(np.int32).max, size=most).tolist()
+    if isinstance(random_state, numbers.Integral):
+        seeds[0] = random_state  # as where nothing is searched for
+    n_members = max(1, n_features // width)
+    bases, gaps = [], []
+    for seed, chosen in zip(seeds, choice.members, strict=False):
+        candidate = chosen.candidate
+        basis = candidate_basis(
+            candidate,
+            chosen.gamma,
+            n_members,
+            width,
+            n_columns,
+            seed,
+            inputs=candidate.inputs,
+            relevance=chosen.relevance if candidate.relevant else space.given_relevance,
+        )
+        gap = chosen.strength
+        if candidate.basis == "kernel":
+            landmarks = min(n_members * width, choice.n_distinct)
+            count = max(1, round(landmarks / width))
+            count = min(count, n_columns) if candidate.kernel == "linear" else count
+            # Every member has the ridge of the path.
+            gap = ridge_gap(gap, mass, landmarks, count, choice.candidate.alpha)
+            gap = float(np.clip(gap, *INNER_GAPS))
+        bases.append(basis)
+        gaps.append(gap)
+    return bases[0] if len(bases) == 1 else NestedFeatures(bases, gaps)
+
+
+def _rescored(ranking: Sequence[Trial], best: Trial, sample: SearchSample) -> list[Trial]:
+    """Trials of the best kernels on more rows, where there are such rows and kernels are best."""
+    if sample.larger is None or best.candidate.basis != "kernel":
         return []
     worth = [
         trial.candidate
-        for trial in _best_of_lines([best, *_kernels(ranking)]).values()
-        if trial.error <= WORTH_JUDGING * best.error
-    ][:MOST_JUDGED]
+        for trial in _best_of_lines(best, ranking)
+        if trial.error <= WORTH_RESCORING * best.error
+    ][:MOST_RESCORED]
     for inputs in dict.fromkeys(each.inputs for each in worth):
-        ground.more.mapped(inputs)
-    spread(ground.learnt_relevance, worth)
-    return sorted(spread(lambda each: judged(ground, each), worth), key=lambda trial: trial.error)
-
-
-def _strength(trial: Trial, scale: float) -> float:
-    if trial.candidate.basis == "kernel":
-        return trial.strength
-    return float(np.clip(trial.strength * scale, *INNER_GAPS))
+        sample.larger.mapped(inputs)
+    spread(sample.relevance_of, worth)
+    return sorted(spread(lambda each: rescored(sample, each), worth), key=lambda trial: trial.error)
 
 
 def _finalists(
-    ranking: Sequence[Trial], ground: ProvingGround, n_members: tuple[int, int]
+    ranking: Sequence[Trial], best: Trial, sample: SearchSample, most: int
 ) -> list[Trial]:
-    """The best of every line that the rows cannot tell from the best of all.
+    """The best of every line that the rows cannot distinguish from the best of all.
 
-    Features other than kernels are kernels that are drawn at random: they are taken only
-    where they are told from the best kernel. Relevance that half of the rows have taught is worse
-    than what all of them teach: it is out only where it is told from the best although it was
-    judged by its own rows.
+    Features other than kernels are kernels that are drawn at random: they are taken only where they
+    are clearly better than the best kernel. Relevance that half of the rows have taught is worse
+    than what all of them teach: it is left out only where it is clearly worse although it was
+    tested on its own rows.
     """
-    best = _best_kernel_or_other(ranking, ground.weight)
-    if n_members[1] == 1:
+    if most == 1:
         return [best]
-    lines = list(_best_of_lines([best, *_kernels(ranking)]).values())
-    taught = [t for t in lines if t.candidate.relevant]
-    again = dict(
-        zip(
-            (t.candidate for t in taught),
-            spread(lambda t: ground.try_out(t.candidate, True), taught),
-            strict=True,
-        )
-    )
-    return _close(lines, best, again, ground.weight, n_members)
+    lines = _best_of_lines(best, ranking)
+    taught = [t.candidate for t in lines if t.candidate.relevant]
+    again = spread(lambda candidate: sample.trial_of(candidate, True), taught)
+    latest = dict(zip(taught, again, strict=True))
+    return _close(lines, best, latest, sample.weight, (min(FEWEST_MEMBERS, most), most))
 
 
 def _close(
@@ -265,52 +374,50 @@ def _close(
     weight: FloatArray,
     n_members: tuple[int, int],
 ) -> list[Trial]:
-    """Lines that cannot be told from the best, as they were tried first or in a trial again.
+    """Lines that cannot be distinguished from the best, by their first trial or a later one.
 
-    Errors of two candidates at the same rows are compared, so that what makes a row hard for both
-    cancels.
+    ``n_members`` are the fewest and most that are taken.
     """
     fewest, most = n_members
     latest = [again.get(t.candidate, t) for t in lines]
     close = [
         last
         for first, last in zip(lines, latest, strict=True)
-        if any(_cannot_be_told(each, best, weight) for each in (first, last))
+        if any(_not_clearly_worse(each, best, weight) for each in (first, last))
     ]
     return (close if len(close) >= fewest else latest[:fewest])[:most]
 
 
 def _best_kernel_or_other(ranking: Sequence[Trial], weight: FloatArray) -> Trial:
-    """The best of all, or the best kernel where the two cannot be told apart."""
-    kernels = _kernels(ranking)
-    if kernels and _cannot_be_told(kernels[0], ranking[0], weight):
+    """The best of all, or the best kernel where the other is not clearly better."""
+    kernels = [trial for trial in ranking if trial.candidate.basis == "kernel"]
+    if kernels and _not_clearly_worse(kernels[0], ranking[0], weight):
         return kernels[0]
     return ranking[0]
 
 
-def _kernels(ranking: Sequence[Trial]) -> list[Trial]:
-    return [trial for trial in ranking if trial.candidate.basis == "kernel"]
+def _best_of_lines(best: Trial, ranking: Sequence[Trial]) -> list[Trial]:
+    """The best trial, and the first kernel of every other line.
 
-
-def _best_of_lines(trials: Sequence[Trial]) -> dict[Candidate, Trial]:
-    """The first of every line."""
+    A line is what is the same at all bandwidths, and for all subspaces.
+    """
     lines: dict[Candidate, Trial] = {}
-    for trial in trials:
-        lines.setdefault(_line_of(trial.candidate), trial)
-    return lines
+    for trial in (best, *(t for t in ranking if t.candidate.basis == "kernel")):
+        share = 1.0 if trial.candidate.subspace == 1.0 else 0.5
+        lines.setdefault(replace(trial.candidate, multiple=1.0, subspace=share), trial)
+    return list(lines.values())
 
 
-def _line_of(candidate: Candidate) -> Candidate:
-    """What is the same at all bandwidths, and for all subspaces."""
-    return replace(candidate, multiple=1.0, subspace=1.0 if candidate.subspace == 1.0 else 0.5)
+def _not_clearly_worse(trial: Trial, best: Trial, weight: FloatArray) -> bool:
+    """Whether a trial is within two standard errors of the best, and within a factor of 1.3.
 
-
-def _cannot_be_told(trial: Trial, best: Trial, weight: FloatArray) -> bool:
+    Errors of both at the same rows are compared, so that what makes a row hard for both cancels.
+    """
     excess = trial.losses - best.losses
     share = weight / weight.sum()
     mean = float(share @ excess)
     error = float(np.sqrt(share**2 @ (excess - mean) ** 2))
-    return mean <= TOLD_APART * error and trial.error <= FAR_OFF * best.error
+    return mean <= STANDARD_ERRORS * error and trial.error <= FAR_OFF * best.error
 
 
 def _validated(trials: Sequence[Trial]) -> float:

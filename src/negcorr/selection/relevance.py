@@ -82,7 +82,7 @@ def learn_relevance(
         Inputs, mapped (:mod:`negcorr.bases.input_maps`); the first of them if they are too many.
     target : ndarray of shape (n, outputs)
         Targets of comparable size.
-    kernel : {"gaussian", "laplace"}
+    kernel : {"rbf", "laplacian"}
         Kernel of the process.
     weight : ndarray of shape (n,), optional
         Frequencies: a row that stands for w of them has a w-th of the noise.
@@ -102,7 +102,7 @@ def learn_relevance(
     >>> import numpy as np
     >>> from negcorr.selection.relevance import learn_relevance
     >>> X = np.random.default_rng(0).normal(size=(100, 2))
-    >>> found = learn_relevance(X, np.sin(2 * X[:, :1]), "laplace")
+    >>> found = learn_relevance(X, np.sin(2 * X[:, :1]), "laplacian")
     >>> bool(found.columns[0] == 1.0 and found.columns[1] < 0.2)
     True
     """
@@ -126,9 +126,9 @@ def learn_relevance(
     logs = np.asarray(found.x)
     scales = np.where(varies, np.exp(logs[:-2]), 0.0)
     largest = float(scales.max())
-    relative = scales / largest if kernel == "laplace" else np.sqrt(scales / largest)
+    relative = scales / largest if kernel == "laplacian" else np.sqrt(scales / largest)
     gamma = largest * float(np.exp(process.level + logs[-2])) / unit
-    gamma = gamma if kernel == "laplace" else gamma / unit
+    gamma = gamma if kernel == "laplacian" else gamma / unit
     # Landmarks are drawn by the content of rows, which no rounding of sums may change.
     columns = np.maximum(np.round(relative, DECIMALS), 10.0**-DECIMALS)
     return Relevance(columns, float(f"{gamma:.{DIGITS}g}"), logs)
@@ -154,7 +154,7 @@ class _Process:
         distances = np.empty((rows.shape[1], len(pairs[0])), dtype=np.float32)
         for along, column in zip(distances, rows.T, strict=True):
             difference = column[pairs[0]] - column[pairs[1]]
-            along[:] = np.abs(difference) if kernel == "laplace" else difference**2
+            along[:] = np.abs(difference) if kernel == "laplacian" else difference**2
         mean = float(np.mean(distances, axis=1, dtype=np.float64).sum())
         return cls(distances, (pairs[0], pairs[1]), target, mass, -float(np.log(mean)))
 

@@ -16,7 +16,8 @@ each λ. 1 − s is computed as ga/(1 + ga), never as a difference, so a gap of 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +26,10 @@ from negcorr._common.arrays import NUMPY, Place, contiguous, place_of, to_host
 from negcorr._common.types import FloatArray, IntArray
 from negcorr.spectrum.gap import gap_per_output, resolve_gap
 from negcorr.spectrum.modes import Modes
+from negcorr.spectrum.tabulated import CurveTable
 from negcorr.spectrum.whitening import Whitening
 
-__all__ = ["DenseSpectrum", "Spectrum"]
+__all__ = ["CurvesOnly", "DenseSpectrum", "Spectrum"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,8 +73,8 @@ class Spectrum:
     fit_intercept: bool
     centre: FloatArray
     alpha: float
-    whitening: Whitening
-    # Held by one kind of spectrum, found late by the other.
+    # Held by some kinds of spectrum, found late by others.
+    whitening: Whitening = field(init=False)
     rho: FloatArray = field(init=False)
     kappa: FloatArray = field(init=False)
     outside: FloatArray = field(init=False)
@@ -104,6 +106,10 @@ class Spectrum:
         if self.rho.shape[0] == 0:
             return 1.0
         return min(1.0, 1e-3 * float(self.rho[0]) / self.n_members)
+
+    def without_rows(self) -> Spectrum:
+        """The spectrum as numbers of its own, from which no training row can be read."""
+        return self
 
     def _stiffness(self) -> FloatArray:
         """The stiffness a = (M − ρ)/ρ ≥ 0, how much a mode shrinks per unit of gap."""
@@ -309,9 +315,53 @@ class Spectrum:
 
 @dataclass(frozen=True, repr=False)
 class DenseSpectrum(Spectrum):
-    """A spectrum with all its modes at hand; see :class:`Spectrum` for the fields."""
+    """A spectrum that holds all its modes; see :class:`Spectrum` for the fields."""
 
+    whitening: Whitening
     rho: FloatArray
     kappa: FloatArray
     outside: FloatArray
     modes: Modes
+
+
+@dataclass(frozen=True, repr=False)
+class CurvesOnly(Spectrum):
+    """A spectrum that knows every curve, and no coefficients any more.
+
+    Attributes
+    ----------
+    rho, kappa, outside, total, weight, n_members, fit_intercept, centre, alpha
+        As in :class:`Spectrum`.
+    excess_table : CurveTable or None
+        What members pay beyond the length of their predictions, where they do.
+    """
+
+    rho: FloatArray
+    kappa: FloatArray
+    outside: FloatArray
+    excess_table: CurveTable | None
+
+    @classmethod
+    def of(cls, spectrum: Spectrum, excess: CurveTable | None) -> CurvesOnly:
+        """The curves of a spectrum."""
+        kept = (each.name for each in fields(cls) if each.init and each.name != "excess_table")
+        return cls(**{name: getattr(spectrum, name) for name in kept}, excess_table=excess)
+
+    @property
+    def has_excess(self) -> bool:
+        """Whether members pay for more than the length of their predictions."""
+        return self.excess_table is not None
+
+    def excess(self, gaps: FloatArray) -> FloatArray:
+        """What members pay beyond the length of their predictions, shape (gaps, outputs)."""
+        assert self.excess_table is not None
+        return self.place.floats(self.excess_table.at(gaps))
+
+    def _dropped(self) -> Any:
+        raise ValueError(
+            "this needs the factorisation, which compact() has dropped; use the model that "
+            "compact() was called on, or compact(path=True)."
+        )
+
+    whitening = property(_dropped)  # type: ignore[assignment]
+    modes = property(_dropped)  # type: ignore[assignment]

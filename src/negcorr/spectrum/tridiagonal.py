@@ -20,6 +20,7 @@ from negcorr._common.types import FloatArray
 from negcorr.spectrum.gap import gap_per_output, resolve_gap
 from negcorr.spectrum.modes import Tridiagonal, TridiagonalModes
 from negcorr.spectrum.spectrum import Spectrum
+from negcorr.spectrum.whitening import Whitening
 
 __all__ = ["BandedSpectrum"]
 
@@ -45,6 +46,7 @@ class BandedSpectrum(Spectrum):
         As in :class:`~negcorr.spectrum.spectrum.Spectrum`.
     """
 
+    whitening: Whitening
     reduction: Tridiagonal
     target: FloatArray
     noise: float

@@ -1,0 +1,179 @@
+"""A fit in memory: choose the basis where that is open, make the path, keep what answers need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from negcorr._common.arrays import taken
+from negcorr._common.threads import our_own_threads
+from negcorr.bases import AutoBasis, Basis
+from negcorr.bases.named import as_basis, usual_ridge
+from negcorr.ensemble.fitted import Answers, FittedState, solution_of
+from negcorr.ensemble.huber import check_splits, clipped_at_fences, huber_path, threshold_of
+from negcorr.ensemble.intervals import kept_rows
+from negcorr.path.grow import grown_path
+from negcorr.path.path import NCLPath
+from negcorr.path.tune import PathSettings, build_path, folds_for, given_gap
+from negcorr.rows.rows import Rows, canonical_order, inverse_order
+from negcorr.selection.choose import Choice, select_basis
+from negcorr.selection.space import SearchSpace, search_space
+from negcorr.spectrum.from_rows import RowsSpectrum
+
+__all__ = ["FitSettings", "drawn_basis", "fit_rows", "fit_settings"]
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """The parameters of an estimator, checked.
+
+    Attributes
+    ----------
+    basis : Basis or SearchSpace
+        Unfitted; or what it is chosen from.
+    alpha : float or None
+        Ridge inside the blocks; None takes that of what was chosen, or the usual one of the basis.
+    path : PathSettings
+        With a ridge of 0.
+    loss : str or float
+    threshold : float or None
+        c of Huber's loss; None for squared loss.
+    cv : int, splitter or iterable
+    random_state : int, RandomState or None
+    """
+
+    basis: Basis | SearchSpace
+    alpha: float | None
+    path: PathSettings
+    loss: Any
+    threshold: float | None
+    cv: Any
+    random_state: Any
+
+    def path_settings(self, basis: Basis, choice: Choice | None) -> PathSettings:
+        """Settings of the path, with the ridge of what was chosen."""
+        alpha = self.alpha
+        if alpha is None:
+            alpha = usual_ridge(basis) if choice is None else choice.candidate.alpha
+        return replace(self.path, alpha=alpha)
+
+
+def fit_settings(
+    *,
+    basis: Any,
+    lam: Any,
+    gap: Any,
+    criterion: Any,
+    cv: Any,
+    loss: Any,
+    alpha: Any,
+    noise_variance: Any,
+    fit_intercept: Any,
+    solver: Any,
+    random_state: Any,
+) -> FitSettings:
+    """Check the parameters of :class:`~negcorr.NCLRegressor`, and bring them into one value."""
+    features, automatic = as_basis(basis, random_state), isinstance(alpha, str)
+    if isinstance(features, AutoBasis):
+        features = search_space(features, alpha)
+        if criterion == "loo":
+            features = replace(features, max_members=1)
+    elif automatic:
+        raise ValueError(
+            f"alpha={alpha!r} must be None or a finite number of at least 0; 'auto' needs "
+            "basis='auto' or an AutoBasis, which tries several."
+        )
+    path = PathSettings(
+        gap=given_gap(lam, gap),
+        criterion=criterion,
+        noise_variance=noise_variance,
+        alpha=0.0 if alpha is None or automatic else alpha,
+        fit_intercept=fit_intercept,
+        solver=solver,
+    )
+    fixed = None if automatic else alpha
+    return FitSettings(features, fixed, path, loss, threshold_of(loss), cv, random_state)
+
+
+def fit_rows(rows: Rows, groups: Any, settings: FitSettings, single_output: bool) -> FittedState:
+    """Fit an ensemble to rows in memory.
+
+    Parameters
+    ----------
+    rows : Rows
+        Validated, in the order of the user.
+    groups : array-like of shape (n,) or None
+        Handed to the splitter ``settings.cv``.
+    settings : FitSettings
+    single_output : bool
+        Whether y was 1-D.
+
+    Returns
+    -------
+    FittedState
+        Without moments.
+    """
+    threshold, huber, targets = settings.threshold, None, None
+    # Reductions on one BLAS thread: on a busy machine, more of them can stall for seconds.
+    with our_own_threads():
+        order = canonical_order(rows)
+        position = inverse_order(order)
+        folds = folds_for(settings.cv, rows, groups, settings.path)
+        if threshold is not None:
+            check_splits(folds, rows.weight, settings.loss, settings.cv)
+        rows, folds = rows.take(order), folds.renumbered(position)
+        first = rows if threshold is None else clipped_at_fences(rows)
+        if isinstance(settings.basis, SearchSpace):
+            gap, random_state = settings.path.gap, settings.random_state
+            bases, choice = select_basis(first, settings.basis, random_state, gap=gap)
+            path_settings = settings.path_settings(bases[0], choice)
+            basis, path = grown_path(bases, first, folds, path_settings, single_output)
+        else:
+            basis, choice = settings.basis.fit(rows.X, sample_weight=rows.weight), None
+            path_settings = settings.path_settings(basis, None)
+            path = build_path(first, basis, folds, path_settings, single_output)
+        final = first
+        if threshold is not None:
+            path, moved, huber = huber_path(path, rows, first, basis, path_settings, threshold)
+            final, targets = replace(rows, y=moved), taken(moved, position)
+            targets = targets[:, 0] if single_output else targets
+        kept = kept_rows(rows, folds)
+        path = _stored_by_rows(path, final, basis)
+        answers = Answers(path, solution_of(path), kept=kept, huber=huber, targets=targets)
+        state = FittedState(basis, choice, answers=answers)
+        # Where K-fold has chosen λ the folds are factorised, and intervals at all λ are cheap.
+        return state.without_moments() if path.criterion == "kfold" else state
+
+
+def drawn_basis(
+    rows: Rows, settings: FitSettings, weight: float | None = None
+) -> tuple[Basis, Choice | None]:
+    """A basis drawn from some of the rows that an ensemble is to be fitted to in parts.
+
+    Parameters
+    ----------
+    rows : Rows
+        Validated.
+    settings : FitSettings
+    weight : float, optional
+        Σw of all rows of the fit; that of these if None.
+    """
+    rows, choice = rows.take(canonical_order(rows)), None
+    with our_own_threads():
+        basis = settings.basis
+        if isinstance(basis, SearchSpace):
+            gap, random_state = settings.path.gap, settings.random_state
+            bases, choice = select_basis(rows, basis, random_state, gap=gap, weight=weight)
+            basis = bases[-1]  # what is streamed cannot grow later
+        return basis.fit(rows.X, sample_weight=rows.weight), choice
+
+
+def _stored_by_rows(path: NCLPath, rows: Rows, basis: Basis) -> NCLPath:
+    """The path with a spectrum that is stored as its rows, where they are fewer than features."""
+    if rows.n_rows > path.spectrum.n_features:
+        return path
+    groups = tuple(path.folds.cells[i] for i in path.folds.whole)
+    spectrum = RowsSpectrum.of(
+        path.spectrum, rows=rows, basis=basis, groups=groups, route=path.solver
+    )
+    return path.changed(spectrum=spectrum)
