@@ -19,22 +19,21 @@ from negcorr.bases import (
     FourierFeatures,
     KernelFeatures,
     NystroemFeatures,
-    OrthogonalFourierFeatures,
     TreeFeatures,
 )
-from negcorr.bases.basis import standardizer
+from negcorr.bases.input_maps import centre_and_scale
 
 DRAWN = [
-    FourierFeatures(3, 4, random_state=0),
-    FourierFeatures(3, 4, kernel="laplace", standardize=True, random_state=0),
-    FourierFeatures(3, 4, kernel="cauchy", standardize=True, random_state=0),
-    OrthogonalFourierFeatures(3, 4, standardize=True, random_state=0),
-    NystroemFeatures(3, 4, random_state=0),
-    NystroemFeatures(3, 4, kernel="laplace", standardize=True, random_state=0),
-    NystroemFeatures(3, 4, kernel="cauchy", standardize=True, random_state=0),
-    KernelFeatures(3, 4, random_state=0),
-    KernelFeatures(3, 4, kernel="laplace", standardize=True, random_state=0),
-    KernelFeatures(3, 4, kernel="cauchy", standardize=True, random_state=0),
+    FourierFeatures(3, 4, random_state=0, inputs="none"),
+    FourierFeatures(3, 4, kernel="laplacian", random_state=0, inputs="standard"),
+    FourierFeatures(3, 4, kernel="cauchy", random_state=0, inputs="standard"),
+    FourierFeatures(3, 4, random_state=0, inputs="standard", orthogonal=True),
+    NystroemFeatures(3, 4, random_state=0, inputs="none"),
+    NystroemFeatures(3, 4, kernel="laplacian", random_state=0, inputs="standard"),
+    NystroemFeatures(3, 4, kernel="cauchy", random_state=0, inputs="standard"),
+    KernelFeatures(3, 4, random_state=0, inputs="none"),
+    KernelFeatures(3, 4, kernel="laplacian", random_state=0, inputs="standard"),
+    KernelFeatures(3, 4, kernel="cauchy", random_state=0, inputs="standard"),
     TreeFeatures(3, 4, random_state=0),
 ]
 MADE = [
@@ -357,7 +356,7 @@ def test_unknown_kernel_is_named_with_the_known_ones(basis):
 def test_standardizer_is_the_weighted_mean_and_deviation(sparse, weighted):
     X = np.column_stack([table(), np.full(90, 0.3)])
     weight = np.random.default_rng(2).integers(1, 5, 90).astype(float) if weighted else None
-    centre, scale = standardizer(sp.csr_array(X) if sparse else X, weight, True)
+    centre, scale = centre_and_scale(sp.csr_array(X) if sparse else X, weight)
     mean = np.average(X, axis=0, weights=weight)
     deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
     np.testing.assert_allclose(centre, mean, atol=1e-14)
@@ -365,17 +364,13 @@ def test_standardizer_is_the_weighted_mean_and_deviation(sparse, weighted):
     assert scale[3] == 1.0
 
 
-def test_standardizer_leaves_columns_alone_when_not_wanted():
-    centre, scale = standardizer(table(), None, False)
-    np.testing.assert_array_equal(centre, np.zeros(3))
-    np.testing.assert_array_equal(scale, np.ones(3))
-
-
 def test_standardised_features_are_the_features_of_standardised_rows():
     X = table()
-    inside = FourierFeatures(3, 4, standardize=True, random_state=0).fit_transform(X)
-    outside = FourierFeatures(3, 4, random_state=0).fit_transform(StandardScaler().fit_transform(X))
-    np.testing.assert_allclose(inside, outside, atol=1e-12)
+    inside = FourierFeatures(3, 4, random_state=0, inputs="standard").fit_transform(X)
+    outside = FourierFeatures(3, 4, random_state=0, inputs="none").fit_transform(
+        StandardScaler().fit_transform(X)
+    )
+    np.testing.assert_allclose(inside, outside, atol=1e-7)
 
 
 @every_kernel_basis

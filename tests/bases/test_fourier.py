@@ -1,14 +1,16 @@
 """Fourier features are cosines of one matrix product, drawn once for all members."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy import stats
 
-from negcorr.bases import FourierFeatures, OrthogonalFourierFeatures, kwok_tsang_gamma
+from negcorr.bases import FourierFeatures, kwok_tsang_gamma
 from negcorr.bases.fourier import ROWS_IN_CACHE, resolve_gamma
 
-KINDS = [FourierFeatures, OrthogonalFourierFeatures]
+KINDS = [FourierFeatures, partial(FourierFeatures, orthogonal=True)]
 
 
 def table(n=50, d=3, seed=0):
@@ -16,12 +18,12 @@ def table(n=50, d=3, seed=0):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("inputs", ["none", "standard"])
 @pytest.mark.parametrize("n", [1, ROWS_IN_CACHE, 2 * ROWS_IN_CACHE + 7])
-def test_features_are_cosines_of_frequencies_and_phases(kind, standardize, n):
-    basis = kind(3, 4, standardize=standardize, random_state=0).fit(table())
+def test_features_are_cosines_of_frequencies_and_phases(kind, inputs, n):
+    basis = kind(3, 4, inputs=inputs, random_state=0).fit(table())
     X = table(n, seed=1)
-    expected = np.cos((X - basis.center_) / basis.scale_ @ basis.frequencies_ + basis.phases_)
+    expected = np.cos(basis.input_map_(X) @ basis.frequencies_ + basis.phases_)
     np.testing.assert_allclose(basis.transform(X), expected, rtol=0, atol=5e-13)
     np.testing.assert_allclose(basis.transform(sp.csr_array(X)), expected, rtol=0, atol=5e-12)
 
@@ -58,13 +60,15 @@ def test_phases_are_uniform_on_a_turn(kind):
 @pytest.mark.parametrize(
     ("kernel", "law"),
     [
-        ("gaussian", stats.norm(scale=np.sqrt(2 * 0.4))),
-        ("laplace", stats.cauchy(scale=0.4)),
+        ("rbf", stats.norm(scale=np.sqrt(2 * 0.4))),
+        ("laplacian", stats.cauchy(scale=0.4)),
         ("cauchy", stats.laplace(scale=np.sqrt(0.4))),
     ],
 )
 def test_every_coordinate_of_a_frequency_has_the_kernels_spectral_law(kernel, law):
-    basis = FourierFeatures(100, 20, kernel=kernel, gamma=0.4, random_state=0).fit(table())
+    basis = FourierFeatures(100, 20, kernel=kernel, gamma=0.4, random_state=0, inputs="none").fit(
+        table()
+    )
     for row in basis.frequencies_:
         assert stats.kstest(row, law.cdf).pvalue > 1e-3
 
@@ -72,7 +76,9 @@ def test_every_coordinate_of_a_frequency_has_the_kernels_spectral_law(kernel, la
 @pytest.mark.parametrize(("d", "h"), [(3, 3), (3, 2), (3, 8), (1, 4), (6, 5)])
 def test_every_orthogonal_frequency_keeps_the_gaussian_law(d, h):
     X = np.random.default_rng(0).normal(size=(30, d))
-    basis = OrthogonalFourierFeatures(600, h, gamma=0.4, random_state=0).fit(X)
+    basis = FourierFeatures(600, h, gamma=0.4, random_state=0, inputs="none", orthogonal=True).fit(
+        X
+    )
     assert basis.frequencies_.shape == (d, 600 * h)
     law = stats.norm(scale=np.sqrt(2 * 0.4))
     # One frequency of each member: those of one member are not independent.
@@ -85,7 +91,7 @@ def test_every_orthogonal_frequency_keeps_the_gaussian_law(d, h):
 @pytest.mark.parametrize(("d", "h"), [(5, 4), (4, 4), (3, 8)])
 def test_frequencies_of_a_member_are_orthogonal_in_groups_of_at_most_d(d, h):
     X = np.random.default_rng(0).normal(size=(30, d))
-    basis = OrthogonalFourierFeatures(3, h, random_state=0).fit(X)
+    basis = FourierFeatures(3, h, random_state=0, inputs="none", orthogonal=True).fit(X)
     for start in basis.block_starts_[:-1]:
         for first in range(0, h, d):
             group = basis.frequencies_[:, start + first : start + min(first + d, h)]
@@ -94,42 +100,47 @@ def test_frequencies_of_a_member_are_orthogonal_in_groups_of_at_most_d(d, h):
 
 
 def test_members_of_an_orthogonal_basis_are_drawn_apart():
-    basis = OrthogonalFourierFeatures(2, 3, gamma=1.0, random_state=0).fit(table())
+    basis = FourierFeatures(2, 3, gamma=1.0, random_state=0, inputs="none", orthogonal=True).fit(
+        table()
+    )
     assert np.max(np.abs(basis.frequencies_[:, :3].T @ basis.frequencies_[:, 3:])) > 0.1
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_bandwidth_is_kwok_and_tsangs_of_the_rows_the_kernel_sees(kind):
     X = table()
-    assert kind(2, 3, random_state=0).fit(X).gamma_ == pytest.approx(kwok_tsang_gamma(X))
+    bare = kind(2, 3, inputs="none", random_state=0).fit(X)
+    assert bare.gamma_ == pytest.approx(kwok_tsang_gamma(X))
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
-    basis = kind(2, 3, standardize=True, random_state=0).fit(X)
+    basis = kind(2, 3, random_state=0).fit(X)
     assert basis.gamma_ == pytest.approx(kwok_tsang_gamma(scaled))
     assert basis.gamma_ == pytest.approx(1 / 6)
 
 
 def test_laplace_bandwidth_is_by_manhattan_distance():
     X = table()
-    basis = FourierFeatures(2, 3, kernel="laplace", random_state=0).fit(X)
+    basis = FourierFeatures(2, 3, kernel="laplacian", random_state=0, inputs="none").fit(X)
     distance = np.abs(X[:, np.newaxis] - X).sum(axis=-1).mean()
     assert basis.gamma_ == pytest.approx(1 / distance)
 
 
 @pytest.mark.parametrize("gamma", [0.25, 2, np.float32(0.5)])
 def test_given_bandwidth_is_used(gamma):
-    assert resolve_gamma(gamma, "gaussian", table(), None, np.ones(3)) == float(gamma)
-    assert FourierFeatures(2, 3, gamma=gamma, random_state=0).fit(table()).gamma_ == float(gamma)
+    assert resolve_gamma(gamma, "rbf", table(), None) == float(gamma)
+    assert FourierFeatures(2, 3, gamma=gamma, random_state=0, inputs="none").fit(
+        table()
+    ).gamma_ == float(gamma)
 
 
 def test_products_tend_to_half_of_the_papers_normalisation():
     X = table(6)
-    features = FourierFeatures(1, 20_000, gamma=0.1, random_state=0).fit_transform(X)
+    features = FourierFeatures(1, 20_000, gamma=0.1, random_state=0, inputs="none").fit_transform(X)
     squares = np.sum(features**2, axis=1) / 20_000
     np.testing.assert_allclose(squares, 0.5, atol=5 * np.sqrt(1 / 8 / 20_000))
 
 
 def test_features_repeat_over_row_orders_and_blocks():
     X = table(3 * ROWS_IN_CACHE)
-    basis = FourierFeatures(2, 5, random_state=0).fit(X)
+    basis = FourierFeatures(2, 5, random_state=0, inputs="none").fit(X)
     order = np.random.default_rng(0).permutation(len(X))
     np.testing.assert_allclose(basis.transform(X[order]), basis.transform(X)[order], atol=1e-13)

@@ -7,15 +7,15 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from models import ncl
 from sklearn.kernel_ridge import KernelRidge
 
-from negcorr import NCLRegressor
 from negcorr.bases import KernelFeatures
 from negcorr.bases import kernel_features as module
 from negcorr.bases.kernel_features import ridge_gap
 from negcorr.bases.kernel_functions import KERNEL_VALUES, kwok_tsang_gamma
 
-NAMES = ["gaussian", "laplace", "cauchy", "linear"]
+NAMES = ["rbf", "laplacian", "cauchy", "linear"]
 
 every_kernel = pytest.mark.parametrize("kernel", NAMES)
 
@@ -34,15 +34,15 @@ def table(n=60, d=3, seed=0):
 
 def fitted(n_members=10, width=5, X=None, **settings):
     given = {"gamma": 0.5, "random_state": 0} | settings
-    return KernelFeatures(n_members, width, **given).fit(table() if X is None else X)
+    return KernelFeatures(n_members, width, **given, inputs="none").fit(table() if X is None else X)
 
 
 def literal(kernel, X, Z, gamma):
     """The kernels, pair by pair."""
     difference = X[:, np.newaxis] - Z
     return {
-        "gaussian": lambda: np.exp(-gamma * (difference**2).sum(axis=2)),
-        "laplace": lambda: np.exp(-gamma * np.abs(difference).sum(axis=2)),
+        "rbf": lambda: np.exp(-gamma * (difference**2).sum(axis=2)),
+        "laplacian": lambda: np.exp(-gamma * np.abs(difference).sum(axis=2)),
         "cauchy": lambda: np.prod(1.0 / (1.0 + gamma * difference**2), axis=2),
         "linear": lambda: gamma * X @ Z.T,
     }[kernel]()
@@ -92,16 +92,16 @@ class TestKernel:
         np.testing.assert_allclose(features.T @ inverse @ features, expected, rtol=0, atol=1e-6)
 
     def test_gives_features_of_mean_square_one_in_the_first_stage(self):
-        basis = fitted(4, 5, kernel="laplace")
+        basis = fitted(4, 5, kernel="laplacian")
         assert np.mean(basis.transform(basis.landmarks_) ** 2) == pytest.approx(1.0, rel=1e-9)
 
     def test_gives_features_of_mean_square_one_where_landmarks_are_few(self):
-        basis = fitted(2, 4, kernel="laplace")
+        basis = fitted(2, 4, kernel="laplacian")
         features = basis.transform(basis.landmarks_)
         assert np.mean(features**2) == pytest.approx(1.0, rel=1e-9)
         np.testing.assert_allclose(
             features @ features.T / 8,
-            literal("laplace", basis.landmarks_, basis.landmarks_, 0.5),
+            literal("laplacian", basis.landmarks_, basis.landmarks_, 0.5),
             atol=1e-9,
         )
 
@@ -154,14 +154,14 @@ class TestLandmarks:
         ):
             np.testing.assert_array_equal(other.landmarks_, one.landmarks_)
             np.testing.assert_array_equal(other.transform(X), one.transform(X))
-        weighted = KernelFeatures(10, 5, kernel=kernel, gamma=0.5, random_state=0)
+        weighted = KernelFeatures(10, 5, kernel=kernel, gamma=0.5, random_state=0, inputs="none")
         weighted.fit(X, sample_weight=rng.uniform(0.5, 9.0, len(X)))
         np.testing.assert_array_equal(weighted.transform(X), one.transform(X))
 
     def test_are_never_rows_without_weight(self):
         X, weight = table(), (np.arange(60) < 25).astype(float)
         wild = np.where(weight[:, np.newaxis] > 0, X, 1e12)
-        basis = KernelFeatures(10, 5, random_state=0)
+        basis = KernelFeatures(10, 5, random_state=0, inputs="none")
         features = basis.fit(wild, sample_weight=weight).transform(X)
         np.testing.assert_array_equal(features, fitted(X=X[:25], gamma="kwok-tsang").transform(X))
 
@@ -170,12 +170,12 @@ class TestLandmarks:
     )
     def test_are_all_distinct_rows_where_these_are_fewer(self, n, expected):
         X = np.repeat(table(n), 2, axis=0)
-        basis = fitted(X=X, kernel="laplace")
+        basis = fitted(X=X, kernel="laplacian")
         assert basis.landmarks_.shape == (n, 3)
         assert widths(basis) == expected
         assert basis.n_members_ == len(expected)
         features = basis.transform(X)
-        expected = literal("laplace", X, X, 0.5)
+        expected = literal("laplacian", X, X, 0.5)
         np.testing.assert_allclose(features @ features.T / n, expected, atol=1e-9)
 
     def test_and_rotations_follow_the_seed(self):
@@ -191,14 +191,14 @@ class TestLandmarks:
 
 def test_signs_of_eigenvectors_do_not_matter(monkeypatch):
     X, eigh = table(), np.linalg.eigh
-    one = fitted(kernel="laplace").transform(X)
+    one = fitted(kernel="laplacian").transform(X)
 
     def turned(matrix):
         values, vectors = eigh(matrix)
         return values, vectors * np.where(np.arange(len(values)) % 3 == 0, -1.0, 1.0)
 
     monkeypatch.setattr(np.linalg, "eigh", turned)
-    np.testing.assert_allclose(fitted(kernel="laplace").transform(X), one, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(fitted(kernel="laplacian").transform(X), one, rtol=0, atol=1e-6)
 
 
 class TestGrowth:
@@ -223,7 +223,7 @@ class TestGrowth:
 
     def test_adds_what_the_landmarks_before_cannot_express(self):
         X = table(100)
-        few, many = fitted(4, 5, X, kernel="laplace"), fitted(8, 5, X, kernel="laplace")
+        few, many = fitted(4, 5, X, kernel="laplacian"), fitted(8, 5, X, kernel="laplacian")
         rows = few.landmarks_
         assert (np.abs(many.transform(rows)[:, 20:]) < 1e-7).all()
         assert np.abs(many.transform(X)[:, 20:]).max() > 0.1
@@ -246,7 +246,7 @@ class TestMembers:
         [(3, 4, [4, 4, 4]), (7, 3, [2, 3, 3, 3, 3, 3, 3, 1]), (1, 30, [20, 10]), (2, 1, [1, 1])],
     )
     def test_share_the_features_of_each_stage(self, n_members, width, expected):
-        basis = fitted(n_members, width, kernel="laplace")
+        basis = fitted(n_members, width, kernel="laplacian")
         assert widths(basis) == expected
         assert sum(stage.mixing.shape[1] for stage in basis.stages_) == sum(expected)
 
@@ -266,9 +266,7 @@ class TestMembers:
         assert sum(widths(basis)) == features.shape[1]
         assert basis.n_members_ == 4
         assert np.isfinite(features).all()
-        np.testing.assert_allclose(
-            features @ features.T / 20, literal("gaussian", X, X, 0.1), atol=1e-6
-        )
+        np.testing.assert_allclose(features @ features.T / 20, literal("rbf", X, X, 0.1), atol=1e-6)
 
     def test_of_nearly_equal_rows_are_finite(self):
         X = 1.0 + 1e-9 * table(30)
@@ -290,19 +288,23 @@ class TestColumns:
         expected = literal(kernel, seen, seen, 0.5)
         np.testing.assert_allclose(features @ features.T / 20, expected, rtol=0, atol=1e-6)
 
-    @pytest.mark.parametrize("kernel", ["gaussian", "laplace", "cauchy"])
+    @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])
     @pytest.mark.parametrize("standardize", [False, True])
     @pytest.mark.parametrize("value", [0.0, 0.1, -1e6])
     def test_of_equal_rows_make_one_feature_that_does_not_vary(self, kernel, standardize, value):
         X = np.full((10, 2), value)
-        basis = KernelFeatures(3, 4, kernel=kernel, standardize=standardize, random_state=0).fit(X)
+        basis = KernelFeatures(
+            3, 4, kernel=kernel, random_state=0, inputs="standard" if standardize else "none"
+        ).fit(X)
         np.testing.assert_array_equal(basis.block_starts_, [0, 1])
         np.testing.assert_allclose(np.abs(basis.transform(X)), np.ones((10, 1)), rtol=1e-12)
 
     @pytest.mark.parametrize("standardize", [False, True])
     def test_of_equal_rows_are_no_trouble_for_a_linear_kernel(self, standardize):
         X = np.zeros((10, 2))
-        basis = KernelFeatures(3, 4, kernel="linear", standardize=standardize, random_state=0)
+        basis = KernelFeatures(
+            3, 4, kernel="linear", random_state=0, inputs="standard" if standardize else "none"
+        )
         features = basis.fit(X).transform(X)
         np.testing.assert_array_equal(features, np.zeros_like(features))
 
@@ -313,12 +315,12 @@ class TestColumns:
         np.testing.assert_allclose(basis.scale_, X.std(axis=0), rtol=1e-9)
         rows = basis.landmarks_ * basis.scale_ + basis.center_
         features = basis.transform(rows)
-        expected = literal("gaussian", basis.landmarks_, basis.landmarks_, 0.5)
+        expected = literal("rbf", basis.landmarks_, basis.landmarks_, 0.5)
         np.testing.assert_allclose(features @ features.T / 20, expected, rtol=0, atol=1e-6)
 
     @every_kernel
     def test_decide_the_bandwidth_unless_it_is_given(self, kernel):
-        X, like = table(), "gaussian" if kernel == "linear" else kernel
+        X, like = table(), "rbf" if kernel == "linear" else kernel
         assert fitted(kernel=kernel, gamma=0.3).gamma_ == 0.3
         assert fitted(kernel=kernel, gamma="kwok-tsang").gamma_ == kwok_tsang_gamma(X, None, like)
 
@@ -376,18 +378,20 @@ def waves(n=60, outputs=1):
     return X, y - y.mean(axis=0)
 
 
-def ncl_at(ridge, alpha, X, y, n_landmarks, weight=None, kernel="laplace", **settings):
+def ncl_at(ridge, alpha, X, y, n_landmarks, weight=None, kernel="laplacian", **settings):
     """Predictions of the ensemble that is nearest to kernel ridge regression."""
-    basis = KernelFeatures(n_landmarks // 5, 5, kernel=kernel, gamma=0.5, random_state=0)
+    basis = KernelFeatures(
+        n_landmarks // 5, 5, kernel=kernel, gamma=0.5, random_state=0, inputs="none"
+    )
     mass = len(X) if weight is None else weight.sum()
     gap = ridge_gap(ridge, mass, n_landmarks, n_landmarks // 5, alpha)
-    model = NCLRegressor(basis=basis, gap=gap, alpha=alpha, **settings)
+    model = ncl(basis=basis, gap=gap, alpha=alpha, **settings)
     return model.fit(X, y, sample_weight=weight)
 
 
 class TestRidgeGap:
     @pytest.mark.parametrize("ridge", [1e-3, 0.1, 3.0])
-    @pytest.mark.parametrize("kernel", ["laplace", "gaussian", "cauchy"])
+    @pytest.mark.parametrize("kernel", ["laplacian", "rbf", "cauchy"])
     @pytest.mark.parametrize("outputs", [1, 2])
     def test_with_a_large_ridge_inside_is_kernel_ridge_regression(self, ridge, kernel, outputs):
         X, y = waves(outputs=outputs)
@@ -428,7 +432,7 @@ class TestRidgeGap:
         X, y = waves()
         small = ncl_at(0.3, 1e7, X, y[:, 0], 15, fit_intercept=False)
         rows = small.basis_.landmarks_
-        across, between = literal("laplace", X, rows, 0.5), literal("laplace", rows, rows, 0.5)
+        across, between = literal("laplacian", X, rows, 0.5), literal("laplacian", rows, rows, 0.5)
         # Kernel ridge regression in the span of the landmarks.
         dual = np.linalg.solve(across.T @ across + 0.3 * between, across.T @ y[:, 0])
         np.testing.assert_allclose(small.predict(X), across @ dual, atol=1e-4)

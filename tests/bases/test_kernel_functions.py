@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from negcorr.bases import FourierFeatures, OrthogonalFourierFeatures, kwok_tsang_gamma
+from negcorr.bases import FourierFeatures, kwok_tsang_gamma
 from negcorr.bases.kernel_functions import KERNELS, mean_squared_distance
 
 #: The same examples in every run, however slow the machine.
 repeatable = settings(derandomize=True, deadline=None)
 
-NAMES = ["gaussian", "laplace", "cauchy"]
+NAMES = ["rbf", "laplacian", "cauchy"]
 TABLES = hnp.arrays(
     np.float64,
     st.tuples(st.integers(2, 9), st.integers(1, 4)),
@@ -23,14 +23,14 @@ TABLES = hnp.arrays(
 
 def all_pairs(X, kernel):
     """Mean distance over all n² pairs, one pair at a time."""
-    power = 1 if kernel == "laplace" else 2
+    power = 1 if kernel == "laplacian" else 2
     return np.mean([[np.sum(np.abs(a - b) ** power) for a in X] for b in X])
 
 
 def one_pair(kernel, difference, gamma):
-    if kernel == "gaussian":
+    if kernel == "rbf":
         return np.exp(-gamma * np.sum(difference**2))
-    if kernel == "laplace":
+    if kernel == "laplacian":
         return np.exp(-gamma * np.sum(np.abs(difference)))
     return np.prod(1 / (1 + gamma * difference**2))
 
@@ -46,7 +46,7 @@ def test_gamma_is_one_over_the_mean_distance_of_all_pairs(X, kernel):
 @repeatable
 @given(TABLES)
 def test_mean_squared_distance_is_that_of_all_pairs(X):
-    assert mean_squared_distance(X) == pytest.approx(all_pairs(X, "gaussian"), rel=1e-12, abs=1e-12)
+    assert mean_squared_distance(X) == pytest.approx(all_pairs(X, "rbf"), rel=1e-12, abs=1e-12)
 
 
 @repeatable
@@ -82,8 +82,8 @@ def test_single_precision_gives_the_gamma_of_double(kernel, weighted):
 
 def test_laplace_uses_the_manhattan_distance():
     X = np.array([[0.0, 0.0], [3.0, 4.0]])
-    assert kwok_tsang_gamma(X, kernel="laplace") == pytest.approx(1 / 3.5)
-    assert kwok_tsang_gamma(X, kernel="gaussian") == pytest.approx(1 / 12.5)
+    assert kwok_tsang_gamma(X, kernel="laplacian") == pytest.approx(1 / 3.5)
+    assert kwok_tsang_gamma(X, kernel="rbf") == pytest.approx(1 / 12.5)
     assert kwok_tsang_gamma(X, kernel="cauchy") == pytest.approx(1 / 12.5)
 
 
@@ -116,7 +116,7 @@ def test_lists_are_taken_as_arrays(kernel):
     assert kwok_tsang_gamma(X, kernel=kernel) == kwok_tsang_gamma(np.array(X), kernel=kernel)
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "cauchy"])
+@pytest.mark.parametrize("kernel", ["rbf", "cauchy"])
 def test_distances_that_overflow_are_an_error_that_names_the_way_out(kernel):
     with pytest.raises(ValueError, match=r"overflows; rescale X.*gamma as a number"):
         kwok_tsang_gamma(np.array([[1e200], [-1e200]]), kernel=kernel)
@@ -138,11 +138,13 @@ def test_values_are_the_kernel_of_every_pair(kernel, sparse):
 
 
 def fourier(kernel):
-    return lambda h, seed: FourierFeatures(1, h, kernel=kernel, gamma=0.3, random_state=seed)
+    return lambda h, seed: FourierFeatures(
+        1, h, kernel=kernel, gamma=0.3, random_state=seed, inputs="none"
+    )
 
 
 def orthogonal(h, seed):
-    return OrthogonalFourierFeatures(1, h, gamma=0.3, random_state=seed)
+    return FourierFeatures(1, h, gamma=0.3, random_state=seed, inputs="none", orthogonal=True)
 
 
 def kernel_error(make, kernel, n_components, seeds):
@@ -161,7 +163,7 @@ def kernel_error(make, kernel, n_components, seeds):
     ("kernel", "make"),
     [
         *(pytest.param(name, fourier(name), id=name) for name in NAMES),
-        pytest.param("gaussian", orthogonal, id="orthogonal"),
+        pytest.param("rbf", orthogonal, id="orthogonal"),
     ],
 )
 def test_products_of_features_tend_to_the_kernel_at_the_rate_of_monte_carlo(kernel, make):
@@ -176,6 +178,6 @@ def test_products_of_features_tend_to_the_kernel_at_the_rate_of_monte_carlo(kern
 
 
 def test_orthogonal_frequencies_err_less_than_independent_ones():
-    independent, _ = kernel_error(fourier("gaussian"), "gaussian", 300, range(30))
-    together, _ = kernel_error(orthogonal, "gaussian", 300, range(30))
+    independent, _ = kernel_error(fourier("rbf"), "rbf", 300, range(30))
+    together, _ = kernel_error(orthogonal, "rbf", 300, range(30))
     assert together < 0.95 * independent

@@ -8,7 +8,10 @@ from negcorr.bases import FourierFeatures, NestedFeatures, NystroemFeatures, Tre
 
 
 def made(gaps=(0.1, 0.01)):
-    bases = [FourierFeatures(4, 5, random_state=0), NystroemFeatures(3, 2, random_state=1)]
+    bases = [
+        FourierFeatures(4, 5, random_state=0, inputs="none"),
+        NystroemFeatures(3, 2, random_state=1, inputs="none"),
+    ]
     return NestedFeatures(bases, gaps=list(gaps))
 
 

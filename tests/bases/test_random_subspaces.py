@@ -94,7 +94,7 @@ class TestBases:
     def test_fourier_features_of_many_members_have_the_averaged_kernel(self, kernel):
         X = table(12)
         basis = FourierFeatures(
-            20_000, 2, kernel=kernel, gamma=0.3, subspace=0.5, random_state=0
+            20_000, 2, kernel=kernel, gamma=0.3, subspace=0.5, random_state=0, inputs="none"
         ).fit(X)
         features = basis.transform(X)
         found = 2.0 * features @ features.T / features.shape[1]
@@ -109,7 +109,9 @@ class TestBases:
     @every_kernel
     def test_kernel_features_are_the_averaged_kernel_at_the_landmarks(self, kernel):
         X = table()
-        basis = KernelFeatures(6, 5, kernel=kernel, gamma=0.3, subspace=0.4, random_state=0)
+        basis = KernelFeatures(
+            6, 5, kernel=kernel, gamma=0.3, subspace=0.4, random_state=0, inputs="none"
+        )
         features = basis.fit_transform(X)
         expected = kernel_values(kernel, X, X, 0.3, 0.4)
         np.testing.assert_allclose(features @ features.T / 30, expected, atol=1e-6)
@@ -139,7 +141,9 @@ class TestBases:
     @pytest.mark.parametrize("kernel", sorted(KERNELS))
     def test_nystroem_members_reproduce_their_kernel_at_their_landmarks(self, kernel):
         X = table(40, 6)
-        basis = NystroemFeatures(8, 5, kernel=kernel, gamma=0.2, subspace=0.5, random_state=0)
+        basis = NystroemFeatures(
+            8, 5, kernel=kernel, gamma=0.2, subspace=0.5, random_state=0, inputs="none"
+        )
         basis.fit(X)
         for m, columns in enumerate(basis.subspaces_):
             block = slice(5 * m, 5 * m + 5)
@@ -191,5 +195,5 @@ class TestCheckShare:
 
     def test_refuses_a_share_for_the_linear_kernel(self):
         with pytest.raises(ValueError, match=r"subspace=0.5 is not known to kernel='linear'"):
-            KernelFeatures(2, 3, kernel="linear", subspace=0.5).fit(table())
+            KernelFeatures(2, 3, kernel="linear", subspace=0.5, inputs="none").fit(table())
         assert check_share(1, "linear") == 1.0

@@ -140,7 +140,7 @@ def test_the_transformer_given_is_not_changed():
 
 
 def test_our_own_bases_can_be_cloned_members():
-    basis = ClonedFeatures(FourierFeatures(1, 4), 3, random_state=0).fit(table())
+    basis = ClonedFeatures(FourierFeatures(1, 4, inputs="none"), 3, random_state=0).fit(table())
     np.testing.assert_array_equal(basis.block_starts_, [0, 4, 8, 12])
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from models import ncl
 from sklearn.model_selection import KFold
 
-from negcorr import NCLRegressor
 from negcorr.exceptions import NegcorrWarning
 
 DATA = Path(os.environ.get("NEGCORR_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -44,9 +44,7 @@ def test_simulated_designs_are_covered_as_asked(design):
         rng = np.random.default_rng(seed)
         X, mean, noise = design(rng, 300 + 2000)
         y = mean + noise
-        model = NCLRegressor(40, 8, random_state=seed, basis="fourier", gamma="kwok-tsang").fit(
-            X[:300], y[:300]
-        )
+        model = ncl(40, 8, random_state=seed).fit(X[:300], y[:300])
         lower, upper = model.predict_interval(X[300:]).T
         covered.append(np.mean((y[300:] >= lower) & (y[300:] <= upper)))
     # A single training set of 300 misses by about 1.3 %; the mean of 25 by a quarter of that.
@@ -78,9 +76,5 @@ def _covered(X, Y, X_test, Y_test):
     with warnings.catch_warnings():
         # Tiny or noise-free targets ask for lam = 1, or have too few residuals: not the point.
         warnings.simplefilter("ignore", NegcorrWarning)
-        interval = (
-            NCLRegressor(random_state=0, basis="fourier", gamma="kwok-tsang")
-            .fit(X, Y)
-            .predict_interval(X_test)
-        )
+        interval = ncl().fit(X, Y).predict_interval(X_test)
     return np.mean((Y_test >= interval[:, 0]) & (Y_test <= interval[:, 1]))

@@ -1,6 +1,7 @@
 """scikit-learn's own checks, all of them, with no expected failure."""
 
 import pytest
+from models import ncl
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -9,7 +10,7 @@ from negcorr import NCLRegressor, SURESearch
 from negcorr.bases import FourierFeatures
 
 SMALL = {
-    "n_estimators": 20,
+    "n_members": 20,
     "n_components": 8,
     "random_state": 0,
     "basis": "fourier",
@@ -22,21 +23,22 @@ pytestmark = pytest.mark.filterwarnings("ignore::negcorr.exceptions.NegcorrWarni
 
 ESTIMATORS = [
     NCLRegressor(random_state=0),
-    NCLRegressor(**SMALL, criterion="sure", noise_variance=0.1),
-    NCLRegressor(**SMALL, criterion="loo"),
-    NCLRegressor(**SMALL, loss="huber"),
-    NCLRegressor(**SMALL, loss="huber", criterion="loo"),
+    ncl(**SMALL, criterion="sure", noise_variance=0.1),
+    ncl(**SMALL, criterion="loo"),
+    ncl(**SMALL, loss="huber"),
+    ncl(**SMALL, loss="huber", criterion="loo"),
     NCLRegressor(random_state=0, loss=2.0),
-    NCLRegressor(**SMALL | {"basis": "orthogonal", "criterion": "gcv"}),
-    NCLRegressor(**SMALL | {"basis": "nystroem", "lam": 0.9}),
-    NCLRegressor(**SMALL | {"basis": "trees", "alpha": 0.1}),
+    ncl(**SMALL | {"basis": "orthogonal", "criterion": "gcv"}),
+    ncl(**SMALL | {"basis": "nystroem", "lam": 0.9}),
+    ncl(**SMALL | {"basis": "trees", "alpha": 0.1}),
+    ncl(**SMALL | {"basis": "auto", "gamma": "auto"}, kernel="rbf", inputs="standard"),
+    ncl(20, 1, basis="linear"),
+    ncl(**SMALL, solver="qr", fit_intercept=False),
+    ncl(20, basis=RBFSampler(gamma=0.05, n_components=8), lam=0.9),
     NCLRegressor(
-        **SMALL | {"basis": "auto", "gamma": "auto"}, kernel="gaussian", inputs="standard"
+        basis=[FourierFeatures(1, 30, inputs="none"), FourierFeatures(1, 20, inputs="none")],
+        random_state=0,
     ),
-    NCLRegressor(20, 1, basis="linear", random_state=0),
-    NCLRegressor(**SMALL, solver="qr", fit_intercept=False),
-    NCLRegressor(20, basis=RBFSampler(gamma=0.05, n_components=8), lam=0.9, random_state=0),
-    NCLRegressor(basis=[FourierFeatures(1, 30), FourierFeatures(1, 20)], random_state=0),
     SURESearch(Ridge(), {"alpha": [0.1, 1.0]}),
     SURESearch(Ridge(), {"alpha": [0.1, 1.0]}, noise_variance=0.1),
     SURESearch(Ridge(), {"alpha": [0.1, 1.0]}, method="monte-carlo", random_state=0),

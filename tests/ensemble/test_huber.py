@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from models import ncl
+from negcorr.ensemble.huber_path import bent_path, out_of_fold_predictions
+from negcorr.path.settings import PathSettings
 from reference import literal_bend, literal_bent_targets, literal_quantile, random_problem
 from sklearn.base import clone
 from sklearn.model_selection import KFold, PredefinedSplit, ShuffleSplit, TimeSeriesSplit
@@ -27,11 +30,9 @@ from negcorr._common.quantiles import weighted_quantile
 from negcorr.bases import FourierFeatures
 from negcorr.ensemble import regressor
 from negcorr.ensemble.huber import Bending, bend, refuse_in_parts, squeezed, threshold_of
-from negcorr.ensemble.huber_path import bent_path, out_of_fold_predictions
 from negcorr.ensemble.intervals import calibration_rows, out_of_fold_residuals
 from negcorr.ensemble.summary import BENT_NOTE
-from negcorr.exceptions import BendingWarning, NotLinearError
-from negcorr.path.settings import PathSettings
+from negcorr.exceptions import HuberWarning, NotLinearError
 from negcorr.path.tune import GivenFeatures, build_path
 from negcorr.rows.folds import make_folds
 from negcorr.rows.rows import Rows
@@ -39,14 +40,14 @@ from negcorr.rows.rows import Rows
 #: The same examples in every run, however slow the machine.
 repeatable = settings(derandomize=True, deadline=None)
 
-PLAIN = {"n_estimators": 12, "n_components": 6, "basis": "fourier", "gamma": "kwok-tsang"}
+PLAIN = {"n_members": 12, "n_components": 6, "basis": "fourier", "gamma": "kwok-tsang"}
 
 #: Folds that do not go by targets.
 KFOLD = KFold(5)
 
 
 def huber(**parameters):
-    return NCLRegressor(**PLAIN | {"random_state": 0, "loss": "huber"} | parameters)
+    return ncl(**PLAIN | {"random_state": 0, "loss": "huber"} | parameters)
 
 
 def truth(X):
@@ -253,7 +254,7 @@ class TestFit:
     @pytest.mark.parametrize("parameters", [{}, PLAIN], ids=["auto", "fourier"])
     def test_gross_errors_count_for_little(self, parameters):
         X, clean, spoilt = waves()
-        model = NCLRegressor(random_state=0, **parameters)
+        model = ncl(**parameters)
         alone = root_mean_square(model.fit(X, clean))
         hurt = root_mean_square(model.fit(X, spoilt))
         bent = root_mean_square(clone(model).set_params(loss="huber").fit(X, spoilt))
@@ -362,8 +363,8 @@ class TestFit:
         smooth = np.sin(3 * X[:, 0]) * np.exp(X[:, 1])
         noisy = X[:, 0] + 0.3 * rng.normal(size=60)
         noisy[::9] += 20.0
-        parameters = {"basis": "kernel", "gamma": 0.1, "kernel": "gaussian", "cv": KFOLD}
-        model = NCLRegressor(random_state=0, loss="huber", **parameters)
+        parameters = {"basis": "kernel", "gamma": 0.1, "kernel": "rbf", "cv": KFOLD}
+        model = ncl(loss="huber", **parameters)
         both = clone(model).fit(X, np.column_stack([smooth, noisy]))
         again = clone(model).set_params(loss="squared").fit(X, both.targets_)
         np.testing.assert_allclose(both.predict(X), again.predict(X), atol=1e-8)
@@ -391,7 +392,7 @@ class TestFit:
     @pytest.mark.filterwarnings("ignore::negcorr.exceptions.SearchBoundaryWarning")
     def test_grown_ensembles_are_bent_after_they_have_grown(self):
         X, _, spoilt = waves(2400)
-        model = NCLRegressor(random_state=0, basis="kernel", gamma="auto", kernel="gaussian")
+        model = ncl(basis="kernel", gamma="auto", kernel="rbf")
         hurt = root_mean_square(model.fit(X, spoilt))
         bent = root_mean_square(clone(model).set_params(loss="huber").fit(X, spoilt))
         assert bent < hurt / 2
@@ -402,7 +403,7 @@ class TestSquaredLoss:
         for name in ("squeezed", "bent_path", "check_splits"):
             monkeypatch.setattr(regressor, name, None)
         X, y, _ = waves()
-        model = NCLRegressor(**PLAIN, random_state=0).fit(X, y)
+        model = ncl().fit(X, y)
         assert model.targets_ is None
         assert "Loss" not in str(model.summary())
 
@@ -429,7 +430,7 @@ class TestNoScale:
         cv = PredefinedSplit(np.r_[np.zeros(45), np.ones(45)])
         model = NCLRegressor(basis=basis, lam=0.0, loss="huber", cv=cv, fit_intercept=False)
         inputs = np.where(np.arange(90)[:, np.newaxis] < 45, X, 0.0)
-        with pytest.warns(BendingWarning, match="targets are not bent: at least half") as caught:
+        with pytest.warns(HuberWarning, match="targets are not bent: at least half") as caught:
             model.fit(inputs, y)
         assert caught[0].filename == __file__
         np.testing.assert_array_equal(model.targets_, y)
@@ -440,14 +441,14 @@ class TestNoScale:
         Z = np.where(np.arange(80)[:, np.newaxis] < 77, 0.0, X)
         basis = GivenFeatures(np.array([0, 2]))
         model = NCLRegressor(basis=basis, lam=0.0, loss="huber", cv=KFOLD, fit_intercept=False)
-        with pytest.warns(BendingWarning, match=r"targets of outputs \[1\] are not bent"):
+        with pytest.warns(HuberWarning, match=r"targets of outputs \[1\] are not bent"):
             model.fit(Z, np.column_stack([clean, rare]))
         np.testing.assert_array_equal(model.targets_[:, 1], rare)
 
     def test_constant_targets_are_no_reason_to_warn(self):
         X, _, spoilt = waves()
         with warnings.catch_warnings():
-            warnings.simplefilter("error", BendingWarning)
+            warnings.simplefilter("error", HuberWarning)
             model = huber(lam=0.9).fit(X, np.column_stack([spoilt, np.full(300, 7.0)]))
         np.testing.assert_array_equal(model.targets_[:, 1], 7.0)
 
@@ -577,6 +578,6 @@ def test_tables_take_it():
 
 def test_a_basis_of_the_users_own_is_drawn_once():
     X, _, spoilt = waves()
-    basis = FourierFeatures(10, 6, gamma=0.5, random_state=0)
+    basis = FourierFeatures(10, 6, gamma=0.5, random_state=0, inputs="none")
     model = huber(basis=basis).fit(X, spoilt)
     assert root_mean_square(model) < 0.3

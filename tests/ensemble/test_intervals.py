@@ -192,7 +192,7 @@ def least_squares(features, y, weight, starts, gap):
 def test_residuals_are_those_of_refits_without_the_rows_fold(weighted):
     weight = np.random.default_rng(3).integers(0, 4, 60).astype(float) if weighted else None
     data = rows(60, outputs=2, weight=weight)
-    basis = FourierFeatures(3, 2, gamma=0.5, random_state=0).fit(data.X)
+    basis = FourierFeatures(3, 2, gamma=0.5, random_state=0, inputs="none").fit(data.X)
     folds = make_folds(KFold(4), data.X, data.y)
     gap = np.array([0.3, 0.01])
     path = build_path(data, basis, folds, PathSettings(gap=gap, solver="qr"), False)

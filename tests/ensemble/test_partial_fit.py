@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from models import ncl
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
@@ -33,9 +34,7 @@ from negcorr.exceptions import (
 )
 from negcorr.rows.keys import content_hash
 
-#: An ensemble that searches for no basis.
-PLAIN = {"basis": "fourier", "gamma": "kwok-tsang"}
-SMALL = {"n_estimators": 8, "n_components": 5, "random_state": 0, **PLAIN}
+SMALL = {"n_members": 8, "n_components": 5, "random_state": 0, **PLAIN}
 LAZY = ("path_", "lam_", "gap_", "dof_", "noise_variance_", "coef_", "intercept_")
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=25)
@@ -138,14 +137,14 @@ class TestSameAsInMemory:
     @pytest.mark.parametrize("criterion", ["kfold", "sure", "gcv", "aic", "aicc", "bic", "cp"])
     def test_for_every_criterion(self, criterion):
         X, y = data()
-        fitted = NCLRegressor(**SMALL, criterion=criterion).fit(X, y)
-        assert_same(streamed(NCLRegressor(**SMALL, criterion=criterion).draw(X), X, y), fitted, X)
+        fitted = ncl(**SMALL, criterion=criterion).fit(X, y)
+        assert_same(streamed(ncl(**SMALL, criterion=criterion).draw(X), X, y), fitted, X)
 
     @pytest.mark.parametrize("solver", ["auto", "gram", "qr"])
     @pytest.mark.parametrize("n", [25, 70, 90, 400])
     def test_for_every_solver_with_rows_below_and_above_twice_the_features(self, solver, n):
         X, y = data(n)
-        model = NCLRegressor(**SMALL, solver=solver)
+        model = ncl(**SMALL, solver=solver)
         fitted = clone(model).fit(X, y)
         assert_same(streamed(model.draw(X), X, y, chunks=(9, 1, 30)), fitted, X)
 
@@ -167,20 +166,20 @@ class TestSameAsInMemory:
     )
     def test_for_every_parameter(self, options):
         X, y = data(230)
-        model = NCLRegressor(**SMALL, **options)
+        model = ncl(**SMALL, **options)
         fitted = clone(model).fit(X, y)
         assert_same(streamed(model.draw(X), X, y, chunks=(11, 50)), fitted, X)
 
     @pytest.mark.parametrize("basis", ["fourier", "orthogonal", "nystroem", "trees"])
     def test_for_every_basis(self, basis):
         X, y = data()
-        model = NCLRegressor(**SMALL | {"basis": basis, "alpha": 1e-3})
+        model = ncl(**SMALL | {"basis": basis, "alpha": 1e-3})
         fitted = clone(model).fit(X, y)
         assert_same(streamed(model.draw(X), X, y), fitted, X)
 
     def test_for_several_outputs(self):
         X, Y = data(outputs=3)
-        model = NCLRegressor(**SMALL)
+        model = ncl(**SMALL)
         fitted = clone(model).fit(X, Y)
         assert_same(streamed(model.draw(X), X, Y), fitted, X)
         assert streamed(model, X, Y[:, :1]).lam_.shape == (1,)
@@ -188,7 +187,7 @@ class TestSameAsInMemory:
     def test_for_single_precision(self):
         X, y = data()
         X = X.astype(np.float32)
-        model = NCLRegressor(**SMALL)
+        model = ncl(**SMALL)
         fitted, in_parts = clone(model).fit(X, y), streamed(model.draw(X), X, y)
         assert in_parts.lam_ == fitted.lam_
         assert in_parts.predict(X).dtype == np.float32
@@ -206,7 +205,7 @@ class TestSameAsInMemory:
         X[np.abs(X) < 0.6] = 0.0
         y += X[:, 0]
         table = sp.csr_array(X)
-        model = NCLRegressor(**SMALL)
+        model = ncl(**SMALL)
         fitted = clone(model).fit(table, y)
         in_parts = streamed(model.draw(table), table, y)
         assert sp.issparse(in_parts._calibration.rows.X)
@@ -229,14 +228,14 @@ class TestSameAsInMemory:
         basis = make_column_transformer(
             (numbers, ["a", "b", "c"]), (OneHotEncoder(sparse_output=False), ["kind"])
         )
-        model = NCLRegressor(6, basis=basis, random_state=0, alpha=1e-3)
+        model = ncl(6, basis=basis, alpha=1e-3)
         fitted = clone(model).fit(table, y)
         assert_same(streamed(model.draw(table), table, y), fitted, table)
 
     def test_for_a_transformer_that_picks_rows_by_their_position(self):
         X, y = data()
         order = np.random.default_rng(0).permutation(len(y))
-        model = NCLRegressor(6, basis=Nystroem(n_components=5), random_state=0)
+        model = ncl(6, basis=Nystroem(n_components=5))
         fitted = clone(model).fit(X, y)
         assert_same(streamed(model.draw(X[order]), X, y), fitted, X)
         first = clone(model).partial_fit(X[order], y[order])
@@ -256,7 +255,7 @@ class TestSameAsInMemory:
         if draw.draw(st.booleans()):
             weight = np.random.default_rng(seed + 1).integers(0, 3, size=len(y)).astype(float)
         # Not the criterion: with few rows two valleys may be equal to the last digits.
-        model = NCLRegressor(4, 4, random_state=0, gap=0.05, **PLAIN)
+        model = ncl(4, 4, gap=0.05)
         fitted = clone(model).fit(X, y, weight)
         chunks = [order[index] for index in cuts(len(y), sizes)]
         assert_same(streamed(basis_alone(fitted), X, y, weight, chunks), fitted, X)
@@ -264,7 +263,7 @@ class TestSameAsInMemory:
     def test_with_more_rows_in_chunks_than_are_kept(self):
         X, y = data(9_000)
         X, y = np.vstack([X, X[:500]]), np.concatenate([y, y[:500]])
-        model = NCLRegressor(**SMALL)
+        model = ncl(**SMALL)
         fitted = clone(model).fit(X, y)
         for chunks in [(5_000,), (300, 6_000), (9_500,)]:
             in_parts = streamed(model.draw(X), X, y, chunks=chunks)
@@ -276,7 +275,7 @@ class TestSameAsInMemory:
         X, y = np.repeat(data(40)[0], 150, axis=0), np.repeat(data(40)[1], 150)
         weight = np.tile(np.arange(1.0, 151.0), 40)
         order = np.random.default_rng(0).permutation(len(y))
-        model = NCLRegressor(4, 4, random_state=0, gap=0.1, **PLAIN)
+        model = ncl(4, 4, gap=0.1)
         fitted = clone(model).fit(X, y, weight)
         in_parts = streamed(basis_alone(fitted), X[order], y[order], weight[order], (1_000,))
         kept, wanted = in_parts._calibration.rows, fitted._calibration.rows
@@ -289,17 +288,17 @@ class TestWeights:
         X, y = data()
         weight = np.random.default_rng(0).integers(0, 4, size=300).astype(float)
         index = np.repeat(np.arange(300), weight.astype(int))
-        drawn = NCLRegressor(**SMALL).draw(X, sample_weight=weight)
+        drawn = ncl(**SMALL).draw(X, sample_weight=weight)
         by_weight = streamed(drawn, X, y, weight)
         assert_same(by_weight, streamed(drawn, X[index], y[index]), X)
-        assert_same(by_weight, NCLRegressor(**SMALL).fit(X, y, weight), X)
+        assert_same(by_weight, ncl(**SMALL).fit(X, y, weight), X)
 
     def test_rows_of_no_weight_are_not_kept_and_may_be_whole_chunks(self):
         X, y = data()
         weight = np.ones(300)
         weight[70:140] = 0.0
         weight[3] = 0.0
-        drawn = NCLRegressor(**SMALL).draw(X)
+        drawn = ncl(**SMALL).draw(X)
         used = weight > 0
         in_parts = streamed(drawn, X, y, weight)
         assert len(in_parts._calibration.rows.y) == used.sum()
@@ -309,7 +308,7 @@ class TestWeights:
     def test_the_first_chunk_may_be_of_no_weight_where_the_basis_is_drawn(self, solver):
         X, y = data()
         y = y + 1e6
-        drawn = NCLRegressor(**SMALL, solver=solver).draw(X)
+        drawn = ncl(**SMALL, solver=solver).draw(X)
         nothing = copy.copy(drawn).partial_fit(X[:100], y[:100], np.zeros(100))
         with pytest.raises(NotFittedError):
             nothing.predict(X)
@@ -320,11 +319,11 @@ class TestWeights:
     def test_the_first_chunk_of_all_must_have_weight(self):
         X, y = data()
         with pytest.raises(ValueError, match="zero"):
-            NCLRegressor(**SMALL).partial_fit(X, y, np.zeros(300))
+            ncl(**SMALL).partial_fit(X, y, np.zeros(300))
 
     def test_chunks_without_weights_count_one_each(self):
         X, y = data()
-        drawn = NCLRegressor(**SMALL).draw(X)
+        drawn = ncl(**SMALL).draw(X)
         mixed = copy.copy(drawn).partial_fit(X[:100], y[:100])
         mixed.partial_fit(X[100:], y[100:], np.full(200, 2.0))
         weight = np.where(np.arange(300) < 100, 1.0, 2.0)
@@ -333,9 +332,9 @@ class TestWeights:
     def test_relative_weights_are_judged_by_all_rows_not_by_a_chunk(self):
         X, y = data()
         weight = np.where(np.arange(300) < 70, 0.01, 2.0)
-        model = streamed(NCLRegressor(**SMALL).draw(X), X, y, weight)
+        model = streamed(ncl(**SMALL).draw(X), X, y, weight)
         assert model.path_.spectrum.weight == pytest.approx(460.7)
-        light = streamed(NCLRegressor(**SMALL).draw(X), X, y, np.full(300, 0.09))
+        light = streamed(ncl(**SMALL).draw(X), X, y, np.full(300, 0.09))
         with pytest.warns(FrequencyWarning, match="adds up to 27 for 300 rows") as caught:
             _ = light.lam_
         assert caught[0].filename == __file__
@@ -344,7 +343,7 @@ class TestWeights:
 class TestLaziness:
     def test_lam_is_chosen_once_and_not_before_it_is_asked_for(self, tunings):
         X, y = data()
-        model = streamed(NCLRegressor(**SMALL).draw(X), X, y)
+        model = streamed(ncl(**SMALL).draw(X), X, y)
         assert tunings == []
         _ = model.lam_
         assert len(tunings) == 1
@@ -360,7 +359,7 @@ class TestLaziness:
 
     def test_neither_copies_nor_unfitted_questions_choose(self, tunings):
         X, y = data()
-        model = NCLRegressor(**SMALL).partial_fit(X, y)
+        model = ncl(**SMALL).partial_fit(X, y)
         other = pickle.loads(pickle.dumps(copy.deepcopy(copy.copy(model))))
         clone(model)
         repr(model)
@@ -371,7 +370,7 @@ class TestLaziness:
 
     def test_the_model_is_usable_after_every_chunk(self):
         X, y = data(120)
-        drawn = NCLRegressor(4, 3, random_state=0, **PLAIN).draw(X)
+        drawn = ncl(4, 3).draw(X)
         model = copy.copy(drawn)
         for index in cuts(120, (40,)):
             model.partial_fit(X[index], y[index])
@@ -380,7 +379,7 @@ class TestLaziness:
 
     def test_predictions_leave_the_attributes_alone(self):
         X, y = data()
-        model = NCLRegressor(**SMALL).partial_fit(X, y)
+        model = ncl(**SMALL).partial_fit(X, y)
         before = state(model)
         model.predict(X, return_std=True)
         model.predict_members(X)
@@ -391,15 +390,15 @@ class TestLaziness:
 
     def test_lazy_attributes_are_there_for_hasattr(self):
         X, y = data()
-        model = NCLRegressor(**SMALL).partial_fit(X, y)
+        model = ncl(**SMALL).partial_fit(X, y)
         assert all(hasattr(model, name) for name in LAZY)
-        for bare in (NCLRegressor(), NCLRegressor(**SMALL).draw(X), clone(model)):
+        for bare in (NCLRegressor(), ncl(**SMALL).draw(X), clone(model)):
             assert not any(hasattr(bare, name) for name in LAZY)
 
     def test_a_warning_points_at_the_line_that_asked(self):
         X, y = data()
-        options = {"n_estimators": 2, "n_components": 2, "random_state": 0, **PLAIN}
-        model = NCLRegressor(**options, criterion="sure", noise_variance=1e-12).partial_fit(X, y)
+        options = {"n_members": 2, "n_components": 2, "random_state": 0, **PLAIN}
+        model = ncl(**options, criterion="sure", noise_variance=1e-12).partial_fit(X, y)
         with pytest.warns(SearchBoundaryWarning, match="smallest of the search") as caught:
             _ = model.lam_
         assert caught[0].filename == __file__
@@ -410,7 +409,7 @@ class TestLaziness:
 
     def test_an_error_while_choosing_comes_again_and_goes_with_more_rows(self):
         X, y = data()
-        model = NCLRegressor(**SMALL).draw(X)
+        model = ncl(**SMALL).draw(X)
         model.partial_fit(np.repeat(X[:1], 4, axis=0), np.repeat(y[:1], 4))
         for _ in range(2):
             with pytest.raises(ValueError, match="folds can be used"):
@@ -422,7 +421,7 @@ class TestLaziness:
 
     def test_threads_that_ask_at_once_share_one_choice(self, tunings):
         X, y = data()
-        model = NCLRegressor(**SMALL).partial_fit(X, y)
+        model = ncl(**SMALL).partial_fit(X, y)
         gate, answers = threading.Barrier(4), []
 
         def ask():
@@ -441,7 +440,7 @@ class TestLaziness:
 
     def test_parameters_count_from_the_next_chunk_on(self):
         X, y = data()
-        model = NCLRegressor(**SMALL).partial_fit(X[:200], y[:200])
+        model = ncl(**SMALL).partial_fit(X[:200], y[:200])
         lam = model.lam_
         model.set_params(lam=0.25)
         assert model.lam_ == lam
@@ -451,8 +450,8 @@ class TestLaziness:
 class TestUnfitted:
     def test_nothing_is_known_before_any_rows(self):
         X, _ = data()
-        drawn = NCLRegressor(**SMALL).draw(X)
-        for model in (NCLRegressor(**SMALL), drawn):
+        drawn = ncl(**SMALL).draw(X)
+        for model in (ncl(**SMALL), drawn):
             with pytest.raises(AttributeError, match="lam_"):
                 _ = model.lam_
             for call in (
@@ -468,20 +467,20 @@ class TestUnfitted:
 
     def test_drawing_again_forgets_the_rows(self):
         X, y = data()
-        model = NCLRegressor(**SMALL).partial_fit(X, y)
+        model = ncl(**SMALL).partial_fit(X, y)
         model.draw(X[:, :2])
         assert model.n_features_in_ == 2
         with pytest.raises(NotFittedError):
             model.predict(X)
-        fitted = NCLRegressor(**SMALL).fit(X, y).draw(X)
+        fitted = ncl(**SMALL).fit(X, y).draw(X)
         with pytest.raises(NotFittedError):
             fitted.predict(X)
         assert not hasattr(fitted, "path_")
 
     def test_the_same_seed_draws_the_same_basis_as_a_fit(self):
         X, y = data()
-        drawn = NCLRegressor(**SMALL).draw(X[::-1])
-        fitted = NCLRegressor(**SMALL).fit(X, y)
+        drawn = ncl(**SMALL).draw(X[::-1])
+        fitted = ncl(**SMALL).fit(X, y)
         np.testing.assert_array_equal(drawn.basis_.transform(X), fitted.basis_.transform(X))
 
     @pytest.mark.parametrize(
@@ -497,14 +496,14 @@ class TestUnfitted:
         ids=str,
     )
     def test_no_method_where_parameters_ask_for_all_rows(self, options, why):
-        model = NCLRegressor(**SMALL, **options)
+        model = ncl(**SMALL, **options)
         assert not hasattr(model, "partial_fit")
         with pytest.raises(AttributeError, match="partial_fit") as caught:
             _ = model.partial_fit
         assert why in str(caught.value.__cause__)
 
     def test_leave_one_out_that_is_not_asked_for_does_not_matter(self):
-        assert hasattr(NCLRegressor(criterion="loo", lam=0.5, **PLAIN), "partial_fit")
+        assert hasattr(ncl(criterion="loo", lam=0.5), "partial_fit")
 
 
 class TestStreamedModels:
@@ -514,7 +513,7 @@ class TestStreamedModels:
 
     @pytest.fixture
     def model(self, rows):
-        return streamed(NCLRegressor(**SMALL).draw(rows[0]), *rows)
+        return streamed(ncl(**SMALL).draw(rows[0]), *rows)
 
     @pytest.mark.parametrize("tuned", [False, True])
     @pytest.mark.parametrize(
@@ -541,7 +540,7 @@ class TestStreamedModels:
     def test_another_lam_is_that_of_a_fit_there(self, model, rows):
         X, y = rows
         lam = model.lam_
-        fitted = NCLRegressor(**SMALL).fit(X, y)
+        fitted = ncl(**SMALL).fit(X, y)
         assert_same(model.with_lam(0.4), fitted.with_lam(0.4), X)
         assert model.with_lam(dof=12.0).gap_ == pytest.approx(fitted.with_lam(dof=12.0).gap_)
         assert model.lam_ == lam
@@ -552,7 +551,7 @@ class TestStreamedModels:
         moved.partial_fit(X[:50] + 0.5, y[:50])
         assert moved.lam_ == 0.4
         more = np.vstack([X, X[:50] + 0.5]), np.concatenate([y, y[:50]])
-        drawn = NCLRegressor(**SMALL, lam=0.4).draw(X)
+        drawn = ncl(**SMALL, lam=0.4).draw(X)
         assert_same(moved, streamed(drawn, *more), X)
         assert model.path_.spectrum.weight == 300
 
@@ -568,7 +567,7 @@ class TestStreamedModels:
             np.testing.assert_array_equal(small.predict_members(X), whole.predict_members(X))
             np.testing.assert_array_equal(small.predict_interval(X), whole.predict_interval(X))
             assert small.lam_ == whole.lam_
-            for add in (small.partial_fit, NCLRegressor(**SMALL).fit(X, y).compact().partial_fit):
+            for add in (small.partial_fit, ncl(**SMALL).fit(X, y).compact().partial_fit):
                 with pytest.raises(ValueError, match=r"compact model has no moments.*compact\(\)"):
                     add(X, y)
             with pytest.raises(ValueError, match="compact model"):
@@ -577,7 +576,7 @@ class TestStreamedModels:
         assert hasattr(model, "path_")
 
     def test_summary_and_html_are_those_of_a_fit(self, model, rows):
-        fitted = NCLRegressor(**SMALL).fit(*rows)
+        fitted = ncl(**SMALL).fit(*rows)
         assert str(model.summary()) == str(fitted.summary())
         html = model._repr_mimebundle_()["text/html"]
         assert "Samples (sum of weights)" in html
@@ -590,7 +589,7 @@ class TestStreamedModels:
 
     def test_intervals_need_two_folds(self):
         X, y = data()
-        model = NCLRegressor(**SMALL, lam=0.5).draw(X).partial_fit(X[:1].repeat(40, 0), [1.0] * 40)
+        model = ncl(**SMALL, lam=0.5).draw(X).partial_fit(X[:1].repeat(40, 0), [1.0] * 40)
         assert model.compact().lam_ == 0.5
         with pytest.raises(ValueError, match="could not be split into folds"):
             model.predict_interval(X)
@@ -604,7 +603,7 @@ class TestMemory:
     def test_chunks_can_be_overwritten(self, n, weighted):
         X, y = data(n)
         weight = np.full(n, 2.0) if weighted else None
-        model = NCLRegressor(4, 4, random_state=0, **PLAIN).draw(X)
+        model = ncl(4, 4).draw(X)
         buffers = X.copy(), y.copy(), None if weight is None else weight.copy()
         for _ in range(2):
             model.partial_fit(*buffers)
@@ -612,13 +611,13 @@ class TestMemory:
             if buffer is not None:
                 buffer[...] = 9.0
         twice = np.vstack([X, X]), np.tile(y, 2), None if weight is None else np.tile(weight, 2)
-        drawn = NCLRegressor(4, 4, random_state=0, **PLAIN).draw(X)
+        drawn = ncl(4, 4).draw(X)
         assert_same(model, streamed(drawn, *twice, chunks=(3000,)), X[:50])
 
     def test_chunks_are_not_held(self):
         X, y = data(500)
         chunks = [X[:250].copy(), X[250:].copy()]
-        model = NCLRegressor(4, 4, random_state=0, **PLAIN)
+        model = ncl(4, 4)
         for chunk, target in zip(chunks, (y[:250], y[250:]), strict=True):
             model.partial_fit(chunk, target)
         alive = [weakref.ref(chunk) for chunk in chunks]
@@ -630,7 +629,7 @@ class TestMemory:
 
     def test_a_fixed_number_of_rows_is_kept(self):
         X, y = data(20_000)
-        model = NCLRegressor(4, 4, random_state=0, **PLAIN).partial_fit(X[:5000], y[:5000])
+        model = ncl(4, 4).partial_fit(X[:5000], y[:5000])
         size = len(pickle.dumps(model))
         for start in range(5000, 20_000, 5000):
             model.partial_fit(X[start : start + 5000], y[start : start + 5000])
@@ -639,11 +638,11 @@ class TestMemory:
     def test_folds_whose_moments_do_not_fit_are_refused(self, monkeypatch):
         X, y = data()
         monkeypatch.setattr(streaming, "MOST_FOLD_BYTES", 8 * 50 * 41**2)
-        model = NCLRegressor(**SMALL, cv=50).partial_fit(X, y)
+        model = ncl(**SMALL, cv=50).partial_fit(X, y)
         assert model.cv == 50
         with pytest.raises(ValueError, match=r"cv=51 makes as many sets.*use fewer folds"):
-            NCLRegressor(**SMALL, cv=51).partial_fit(X, y)
-        few = NCLRegressor(**SMALL, cv=51).draw(X).partial_fit(X[:60], y[:60])
+            ncl(**SMALL, cv=51).partial_fit(X, y)
+        few = ncl(**SMALL, cv=51).draw(X).partial_fit(X[:60], y[:60])
         before = state(few)
         with pytest.raises(ValueError, match="use fewer folds"):
             few.partial_fit(X, y)
@@ -655,7 +654,7 @@ class TestAfterFit:
     @pytest.mark.parametrize("first", [30, 70, 150])
     def test_rows_of_the_fit_count(self, solver, first):
         X, y = data()
-        fitted = NCLRegressor(**SMALL, solver=solver).fit(X[:first], y[:first])
+        fitted = ncl(**SMALL, solver=solver).fit(X[:first], y[:first])
         whole = streamed(basis_alone(fitted), X, y)
         gone_on = fitted.partial_fit(X[first:], y[first:])
         assert gone_on is fitted
@@ -664,29 +663,29 @@ class TestAfterFit:
 
     def test_the_accurate_form_stays_where_it_was_asked_for(self):
         X, y = data()
-        fitted = NCLRegressor(**SMALL, solver="qr").fit(X[:40], y[:40])
+        fitted = ncl(**SMALL, solver="qr").fit(X[:40], y[:40])
         assert fitted.partial_fit(X[40:], y[40:])._lazy.stream.form == "factor"
 
     def test_the_accurate_form_can_be_asked_for_while_rows_are_few(self):
         X, y = data()
-        model = NCLRegressor(**SMALL).draw(X).partial_fit(X[:40], y[:40])
+        model = ncl(**SMALL).draw(X).partial_fit(X[:40], y[:40])
         model.set_params(solver="qr").partial_fit(X[40:], y[40:])
         assert model.path_.solver == "qr"
         assert model._lazy.stream.form == "factor"
 
     def test_products_are_not_passed_off_as_accurate(self):
         X, y = data()
-        model = NCLRegressor(**SMALL).draw(X).partial_fit(X, y)
+        model = ncl(**SMALL).draw(X).partial_fit(X, y)
         model.set_params(solver="qr").partial_fit(X[:40], y[:40])
         assert model.path_.solver == "gram"
         assert model.path_.smallest_trusted_gap >= 0
-        accurate = NCLRegressor(**SMALL, solver="qr").draw(X).partial_fit(X[:40], y[:40])
+        accurate = ncl(**SMALL, solver="qr").draw(X).partial_fit(X[:40], y[:40])
         assert accurate.merge(model).path_.solver == "gram"
 
     def test_with_empty_folds_and_weights(self):
         X, y = data(8)
         weight = np.array([1.0, 0.0, 2.0, 1.0, 3.0, 1.0, 1.0, 2.0])
-        fitted = NCLRegressor(4, 3, random_state=0, gap=0.1, cv=12, **PLAIN).fit(X, y, weight)
+        fitted = ncl(4, 3, gap=0.1, cv=12).fit(X, y, weight)
         assert len(fitted.path_.cells) < 12
         X2, y2 = data(100, seed=1)
         whole = streamed(
@@ -699,7 +698,7 @@ class TestAfterFit:
 
     def test_with_more_rows_than_are_kept(self):
         X, y = data(9000)
-        fitted = NCLRegressor(4, 4, random_state=0, **PLAIN).fit(X[:6000], y[:6000])
+        fitted = ncl(4, 4).fit(X[:6000], y[:6000])
         whole = streamed(basis_alone(fitted), X, y, chunks=(2500,))
         gone_on = fitted.partial_fit(X[6000:], y[6000:])
         assert_same(gone_on, whole, X[:100])
@@ -708,14 +707,14 @@ class TestAfterFit:
 
     def test_after_another_lam_it_goes_on_there(self):
         X, y = data()
-        moved = NCLRegressor(**SMALL).fit(X[:200], y[:200]).with_lam(gap=1e-3)
+        moved = ncl(**SMALL).fit(X[:200], y[:200]).with_lam(gap=1e-3)
         whole = streamed(basis_alone(moved), X, y)
         assert_same(moved.partial_fit(X[200:], y[200:]), whole, X)
         assert moved.gap_ == 1e-3
 
     def test_after_leave_one_out_with_another_criterion(self):
         X, y = data(150)
-        fitted = NCLRegressor(4, 4, random_state=0, criterion="loo", **PLAIN).fit(X[:100], y[:100])
+        fitted = ncl(4, 4, criterion="loo").fit(X[:100], y[:100])
         fitted.set_params(criterion="gcv")
         whole = streamed(basis_alone(fitted), X, y)
         assert_same(fitted.partial_fit(X[100:], y[100:]), whole, X)
@@ -723,7 +722,7 @@ class TestAfterFit:
     @pytest.mark.parametrize("cv", [3, 10])
     def test_another_number_of_folds_is_refused(self, cv):
         X, y = data()
-        for model in (NCLRegressor(**SMALL).fit(X, y), NCLRegressor(**SMALL).partial_fit(X, y)):
+        for model in (ncl(**SMALL).fit(X, y), ncl(**SMALL).partial_fit(X, y)):
             lam = model.lam_
             model.set_params(cv=cv)
             before = state(model)
@@ -735,15 +734,15 @@ class TestAfterFit:
 
     def test_rows_that_were_split_otherwise_cannot_be_gone_on_with(self):
         X, y = data()
-        model = NCLRegressor(**SMALL, cv=KFold(3)).fit(X, y).set_params(cv=5)
+        model = ncl(**SMALL, cv=KFold(3)).fit(X, y).set_params(cv=5)
         with pytest.raises(ValueError, match="not split by content"):
             model.partial_fit(X, y)
         assert model.predict(X).shape == (300,)
 
     def test_a_fit_forgets_the_chunks(self):
         X, y = data()
-        model = NCLRegressor(**SMALL).partial_fit(X + 5.0, y)
-        assert_same(model.fit(X, y), NCLRegressor(**SMALL).fit(X, y), X)
+        model = ncl(**SMALL).partial_fit(X + 5.0, y)
+        assert_same(model.fit(X, y), ncl(**SMALL).fit(X, y), X)
         model.partial_fit(X[:10], y[:10])
         assert model.path_.spectrum.weight == 310
         model.fit(X[:, :2], y)
@@ -751,7 +750,7 @@ class TestAfterFit:
 
     def test_a_fit_that_fails_forgets_nothing(self):
         X, y = data()
-        for model in (NCLRegressor(**SMALL).fit(X, y), NCLRegressor(**SMALL).partial_fit(X, y)):
+        for model in (ncl(**SMALL).fit(X, y), ncl(**SMALL).partial_fit(X, y)):
             before, prediction = state(model), model.predict(X)
             for bad in (np.full((300, 2), np.nan), pd.DataFrame({"a": ["x"] * 300})):
                 with pytest.raises(ValueError, match=r"NaN|convert"):
@@ -801,7 +800,7 @@ class TestBadChunks:
     def test_leave_the_model_as_it_was(self, start, kind):
         X, y = data()
         bad, message = BAD_CHUNKS[kind]
-        good = NCLRegressor(**SMALL)
+        good = ncl(**SMALL)
         if start == "draw":
             good.draw(X[:100])
             model = copy.copy(good)
@@ -817,7 +816,7 @@ class TestBadChunks:
 
     def test_one_dimension_after_two(self):
         X, Y = data(outputs=2)
-        model = NCLRegressor(**SMALL).partial_fit(X, Y)
+        model = ncl(**SMALL).partial_fit(X, Y)
         with pytest.raises(ValueError, match=r"y has 1 output\(s\) in 1 dim.*had 2 in 2"):
             model.partial_fit(X, Y[:, 0])
         assert model.lam_.shape == (2,)
@@ -825,7 +824,7 @@ class TestBadChunks:
     def test_other_names(self):
         X, y = data()
         table = pd.DataFrame(X, columns=["a", "b", "c"])
-        model = NCLRegressor(**SMALL).partial_fit(table, y)
+        model = ncl(**SMALL).partial_fit(table, y)
         before = state(model)
         with pytest.raises(ValueError, match="feature names"):
             model.partial_fit(table.rename(columns={"c": "d"}), y)
@@ -837,7 +836,7 @@ class TestBadChunks:
     def test_tables_of_another_kind(self):
         X, y = data()
         table = pd.DataFrame(X, columns=["a", "b", "c"])
-        model = NCLRegressor(6, basis=RBFSampler(n_components=4), random_state=0)
+        model = ncl(6, basis=RBFSampler(n_components=4))
         model.partial_fit(table, y)
         before = state(model)
         with pytest.raises(ValueError, match="X comes as pandas data frame and as polars data fr"):
@@ -848,7 +847,7 @@ class TestBadChunks:
     def test_a_first_one_leaves_a_model_that_can_start_anew(self, kind):
         X, y = data()
         bad, message = BAD_CHUNKS[kind]
-        model = NCLRegressor(**SMALL)
+        model = ncl(**SMALL)
         before = state(model)
         for call in (model.partial_fit, model.fit):
             with pytest.raises(ValueError, match=message):
@@ -858,20 +857,20 @@ class TestBadChunks:
         with pytest.raises(NotFittedError):
             model.predict(X)
         model.partial_fit(X[:, :2], y)
-        assert_same(model, NCLRegressor(**SMALL).partial_fit(X[:, :2], y), X[:, :2], rtol=1e-14)
+        assert_same(model, ncl(**SMALL).partial_fit(X[:, :2], y), X[:, :2], rtol=1e-14)
 
     def test_a_first_chunk_of_one_row_needs_a_basis(self):
         X, y = data()
         with pytest.raises(ValueError, match="minimum of 2"):
-            NCLRegressor(**SMALL).partial_fit(X[:1], y[:1])
-        model = NCLRegressor(**SMALL).draw(X)
+            ncl(**SMALL).partial_fit(X[:1], y[:1])
+        model = ncl(**SMALL).draw(X)
         for i in range(30):
             model.partial_fit(X[i : i + 1], y[i : i + 1])
-        assert_same(model, NCLRegressor(**SMALL).draw(X).partial_fit(X[:30], y[:30]), X)
+        assert_same(model, ncl(**SMALL).draw(X).partial_fit(X[:30], y[:30]), X)
 
     def test_a_draw_that_fails_leaves_what_was_drawn(self):
         X, y = data()
-        model = NCLRegressor(**SMALL).draw(X)
+        model = ncl(**SMALL).draw(X)
         before = state(model)
         for bad in (with_nan(np.hstack([X, X])), np.empty((0, 3)), X[:1], X[:, 0]):
             with pytest.raises(ValueError, match=r"NaN|0 sample|minimum of 2|2D array"):
@@ -889,7 +888,7 @@ class TestMerge:
     @pytest.mark.parametrize("cut", [20, 60, 150])
     def test_is_one_stream_of_both(self, solver, cut):
         X, y = data()
-        drawn = NCLRegressor(**SMALL, solver=solver).draw(X)
+        drawn = ncl(**SMALL, solver=solver).draw(X)
         one = streamed(copy.deepcopy(drawn), X[:cut], y[:cut])
         other = streamed(copy.deepcopy(drawn), X[cut:], y[cut:])
         whole = streamed(drawn, X, y)
@@ -905,7 +904,7 @@ class TestMerge:
     def test_is_associative(self, sizes, seed, weighted):
         X, y = data(sum(sizes), seed=seed)
         weight = np.random.default_rng(seed).uniform(0.5, 2, size=len(y)) if weighted else None
-        drawn = NCLRegressor(3, 4, random_state=0, gap=0.05, **PLAIN).draw(data(50)[0])
+        drawn = ncl(3, 4, gap=0.05).draw(data(50)[0])
         ends = np.cumsum([0, *sizes])
         parts = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
         a, b, c = (streamed(drawn, X, y, weight, [index]) for index in parts)
@@ -920,7 +919,7 @@ class TestMerge:
 
     def test_models_fitted_at_once_with_the_same_basis(self):
         X, y = data()
-        fitted = NCLRegressor(**SMALL).fit(X[:200], y[:200])
+        fitted = ncl(**SMALL).fit(X[:200], y[:200])
         rest = basis_alone(fitted).partial_fit(X[200:], y[200:])
         whole = streamed(basis_alone(fitted), X, y)
         assert_same(fitted.merge(rest), whole, X)
@@ -929,7 +928,7 @@ class TestMerge:
 
     def test_keeps_the_parameters_of_the_first(self):
         X, y = data()
-        drawn = NCLRegressor(**SMALL).draw(X)
+        drawn = ncl(**SMALL).draw(X)
         one = copy.copy(drawn).set_params(lam=0.25).partial_fit(X, y)
         other = copy.copy(drawn).partial_fit(X + 1.0, y)
         assert one.merge(other).lam_ == 0.25
@@ -938,31 +937,29 @@ class TestMerge:
 
     def test_refuses_what_does_not_belong_together(self):
         X, y = data()
-        one = NCLRegressor(**SMALL).partial_fit(X, y)
+        one = ncl(**SMALL).partial_fit(X, y)
         names = pd.DataFrame(X, columns=["a", "b", "c"])
-        transformer = NCLRegressor(8, basis=RBFSampler(n_components=5), random_state=0)
+        transformer = ncl(8, basis=RBFSampler(n_components=5))
         others = {
             "same basis": [
-                NCLRegressor(8, 5, random_state=1, **PLAIN).partial_fit(X, y),
-                NCLRegressor(8, 5, random_state=0, **PLAIN).partial_fit(X * 1.001, y),
-                NCLRegressor(
-                    8, 5, random_state=0, basis="orthogonal", gamma="kwok-tsang"
-                ).partial_fit(X, y),
-                NCLRegressor(**SMALL).partial_fit(X[:, :2], y),
-                NCLRegressor(9, 5, random_state=0, **PLAIN).partial_fit(X, y),
+                ncl(8, 5, random_state=1).partial_fit(X, y),
+                ncl(8, 5).partial_fit(X * 1.001, y),
+                ncl(8, 5, basis="orthogonal").partial_fit(X, y),
+                ncl(**SMALL).partial_fit(X[:, :2], y),
+                ncl(9, 5).partial_fit(X, y),
                 clone(transformer).partial_fit(names, y),
             ],
-            r"1 and 2 output\(s\)": [NCLRegressor(**SMALL).partial_fit(X, np.column_stack([y, y]))],
-            r"1 and 2 dimension\(s\)": [NCLRegressor(**SMALL).partial_fit(X, y[:, None])],
-            "5 and 3 folds": [NCLRegressor(**SMALL, cv=3).partial_fit(X, y)],
-            "cv": [NCLRegressor(**SMALL, cv=KFold(3)).fit(X, y)],
+            r"1 and 2 output\(s\)": [ncl(**SMALL).partial_fit(X, np.column_stack([y, y]))],
+            r"1 and 2 dimension\(s\)": [ncl(**SMALL).partial_fit(X, y[:, None])],
+            "5 and 3 folds": [ncl(**SMALL, cv=3).partial_fit(X, y)],
+            "cv": [ncl(**SMALL, cv=KFold(3)).fit(X, y)],
         }
         for method in (one.merge, one.subtract):
             for message, models in others.items():
                 for other in models:
                     with pytest.raises(ValueError, match=message):
                         method(other)
-            for other in (NCLRegressor(**SMALL), NCLRegressor(**SMALL).draw(X)):
+            for other in (ncl(**SMALL), ncl(**SMALL).draw(X)):
                 with pytest.raises(NotFittedError):
                     method(other)
                 with pytest.raises(NotFittedError):
@@ -976,7 +973,7 @@ class TestMerge:
 
     def test_refuses_parameters_that_need_all_rows(self):
         X, y = data(60)
-        one = NCLRegressor(4, 4, random_state=0, **PLAIN).partial_fit(X, y)
+        one = ncl(4, 4).partial_fit(X, y)
         with pytest.raises(ValueError, match="criterion='loo'"):
             copy.copy(one).set_params(criterion="loo").merge(one)
 
@@ -986,7 +983,7 @@ class TestSubtract:
     @pytest.mark.parametrize("solver", ["auto", "qr"])
     def test_undoes_a_merge(self, cut, solver):
         X, y = data()
-        drawn = NCLRegressor(**SMALL, solver=solver, gap=0.01).draw(X)
+        drawn = ncl(**SMALL, solver=solver, gap=0.01).draw(X)
         one, other = streamed(drawn, X[:cut], y[:cut]), streamed(drawn, X[cut:], y[cut:])
         both = one.merge(other)
         before = state(both), state(other)
@@ -997,7 +994,7 @@ class TestSubtract:
 
     def test_chooses_as_without_the_rows(self):
         X, y = data(500)
-        fitted = NCLRegressor(**SMALL).fit(X, y)
+        fitted = ncl(**SMALL).fit(X, y)
         part = basis_alone(fitted).partial_fit(X[:200], y[:200])
         rest = basis_alone(fitted).partial_fit(X[200:], y[200:])
         assert_same(fitted.subtract(part), rest, X, rtol=1e-7)
@@ -1009,7 +1006,7 @@ class TestSubtract:
         weight = np.random.default_rng(seed).integers(0, 3, size=len(y)).astype(float)
         weight[[0, 1, 2, -1]] = 1.0
         weight = weight if weighted else None
-        drawn = NCLRegressor(3, 4, random_state=0, gap=0.05, **PLAIN).draw(data(50)[0])
+        drawn = ncl(3, 4, gap=0.05).draw(data(50)[0])
         left = streamed(drawn, X, y, weight, [np.arange(n_left)])
         gone = streamed(drawn, X, y, weight, [np.arange(n_left, len(y))])
         with warnings.catch_warnings():
@@ -1022,7 +1019,7 @@ class TestSubtract:
 
     def test_goes_on_with_more_rows(self):
         X, y = data()
-        drawn = NCLRegressor(**SMALL).draw(X)
+        drawn = ncl(**SMALL).draw(X)
         first = streamed(drawn, X[:100], y[:100])
         rest = streamed(drawn, X[:200], y[:200]).subtract(first)
         wanted = streamed(drawn, X[100:], y[100:])
@@ -1032,7 +1029,7 @@ class TestSubtract:
 
     def test_a_window_slides_over_a_stream(self):
         X, y = data(600)
-        drawn = NCLRegressor(4, 4, random_state=0, gap=0.05, **PLAIN).draw(X)
+        drawn = ncl(4, 4, gap=0.05).draw(X)
         parts = [streamed(drawn, X, y, None, [index]) for index in cuts(600, (60,))]
         window = parts[0].merge(parts[1]).merge(parts[2])
         for old, new in zip(parts[:-3], parts[3:], strict=True):
@@ -1041,7 +1038,7 @@ class TestSubtract:
 
     def test_takes_one_of_equal_rows(self):
         X, y = data(100)
-        drawn = NCLRegressor(4, 4, random_state=0, gap=0.05, **PLAIN).draw(X)
+        drawn = ncl(4, 4, gap=0.05).draw(X)
         once, some = streamed(drawn, X, y), streamed(drawn, X[:40], y[:40])
         rest = once.merge(some).subtract(some)
         assert_same(rest, once, X, rtol=1e-7)
@@ -1049,7 +1046,7 @@ class TestSubtract:
 
     def test_refuses_rows_that_are_not_there(self):
         X, y = data()
-        drawn = NCLRegressor(**SMALL).draw(X)
+        drawn = ncl(**SMALL).draw(X)
         model = streamed(drawn, X, y)
         elsewhere = streamed(drawn, *data(20, seed=5))
         with pytest.raises(ValueError, match="20 of the rows to be taken away are not among"):
@@ -1064,13 +1061,13 @@ class TestSubtract:
 
     def test_refuses_to_leave_nothing(self):
         X, y = data()
-        model = streamed(NCLRegressor(**SMALL).draw(X), X, y)
+        model = streamed(ncl(**SMALL).draw(X), X, y)
         with pytest.raises(ValueError, match="all 300 rows would be taken away"):
             model.subtract(model)
 
     def test_warns_where_little_is_left(self):
         X, y = data()
-        drawn = NCLRegressor(**SMALL, gap=0.1).draw(X)
+        drawn = ncl(**SMALL, gap=0.1).draw(X)
         left, gone = streamed(drawn, X[:100], 1e-6 * y[:100]), streamed(drawn, X[100:], y[100:])
         both = left.merge(gone)
         with pytest.warns(PrecisionWarning, match="lost most of their digits") as caught:
@@ -1079,7 +1076,7 @@ class TestSubtract:
 
     def test_keeps_a_fair_sample_of_more_rows_than_fit(self):
         X, y = data(12_000)
-        drawn = NCLRegressor(4, 4, random_state=0, gap=0.05, **PLAIN).draw(X)
+        drawn = ncl(4, 4, gap=0.05).draw(X)
         whole = streamed(drawn, X, y, chunks=(4000,))
         first = streamed(drawn, X[:6000], y[:6000])
         rest = whole.subtract(first)
@@ -1102,7 +1099,7 @@ class TestSubtract:
         X, y = data(6000)
         order = np.argsort(content_hash(X, y))
         table, y = wrap(X[order]), y[order]
-        drawn = NCLRegressor(4, basis=RBFSampler(n_components=5), random_state=0, gap=0.1)
+        drawn = ncl(4, basis=RBFSampler(n_components=5), gap=0.1)
         drawn.draw(table)
         gone = streamed(drawn, table[:-4], y[:-4], chunks=(6000,))
         rest = streamed(drawn, table, y, chunks=(6000,)).subtract(gone)
@@ -1122,17 +1119,17 @@ class TestSubtract:
 
 def test_a_stream_that_the_fast_route_cannot_resolve_says_so():
     X, y = data(400, d=1)
-    model = NCLRegressor(10, 8, random_state=0, gap=1e-9, **PLAIN).draw(X)
+    model = ncl(10, 8, gap=1e-9).draw(X)
     with pytest.warns(PrecisionWarning, match="Gram route") as caught:
         _ = streamed(model, X, y).lam_
     assert caught[0].filename == __file__
-    accurate = NCLRegressor(10, 8, random_state=0, gap=1e-9, solver="qr", **PLAIN)
+    accurate = ncl(10, 8, gap=1e-9, solver="qr")
     fitted = clone(accurate).fit(X, y)
     in_parts = streamed(accurate.draw(X), X, y)
     assert in_parts.path_.solver == "qr"
     np.testing.assert_allclose(in_parts.predict(X), fitted.predict(X), rtol=1e-3, atol=1e-3)
     # A fit in memory that has moved on to the accurate route stays there.
-    moved = NCLRegressor(10, 8, random_state=0, gap=1e-9, **PLAIN).fit(X, y)
+    moved = ncl(10, 8, gap=1e-9).fit(X, y)
     assert moved.path_.solver == "qr"
     assert moved.partial_fit(X[:50], y[:50]).path_.solver == "qr"
 
@@ -1148,9 +1145,7 @@ class TestParametersOfTheBasis:
     def test_that_are_changed_after_the_draw_are_refused(self, name, value):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
-        model = NCLRegressor(n_estimators=8, n_components=3, random_state=0, **PLAIN).partial_fit(
-            X, y
-        )
+        model = ncl(n_members=8, n_components=3).partial_fit(X, y)
         model.set_params(**{name: value})
         with pytest.raises(ValueError, match=rf"{name}={value}, but the basis was drawn with"):
             model.partial_fit(X, y)
@@ -1158,11 +1153,7 @@ class TestParametersOfTheBasis:
     def test_that_name_another_kind_are_refused(self):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
-        model = (
-            NCLRegressor(n_estimators=8, random_state=0, **PLAIN)
-            .fit(X, y)
-            .set_params(basis="trees")
-        )
+        model = ncl(n_members=8).fit(X, y).set_params(basis="trees")
         with pytest.raises(ValueError, match=r"basis='trees', but .* is a FourierFeatures"):
             model.partial_fit(X, y)
         assert "fourier" in str(model.summary())
@@ -1174,6 +1165,4 @@ class TestParametersOfTheBasis:
         rng = np.random.default_rng(0)
         (name, value), *_ = parameters.items()
         with pytest.raises(ValueError, match=f"{name}={value!r}"):
-            NCLRegressor(**PLAIN, **parameters).partial_fit(
-                rng.normal(size=(9, 2)), rng.normal(size=9)
-            )
+            ncl(**parameters).partial_fit(rng.normal(size=(9, 2)), rng.normal(size=9))

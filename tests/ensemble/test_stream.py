@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from models import ncl
+from negcorr.path.settings import PathSettings
 from sklearn.model_selection import KFold
 
 from negcorr import NCLRegressor
@@ -14,12 +16,13 @@ from negcorr.ensemble.intervals import MAX_CALIBRATION_ROWS, calibration_rows
 from negcorr.ensemble.stream import Stream, check_streamable
 from negcorr.moments.moments import FactorMoments, GramMoments, as_gram
 from negcorr.moments.scan import features_of
-from negcorr.path.settings import PathSettings
 from negcorr.rows.folds import make_folds, number_of_folds
 from negcorr.rows.keys import content_hash
 from negcorr.rows.rows import Rows
 
-BASIS = FourierFeatures(3, 4, random_state=0).fit(np.random.default_rng(9).normal(size=(50, 2)))
+BASIS = FourierFeatures(3, 4, random_state=0, inputs="none").fit(
+    np.random.default_rng(9).normal(size=(50, 2))
+)
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=40)
 
@@ -348,9 +351,7 @@ class TestWhatCanBeStreamed:
 
 def test_a_scheduler_is_told_how_large_a_stream_is():
     rng = np.random.default_rng(0)
-    model = NCLRegressor(
-        n_estimators=10, n_components=3, random_state=0, basis="fourier", gamma="kwok-tsang"
-    )
+    model = ncl(n_members=10, n_components=3)
     model.partial_fit(rng.normal(size=(500, 3)), rng.normal(size=500))
     size = sys.getsizeof(model._seen())
     # Five folds' products of thirty features and a target, and the rows that are kept.

@@ -6,9 +6,10 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from models import ncl
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 
-from negcorr import NCLRegressor, ncl_path
+from negcorr import ncl_path
 from negcorr.ensemble.summary import Summary, summarise
 
 
@@ -94,9 +95,7 @@ def test_useless_members_are_called_so():
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, size=(200, 1))
     y = np.sin(8 * x[:, 0])
-    model = NCLRegressor(
-        30, 5, gap=1e-9, solver="qr", random_state=0, basis="fourier", gamma="kwok-tsang"
-    ).fit(x, y)
+    model = ncl(30, 5, gap=1e-9, solver="qr").fit(x, y)
     ratio = model.path_.member_error() / y.var()
     assert ratio > 1
     (note,) = [n for n in model.summary().notes if "useless alone" in n]
@@ -221,5 +220,5 @@ def test_html_escapes_what_it_shows():
 )
 def test_regressor_names_its_basis(basis, name):
     X = np.random.default_rng(0).normal(size=(60, 2))
-    model = NCLRegressor(3, 4, basis=basis, lam=0.5, random_state=0).fit(X, X[:, 0])
+    model = ncl(3, 4, basis=basis, lam=0.5).fit(X, X[:, 0])
     assert dict(model.summary().facts)["Features"].startswith(f"{name}, M = ")

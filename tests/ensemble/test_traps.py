@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
+from models import ncl
 from sklearn.model_selection import LeaveOneGroupOut
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -14,9 +15,6 @@ from negcorr.exceptions import NegcorrWarning, PrecisionWarning
 from negcorr.moments.scan import features_of
 
 ignore_our_warnings = pytest.mark.filterwarnings("ignore::negcorr.exceptions.NegcorrWarning")
-
-#: An ensemble that searches for no basis.
-PLAIN = {"basis": "fourier", "gamma": "kwok-tsang"}
 
 
 def refitted_kfold(features, y, path, gap):
@@ -40,7 +38,7 @@ def test_leaves_that_are_empty_in_a_fold_do_not_wreck_its_error(seed, solver):
     X = np.exp(2.5 * rng.normal(size=(n, 3)))
     X[:, 2] = rng.choice([0, 1, 5], p=[0.9, 0.09, 0.01], size=n)
     y = np.log(X[:, 0]) + 0.3 * rng.normal(size=n)
-    model = NCLRegressor(10, 8, random_state=seed, basis="trees", solver=solver).fit(X, y)
+    model = ncl(10, 8, random_state=seed, basis="trees", solver=solver).fit(X, y)
     rows = model._calibration.rows
     for gap in (1.0, 1e-2):
         refits = refitted_kfold(features_of(rows, model.basis_), rows.y[:, 0], model.path_, gap)
@@ -85,7 +83,7 @@ def test_curves_below_what_the_gram_route_resolves_say_so():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2500, 2))
     y = np.sin(X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=2500)
-    path = NCLRegressor(random_state=0, **PLAIN).fit(X, y).path_
+    path = ncl().fit(X, y).path_
     assert path.solver == "gram"
     assert path.smallest_trusted_gap > 0
     for ask in (lambda: path.dof(1.0), lambda: path.kfold(gap=0), lambda: path.curves([0.0])):
@@ -97,7 +95,7 @@ def test_curves_below_what_the_gram_route_resolves_say_so():
 def test_a_failed_refit_leaves_the_model_as_it_was():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 3)), rng.normal(size=80)
-    model = NCLRegressor(10, 5, random_state=0, **PLAIN).fit(X, y)
+    model = ncl(10, 5).fit(X, y)
     before = model.predict(X)
     model.set_params(random_state=7, n_components=3, noise_variance="bogus")
     with pytest.raises(ValueError, match="noise_variance='bogus'"):
@@ -123,7 +121,7 @@ def test_weight_in_one_fold_only_leaves_a_model_that_can_still_be_shown():
     X, y = rng.normal(size=(200, 3)), rng.normal(size=200)
     weight = np.zeros(200)
     weight[next(iter(ContentKFold(5).split(X, y)))[1]] = 1.0
-    model = NCLRegressor(10, 5, random_state=0, lam=0.5, **PLAIN).fit(X, y, sample_weight=weight)
+    model = ncl(10, 5, lam=0.5).fit(X, y, sample_weight=weight)
     np.testing.assert_array_equal(model.compact().predict(X), model.predict(X))
     assert "kfold" not in model.path_.curves([0.5])
     with pytest.raises(ValueError, match="could not be"):
@@ -138,7 +136,7 @@ def test_groups_are_not_ignored_by_the_function_either():
 def test_more_folds_than_memory_are_refused_with_a_way_out():
     n = 60_000
     X, y = np.random.default_rng(0).normal(size=(2, n, 1))
-    model = NCLRegressor(100, 100, cv=LeaveOneGroupOut(), random_state=0, **PLAIN)
+    model = ncl(100, 100, cv=LeaveOneGroupOut())
     with pytest.raises(ValueError, match=r"GiB; use fewer folds"):
         model.fit(X, y[:, 0], groups=np.arange(n) // 6000)
 
@@ -146,7 +144,7 @@ def test_more_folds_than_memory_are_refused_with_a_way_out():
 def test_targets_whose_squares_vanish_are_refused():
     X = np.random.default_rng(0).normal(size=(30, 2))
     with pytest.raises(ValueError, match="squares vanish"):
-        NCLRegressor(5, 3, **PLAIN).fit(X, 1e-170 * X[:, 0])
+        ncl(5, 3).fit(X, 1e-170 * X[:, 0])
 
 
 def test_an_estimator_with_a_bad_basis_can_still_be_shown():
@@ -163,7 +161,7 @@ def test_fits_in_threads_equal_fits_in_turn_and_leave_the_limits_alone():
     X, y = rng.normal(size=(600, 4)), rng.normal(size=600)
 
     def fit(seed):
-        return NCLRegressor(20, 8, random_state=seed, **PLAIN).fit(X, y).coef_
+        return ncl(20, 8, random_state=seed).fit(X, y).coef_
 
     before = blas_limits()
     with warnings.catch_warnings():
@@ -177,9 +175,7 @@ def test_fits_in_threads_equal_fits_in_turn_and_leave_the_limits_alone():
 
 def test_after_a_fit_another_thread_can_still_limit_blas():
     rng = np.random.default_rng(0)
-    NCLRegressor(5, 3, random_state=0, lam=0.5, **PLAIN).fit(
-        rng.normal(size=(60, 2)), rng.normal(size=60)
-    )
+    ncl(5, 3, lam=0.5).fit(rng.normal(size=(60, 2)), rng.normal(size=60))
     seen = []
 
     def limit():

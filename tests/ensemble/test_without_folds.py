@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from models import ncl
+from negcorr.criteria.tabulated import ErrorTable
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from negcorr import NCLRegressor, PathDisplay, load, report, save
-from negcorr.criteria.tabulated import ErrorTable
+from negcorr import PathDisplay, load, report, save
 from negcorr.reporting.curves import curve_data
 from negcorr.storage.save_load import describe
 
@@ -19,8 +20,8 @@ GAPS = [1.0, 0.3, 1e-3]
 
 
 def ncl(**parameters):
-    small = {"n_estimators": 8, "n_components": 4, "random_state": 0}
-    return NCLRegressor(**small | {"basis": "fourier", "gamma": "kwok-tsang"} | parameters)
+    small = {"n_members": 8, "n_components": 4, "random_state": 0}
+    return ncl(**small | {"basis": "fourier", "gamma": "kwok-tsang"} | parameters)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
+from models import ncl
+from negcorr.path.settings import PathSettings
 from sklearn.base import clone
 
 from negcorr import NCLRegressor
@@ -13,7 +15,6 @@ from negcorr.ensemble import regressor
 from negcorr.moments.moments import GramMoments
 from negcorr.path import grow as growing
 from negcorr.path.grow import FULL, WORTH_GROWING, _level, _places, grown_path
-from negcorr.path.settings import PathSettings
 from negcorr.path.tune import build_path
 from negcorr.rows.folds import make_folds
 from negcorr.rows.rows import Rows
@@ -46,12 +47,15 @@ def plain(n=400):
 
 def kernels(size, **settings):
     return KernelFeatures(
-        size // 5, 5, **{"kernel": "laplace", "gamma": 1.0, "random_state": 0} | settings
+        size // 5,
+        5,
+        **{"kernel": "laplacian", "gamma": 1.0, "random_state": 0} | settings,
+        inputs="none",
     )
 
 
 def nested(size):
-    second = MappedFeatures(kernels(size, kernel="gaussian", random_state=1), inputs="rank")
+    second = MappedFeatures(kernels(size, kernel="rbf", random_state=1), inputs="rank")
     return NestedFeatures([kernels(size), second], gaps=[1e-3, 1e-3])
 
 
@@ -143,7 +147,7 @@ class TestGrowth:
         X = rng.uniform(-2.0, 2.0, size=(400, 2))
         rows = Rows(X, np.sin(3.0 * X[:, :1]) + noise * rng.normal(size=(400, 1)))
         bases, alone = (
-            [kernels(size, kernel="gaussian", gamma=gamma) for size in SIZES] for _ in range(2)
+            [kernels(size, kernel="rbf", gamma=gamma) for size in SIZES] for _ in range(2)
         )
         basis, path, direct = grown(rows, bases)
         assert basis is bases[taken]
@@ -226,8 +230,8 @@ class TestGrowth:
 
 def estimator(**settings):
     """Nothing is left open but a bandwidth, so that one line grows."""
-    closed = {"basis": "kernel", "kernel": "laplace", "inputs": "standard", "relevance": False}
-    return NCLRegressor(**closed | {"n_components": 5, "random_state": 0, "budget": 160} | settings)
+    closed = {"basis": "kernel", "kernel": "laplacian", "inputs": "standard", "relevance": False}
+    return ncl(**closed | {"n_components": 5, "random_state": 0, "budget": 160} | settings)
 
 
 class TestEstimator:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from models import ncl
 from sklearn.datasets import load_diabetes
 
 from negcorr import NCLRegressor
@@ -33,7 +34,7 @@ def fitted(outputs=1, rows=120, **options):
     options = {"basis": "fourier", "gamma": "kwok-tsang", **options}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return NCLRegressor(12, 4, random_state=0, **options).fit(X[:rows], y[:rows])
+        return ncl(12, 4, **options).fit(X[:rows], y[:rows])
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
@@ -63,9 +64,7 @@ def test_sketch_takes_four_rows_and_constant_targets():
     for y in ([1.0, 2.0, 4.0, 3.0], [1.0] * 4):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = NCLRegressor(
-                3, 2, lam=0.5, random_state=0, basis="fourier", gamma="kwok-tsang"
-            ).fit(X[:4], y)
+            model = ncl(3, 2, lam=0.5).fit(X[:4], y)
         ET.fromstring(path_sketch(model.path_))
 
 
@@ -107,9 +106,7 @@ def test_notebook_shows_the_sketch_and_survives_any_failure(monkeypatch):
 
 
 def test_showing_a_stream_does_not_tune_it():
-    model = NCLRegressor(6, 3, random_state=0, basis="fourier", gamma="kwok-tsang").partial_fit(
-        X[:200], Y[:200]
-    )
+    model = ncl(6, 3).partial_fit(X[:200], Y[:200])
     html = model._repr_mimebundle_()["text/html"]
     assert "200 rows so far" in html
     assert not vars(model)["_lazy"].known

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from negcorr.selection.candidates import Candidate
 
 from negcorr.rows.rows import Rows
 from negcorr.selection import sample as proving
-from negcorr.selection.candidates import Candidate
 from negcorr.selection.choose import (
     ALPHAS,
     FAR_OFF,
@@ -41,7 +41,7 @@ from negcorr.selection.space import LINES, OpenQuestions
 #: Everything closed.
 CLOSED = {
     "bases": ("kernel",),
-    "kernels": ("gaussian",),
+    "kernels": ("rbf",),
     "inputs": ("standard",),
     "bandwidths": (0,),
     "relevance": (False,),
@@ -117,22 +117,22 @@ class TestLines:
     @pytest.mark.parametrize(
         ("closed", "expected"),
         [
-            ({"kernels": ("laplace",)}, [("laplace", "clip"), ("laplace", "rank")]),
-            ({"kernels": ("gaussian",)}, [("gaussian", "clip"), ("gaussian", "standard")]),
+            ({"kernels": ("laplacian",)}, [("laplacian", "clip"), ("laplacian", "rank")]),
+            ({"kernels": ("rbf",)}, [("rbf", "clip"), ("rbf", "standard")]),
             ({"kernels": ("linear",)}, [("linear", "standard")]),
             (
                 {"inputs": ("clip",)},
-                [("laplace", "clip"), ("gaussian", "clip"), ("linear", "clip")],
+                [("laplacian", "clip"), ("rbf", "clip"), ("linear", "clip")],
             ),
             ({"kernels": ("linear",), "inputs": ("rank",)}, [("linear", "rank")]),
-            ({"kernels": ("gaussian",), "inputs": ("rank",)}, [("gaussian", "rank")]),
+            ({"kernels": ("rbf",), "inputs": ("rank",)}, [("rbf", "rank")]),
             (
                 {"kernels": ("cauchy",)},
                 [("cauchy", "clip"), ("cauchy", "standard"), ("cauchy", "rank")],
             ),
             (
                 {"inputs": ("none",)},
-                [("laplace", "none"), ("gaussian", "none"), ("linear", "none")],
+                [("laplacian", "none"), ("rbf", "none"), ("linear", "none")],
             ),
         ],
         ids=str,
@@ -144,15 +144,15 @@ class TestLines:
     def test_of_other_features_have_no_linear_kernel(self, basis):
         assert self.names(basis) == [pair for pair in LINES if pair[0] != "linear"]
         few = self.names(basis, inputs=("none",))
-        assert few == [("laplace", "none"), ("gaussian", "none")]
+        assert few == [("laplacian", "none"), ("rbf", "none")]
 
     def test_of_orthogonal_frequencies_are_of_the_gaussian_kernel(self):
-        expected = [("gaussian", "clip"), ("gaussian", "standard")]
+        expected = [("rbf", "clip"), ("rbf", "standard")]
         assert self.names("orthogonal") == expected
 
     def test_of_other_features_need_no_linear_kernel_to_leave_out(self):
-        few = self.names("fourier", kernels=("laplace", "gaussian"), inputs=("clip",))
-        assert few == [("laplace", "clip"), ("gaussian", "clip")]
+        few = self.names("fourier", kernels=("laplacian", "rbf"), inputs=("clip",))
+        assert few == [("laplacian", "clip"), ("rbf", "clip")]
 
     @pytest.mark.parametrize("basis", ["kernel", "fourier", "orthogonal"])
     def test_are_at_the_heuristic_with_the_first_ridge(self, basis):
@@ -196,32 +196,32 @@ class TestWalk:
 
     def test_does_not_go_on_with_a_line_that_is_far_behind(self):
         def error(candidate):
-            far = WORTH_WALKING + 0.1 if candidate.kernel == "gaussian" else 1.0
+            far = WORTH_WALKING + 0.1 if candidate.kernel == "rbf" else 1.0
             return far - 0.001 * log_multiple(candidate)
 
         ground = Table(error)
-        questions = CLOSED | {"kernels": ("laplace", "gaussian"), "inputs": ("clip",)}
+        questions = CLOSED | {"kernels": ("laplacian", "rbf"), "inputs": ("clip",)}
         choice = choose(ground, OpenQuestions(**questions | {"bandwidths": None}))
-        assert choice.candidate.kernel == "laplace"
-        assert sorted(steps(ground.tried, kernel="gaussian")) == sorted(START)
-        assert max(steps(ground.tried, kernel="laplace")) == max(LATTICE)
+        assert choice.candidate.kernel == "laplacian"
+        assert sorted(steps(ground.tried, kernel="rbf")) == sorted(START)
+        assert max(steps(ground.tried, kernel="laplacian")) == max(LATTICE)
 
     def test_goes_on_with_a_line_that_is_close_behind_and_overtakes(self):
         def error(candidate):
             i = log_multiple(candidate)
-            return 1.1 + 0.2 * i if candidate.kernel == "gaussian" else 1.0
+            return 1.1 + 0.2 * i if candidate.kernel == "rbf" else 1.0
 
         ground = Table(error)
-        questions = CLOSED | {"kernels": ("laplace", "gaussian"), "inputs": ("clip",)}
+        questions = CLOSED | {"kernels": ("laplacian", "rbf"), "inputs": ("clip",)}
         choice = choose(ground, OpenQuestions(**questions | {"bandwidths": None}))
-        line = Candidate("kernel", "gaussian", inputs="clip")
+        line = Candidate("kernel", "rbf", inputs="clip")
         assert choice.candidate == at(line, min(LATTICE))
 
     def test_leaves_a_linear_kernel_alone(self):
         ground = Table(lambda c: 1.0 - 0.1 * log_multiple(c) - 0.01 * (c.kernel == "linear"))
         choose(ground, OpenQuestions(bases=("kernel",)))
         assert steps(ground.tried, kernel="linear") == [0]
-        assert max(steps(ground.tried, kernel="laplace")) == max(LATTICE)
+        assert max(steps(ground.tried, kernel="laplacian")) == max(LATTICE)
 
     def test_leaves_relevance_at_the_bandwidth_that_comes_with_it(self):
         ground = Table(lambda c: 1.0 - 0.1 * log_multiple(c))
@@ -246,7 +246,7 @@ class TestWalk:
         assert list(itertools.chain(*ground.prepared)) == ground.tried
 
     def test_takes_two_steps_a_decade(self):
-        line = Candidate("kernel", "laplace", inputs="clip")
+        line = Candidate("kernel", "laplacian", inputs="clip")
         assert at(line, 0) == line
         multiples = [at(line, i).multiple for i in LATTICE]
         np.testing.assert_allclose(np.diff(np.log10(multiples)), 0.5)
@@ -256,7 +256,7 @@ class TestWalk:
 class TestQuestions:
     def test_all_open_ones_are_asked(self):
         def error(c):
-            return 1.0 - 0.1 * (c.kernel == "gaussian") - 0.3 * (c.basis == "trees")
+            return 1.0 - 0.1 * (c.kernel == "rbf") - 0.3 * (c.basis == "trees")
 
         ground = Table(error)
         choose(ground, OpenQuestions(alphas=ALL_ALPHAS))
@@ -266,7 +266,7 @@ class TestQuestions:
         }
         assert asked == {
             "basis": set(OpenQuestions.bases),
-            "kernel": {"laplace", "gaussian", "linear", None},
+            "kernel": {"laplacian", "rbf", "linear", None},
             "inputs": set(OpenQuestions.inputs),
             "relevant": {False, True},
             "alpha": set(ALL_ALPHAS),
@@ -280,10 +280,10 @@ class TestQuestions:
 
         names = ("kernel", "nystroem", "fourier", "orthogonal", "linear", "trees")
         bases = data.draw(st.sampled_from([OpenQuestions.bases, *zip(names)]))
-        kernels = data.draw(st.sampled_from([OpenQuestions.kernels, *zip(("laplace", "gaussian"))]))
+        kernels = data.draw(st.sampled_from([OpenQuestions.kernels, *zip(("laplacian", "rbf"))]))
         questions = OpenQuestions(
             bases=bases,
-            kernels=("gaussian",) if bases == ("orthogonal",) else kernels,
+            kernels=("rbf",) if bases == ("orthogonal",) else kernels,
             inputs=some(("clip", "standard", "rank", "none")),
             bandwidths=data.draw(st.sampled_from([None, (0,)])),
             relevance=data.draw(st.sampled_from([(False,), (True,), (False, True)])),
@@ -298,7 +298,7 @@ class TestQuestions:
         assert {c.alpha for c in ground.tried} <= set(questions.alphas)
         for c in kernelled:
             assert c.kernel in questions.kernels
-            assert c.kernel == "gaussian" or c.basis != "orthogonal"
+            assert c.kernel == "rbf" or c.basis != "orthogonal"
             assert c.kernel != "linear" or c.basis == "kernel"
             assert c.relevant in questions.relevance
             assert questions.bandwidths is None or c.multiple == 1.0
@@ -339,7 +339,7 @@ class TestQuestions:
         choice = choose(ground, OpenQuestions(**given))
         shares = [c.subspace for c in ground.tried if c.subspace < 1.0]
         assert sorted(set(shares), reverse=True) == [0.5, 0.25, 0.125]
-        assert choice.candidate == at(Candidate("kernel", "gaussian", subspace=0.25), 1)
+        assert choice.candidate == at(Candidate("kernel", "rbf", subspace=0.25), 1)
         # Each share is tried at the bandwidth of the one before, and one that is rougher.
         assert [log_multiple(c) for c in ground.tried if c.subspace == 0.5] == [0, 1]
         assert [log_multiple(c) for c in ground.tried if c.subspace == 0.25] == [1, 2]
@@ -356,7 +356,7 @@ class TestQuestions:
         [
             (WIDE - 1, {}),
             (WIDE, {"subspace": 1.0}),
-            (WIDE, {"kernels": ("laplace",)}),
+            (WIDE, {"kernels": ("laplacian",)}),
             (WIDE, {"relevance": (True,)}),
             (WIDE, {"bases": ("orthogonal",)}),
         ],
@@ -371,7 +371,7 @@ class TestQuestions:
         ground = self.wide(lambda c: 1.0)
         choose(ground, OpenQuestions(subspace=0.3))
         assert {c.basis for c in ground.tried} == {"kernel", "fourier"}
-        assert {c.kernel for c in ground.tried} == {"gaussian", "laplace"}
+        assert {c.kernel for c in ground.tried} == {"rbf", "laplacian"}
         assert {c.subspace for c in ground.tried} == {0.3}
 
     def test_other_bases_start_where_the_best_stands_and_walk_if_better(self):
@@ -384,7 +384,7 @@ class TestQuestions:
         questions = {"bases": ("kernel", "fourier", "orthogonal"), "bandwidths": None}
         choice = choose(ground, OpenQuestions(**CLOSED | questions))
         assert steps(ground.tried, basis="fourier")[0] == 0
-        assert choice.candidate == at(Candidate("fourier", "gaussian"), -3)
+        assert choice.candidate == at(Candidate("fourier", "rbf"), -3)
         assert steps(ground.tried, basis="orthogonal") == [-3]
 
     def test_other_bases_do_not_walk_if_they_are_not_better(self):
@@ -399,7 +399,7 @@ class TestQuestions:
         assert {c.basis for c in ground.tried} == {"kernel", "trees"}
 
     def test_there_are_orthogonal_frequencies_of_the_gaussian_kernel_alone(self):
-        ground = Table(lambda c: 1.0 - 0.1 * (c.kernel == "laplace"))
+        ground = Table(lambda c: 1.0 - 0.1 * (c.kernel == "laplacian"))
         choose(ground, OpenQuestions())
         assert "orthogonal" not in {c.basis for c in ground.tried}
 
@@ -436,14 +436,14 @@ def trial_of(candidate, losses, error=None, strength=1.0):
     return Trial(candidate, np.zeros((1, PARTS)), losses, error, strength)
 
 
-LAPLACE = Candidate("kernel", "laplace", inputs="clip")
+LAPLACE = Candidate("kernel", "laplacian", inputs="clip")
 
 #: Lines of their own.
-OTHERS = [Candidate("kernel", "gaussian", inputs=kind) for kind in ("clip", "standard", "rank")]
+OTHERS = [Candidate("kernel", "rbf", inputs=kind) for kind in ("clip", "standard", "rank")]
 
 
 #: What is drawn at random.
-RANDOM = [Candidate("fourier", "laplace", inputs="clip"), Candidate("trees")]
+RANDOM = [Candidate("fourier", "laplacian", inputs="clip"), Candidate("trees")]
 
 
 class TestToldApart:

@@ -19,9 +19,9 @@ from negcorr.selection.relevance import (
     learn_relevance,
 )
 
-every_kernel = pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
+every_kernel = pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 
-METRICS = {"gaussian": "sqeuclidean", "laplace": "cityblock"}
+METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock"}
 
 
 def noise(n=100, d=5, seed=0):
@@ -53,7 +53,7 @@ def literal_posterior(X, y, kernel, mass, logs):
     covariance = np.ones((n, n))
     for column, theta in zip(X.T, thetas(X, logs, kernel), strict=True):
         difference = np.abs(column[:, np.newaxis] - column)
-        covariance *= np.exp(-theta * (difference if kernel == "laplace" else difference**2))
+        covariance *= np.exp(-theta * (difference if kernel == "laplacian" else difference**2))
     covariance += np.diag(np.exp(logs[-1]) / mass)
 
     def minus_log_density(log_size):
@@ -74,7 +74,7 @@ def points(d, count=4):
     return [np.append(np.zeros(d + 1), np.log(0.1)), *anywhere]
 
 
-def learnt(X, y, kernel="laplace", **settings):
+def learnt(X, y, kernel="laplacian", **settings):
     return learn_relevance(X, y.reshape(len(X), -1), kernel, **settings)
 
 
@@ -136,7 +136,7 @@ class TestPosterior:
 
     def test_does_not_care_for_units_of_the_target(self):
         X, y, mass = problem(outputs=2)
-        one, large = (_Process.of(X, s * y, "laplace", mass) for s in (1.0, 1e4))
+        one, large = (_Process.of(X, s * y, "laplacian", mass) for s in (1.0, 1e4))
         for logs in points(3):
             value, gradient = one.negative_log_posterior(logs)
             other, same_gradient = large.negative_log_posterior(logs)
@@ -145,9 +145,7 @@ class TestPosterior:
 
     def test_of_a_target_that_is_zero_is_a_number(self):
         X, y, mass = problem()
-        value, gradient = _Process.of(X, 0.0 * y, "gaussian", mass).negative_log_posterior(
-            points(3)[0]
-        )
+        value, gradient = _Process.of(X, 0.0 * y, "rbf", mass).negative_log_posterior(points(3)[0])
         assert np.isfinite(value)
         assert np.isfinite(gradient).all()
 
@@ -184,7 +182,7 @@ class TestLearnt:
     def test_columns_and_bandwidth_are_those_of_the_logarithms(self, kernel, outputs):
         X, y, _ = problem(50, 4, outputs)
         found = learnt(X, y, kernel)
-        power = 1 if kernel == "laplace" else 2
+        power = 1 if kernel == "laplacian" else 2
         expected = thetas(X, found.logs, kernel)
         assert found.gamma == pytest.approx(expected.max(), rel=6e-4)
         np.testing.assert_allclose(
@@ -333,7 +331,7 @@ def test_heavy_rows_that_are_close_do_no_harm():
     # Noise is least where weights are largest: there the covariance is nearest to singular.
     X, weight = noise(500, 2), np.where(np.arange(500) < 3, 1e6, 1.0)
     X[:3] *= 1e-3
-    found = learnt(X, X @ [1.0, 0.5], "gaussian", weight=weight)
+    found = learnt(X, X @ [1.0, 0.5], "rbf", weight=weight)
     assert np.isfinite(found.columns).all()
     assert np.isfinite(found.logs).all()
 
@@ -344,7 +342,7 @@ def test_units_of_all_columns_do_not_matter(kernel, scale):
     X, y, _ = problem(40)
     one, other = learnt(X, y, kernel), learnt(scale * X, y, kernel)
     np.testing.assert_allclose(other.columns, one.columns, atol=1e-3)
-    power = 1 if kernel == "laplace" else 2
+    power = 1 if kernel == "laplacian" else 2
     assert other.gamma * scale**power == pytest.approx(one.gamma, rel=1e-2)
 
 
@@ -354,5 +352,5 @@ def test_units_of_all_columns_do_not_matter_unless_extreme(kernel, scale):
     X, y, _ = problem(40)
     one, other = learnt(X, y, kernel), learnt(scale * X, y, kernel)
     np.testing.assert_allclose(other.columns, one.columns, atol=1e-2)
-    power = 1 if kernel == "laplace" else 2
+    power = 1 if kernel == "laplacian" else 2
     assert other.gamma * scale**power == pytest.approx(one.gamma, rel=2e-2)

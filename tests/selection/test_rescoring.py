@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from negcorr.selection.candidates import Candidate
 from reference import span_loo
 
 from negcorr.bases.random_subspaces import kernel_values
 from negcorr.rows.rows import Rows
 from negcorr.selection import sample as proving
-from negcorr.selection.candidates import Candidate
 from negcorr.selection.rescoring import judged
 from negcorr.selection.sample import PARTS, SEARCH_RIDGES, ProvingGround
 
@@ -29,12 +29,12 @@ def ground_of(n=150, seed=0, outputs=1):
 
 
 CANDIDATES = [
-    Candidate("kernel", "laplace", 0.3, "clip"),
-    Candidate("kernel", "gaussian", 1.0, "standard"),
-    Candidate("kernel", "gaussian", 3.0, "rank", subspace=0.5),
+    Candidate("kernel", "laplacian", 0.3, "clip"),
+    Candidate("kernel", "rbf", 1.0, "standard"),
+    Candidate("kernel", "rbf", 3.0, "rank", subspace=0.5),
     Candidate("kernel", "cauchy", 1.0, "none"),
     Candidate("kernel", "linear"),
-    Candidate("kernel", "laplace", 1.0, "clip", relevant=True),
+    Candidate("kernel", "laplacian", 1.0, "clip", relevant=True),
 ]
 
 
@@ -62,7 +62,7 @@ def test_errors_are_those_of_refits_on_rows_beyond_the_search(candidate):
 def test_relevance_is_what_the_rows_of_the_search_have_taught():
     ground = ground_of()
     candidate = CANDIDATES[-1]
-    assert ground.learnt_relevance(candidate) is ground.relevance("clip", "laplace", "both")
+    assert ground.learnt_relevance(candidate) is ground.relevance("clip", "laplacian", "both")
     assert ground.searched_gamma(candidate) == ground.learnt_relevance(candidate).gamma
     # In the end more rows teach it.
     assert ground.gamma(candidate) != ground.searched_gamma(candidate)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from negcorr.selection.candidates import Candidate, bare_basis, linear_width
 from reference import kernel_loo
 
 from negcorr.bases import (
@@ -12,7 +13,6 @@ from negcorr.bases import (
     KernelFeatures,
     LinearFeatures,
     NystroemFeatures,
-    OrthogonalFourierFeatures,
     TreeFeatures,
     kwok_tsang_gamma,
 )
@@ -20,7 +20,6 @@ from negcorr.bases.input_maps import fit_input_map
 from negcorr.criteria.quick_leave_one_out import screen
 from negcorr.rows.rows import Rows
 from negcorr.selection import sample as proving
-from negcorr.selection.candidates import Candidate, bare_basis, linear_width
 from negcorr.selection.relevance import learn_relevance
 from negcorr.selection.sample import (
     PARTS,
@@ -30,9 +29,9 @@ from negcorr.selection.sample import (
     ProvingGround,
 )
 
-every_kernel = pytest.mark.parametrize("kernel", ["gaussian", "laplace", "cauchy", "linear"])
+every_kernel = pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy", "linear"])
 
-every_metric = pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
+every_metric = pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 
 
 def data(n=80, d=3, seed=0, outputs=1):
@@ -68,8 +67,8 @@ def same_relevance(one, other):
 def literal_kernel(kernel, X, gamma):
     difference = X[:, np.newaxis] - X
     return {
-        "gaussian": lambda: np.exp(-gamma * (difference**2).sum(axis=2)),
-        "laplace": lambda: np.exp(-gamma * np.abs(difference).sum(axis=2)),
+        "rbf": lambda: np.exp(-gamma * (difference**2).sum(axis=2)),
+        "laplacian": lambda: np.exp(-gamma * np.abs(difference).sum(axis=2)),
         "cauchy": lambda: np.prod(1.0 / (1.0 + gamma * difference**2), axis=2),
         "linear": lambda: gamma * X @ X.T,
     }[kernel]()
@@ -238,21 +237,21 @@ class TestMoreRows:
     def test_teach_relevance_from_the_start_where_nothing_is_known(self):
         ground = self.ground()
         more = ground.more
-        first = more.mapped("rank")[:60], more.y[:60], "laplace", more.weight[:60]
+        first = more.mapped("rank")[:60], more.y[:60], "laplacian", more.weight[:60]
         expected = learn_relevance(*first)
-        same_relevance(expected, ground.relevance("rank", "laplace", "all"))
+        same_relevance(expected, ground.relevance("rank", "laplacian", "all"))
 
     def test_that_are_not_there_change_nothing(self):
         ground = self.ground(80)
         same_relevance(
-            ground.relevance("clip", "laplace"), ground.relevance("clip", "laplace", "all")
+            ground.relevance("clip", "laplacian"), ground.relevance("clip", "laplacian", "all")
         )
 
     def test_do_not_change_what_is_tried(self):
         ground = self.ground()
         alone = replace(ground, more=None, _relevance={}, _mapped={}, _distances={})
         for relevant in (False, True):
-            candidate = Candidate("kernel", "laplace", inputs="clip", relevant=relevant)
+            candidate = Candidate("kernel", "laplacian", inputs="clip", relevant=relevant)
             one, other = ground.try_out(candidate), alone.try_out(candidate)
             np.testing.assert_array_equal(one.by_part, other.by_part)
 
@@ -318,9 +317,9 @@ class TestRelevance:
         monkeypatch.setattr(proving, "learn_relevance", lambda *given: calls.append(given))
         ground = ground_of(*data())
         for _ in range(2):
-            assert ground.relevance("clip", "laplace", "even") is None
-            assert ground.relevance("clip", "gaussian", "even") is None
-        assert [given[2] for given in calls] == ["laplace", "gaussian"]
+            assert ground.relevance("clip", "laplacian", "even") is None
+            assert ground.relevance("clip", "rbf", "even") is None
+        assert [given[2] for given in calls] == ["laplacian", "rbf"]
 
     @every_metric
     def test_is_judged_by_the_other_half(self, kernel):
@@ -349,12 +348,14 @@ class TestRelevance:
 
     def test_of_features_that_are_no_kernels_is_judged_by_the_other_half(self):
         ground = ground_of(*data())
-        candidate = Candidate("fourier", "laplace", 3.0, "clip", relevant=True)
+        candidate = Candidate("fourier", "laplacian", 3.0, "clip", relevant=True)
         losses = np.empty((len(SEARCH_GAPS), ground.n_rows))
         for half, judged in (("even", 1), ("odd", 0)):
-            learnt = ground.relevance("clip", "laplace", half)
+            learnt = ground.relevance("clip", "laplacian", half)
             rows = ground.mapped("clip") * learnt.columns
-            basis = FourierFeatures(50, 4, kernel="laplace", gamma=3.0 * learnt.gamma)
+            basis = FourierFeatures(
+                50, 4, kernel="laplacian", gamma=3.0 * learnt.gamma, inputs="none"
+            )
             basis.set_params(random_state=0).fit(rows)
             fit = screen(basis.transform(rows), ground.y, basis.block_starts_)
             losses[:, judged::2] = fit.losses(SEARCH_GAPS)[:, judged::2]
@@ -362,7 +363,7 @@ class TestRelevance:
 
     def test_of_kernels_without_a_metric_is_that_of_the_gaussian(self):
         ground = ground_of(*data(40))
-        learnt = ground.relevance("clip", "gaussian")
+        learnt = ground.relevance("clip", "rbf")
         for kernel in ("cauchy", "linear"):
             candidate = Candidate("kernel", kernel, 10.0, "clip", relevant=True)
             np.testing.assert_array_equal(ground.columns(candidate), learnt.columns)
@@ -373,7 +374,7 @@ class TestRelevance:
         X, y = data(40, 1)
         ground = ground_of(X, y)
         plain, relevant = (
-            Candidate("kernel", "laplace", inputs="clip", relevant=r) for r in (False, True)
+            Candidate("kernel", "laplacian", inputs="clip", relevant=r) for r in (False, True)
         )
         assert ground.columns(relevant) is None
         assert ground.gamma(relevant) == ground.gamma(plain)
@@ -382,16 +383,16 @@ class TestRelevance:
         )
 
     def test_that_is_not_asked_for_is_none(self):
-        assert ground_of(*data(40)).columns(Candidate("kernel", "laplace")) is None
+        assert ground_of(*data(40)).columns(Candidate("kernel", "laplacian")) is None
 
 
 #: Tried by their features.
 FEATURES = [
-    Candidate("nystroem", "laplace", multiple=0.1, inputs="rank"),
+    Candidate("nystroem", "laplacian", multiple=0.1, inputs="rank"),
     Candidate("nystroem", "cauchy"),
-    Candidate("nystroem", "gaussian", alpha=0.1),
-    Candidate("fourier", "laplace", multiple=3.0),
-    Candidate("orthogonal", "gaussian"),
+    Candidate("nystroem", "rbf", alpha=0.1),
+    Candidate("fourier", "laplacian", multiple=3.0),
+    Candidate("orthogonal", "rbf"),
     Candidate("linear", alpha=0.01),
     Candidate("trees", inputs="none"),
 ]
@@ -404,7 +405,7 @@ class TestTrial:
         X, y = data(35, outputs=2)
         ground = ground_of(X, y, np.random.default_rng(6).uniform(0.5, 2.0, 35))
         rows = fit_input_map(inputs, ground.X, ground.weight)(ground.X)
-        like = "gaussian" if kernel == "linear" else kernel
+        like = "rbf" if kernel == "linear" else kernel
         gamma = 3.0 * kwok_tsang_gamma(rows, ground.weight, like)
         candidate = Candidate("kernel", kernel, 3.0, inputs, alpha=10.0)
         assert ground.gamma(candidate) == pytest.approx(gamma, rel=1e-12)
@@ -418,7 +419,7 @@ class TestTrial:
         X, y = data(outputs=2)
         ground = ground_of(X, y, np.random.default_rng(6).uniform(0.5, 2.0, 80))
         rows = fit_input_map(candidate.inputs, ground.X, ground.weight)(ground.X)
-        kernel = candidate.kernel or "gaussian"
+        kernel = candidate.kernel or "rbf"
         gamma = candidate.multiple * kwok_tsang_gamma(rows, ground.weight, kernel)
         assert ground.gamma(candidate) == pytest.approx(gamma, rel=1e-12)
         basis = bare_basis(candidate, gamma, 50, 4, 3, 0).fit(rows, sample_weight=ground.weight)
@@ -437,18 +438,18 @@ class TestTrial:
             return given(*settings)
 
         monkeypatch.setattr(proving, "bare_basis", noted)
-        ground_of(*data(31), n_components=400).try_out(Candidate("fourier", "gaussian"))
+        ground_of(*data(31), n_components=400).try_out(Candidate("fourier", "rbf"))
         assert made[0][2:] == (50, 15, 3, 0)
 
     def test_at_a_given_gap_has_that_one_unless_it_is_of_a_kernel(self):
         X, y = data()
         given, free = ground_of(X, y, gap=0.05), ground_of(X, y)
-        candidate = Candidate("fourier", "laplace")
+        candidate = Candidate("fourier", "laplacian")
         trial = given.try_out(candidate)
         assert trial.strength == 0.05
         assert trial.by_part.shape == (1, PARTS)
         assert free.try_out(candidate).error < trial.error
-        candidate = Candidate("kernel", "laplace")
+        candidate = Candidate("kernel", "laplacian")
         assert given.try_out(candidate).error == free.try_out(candidate).error
 
     def test_has_a_given_bandwidth_and_relevance(self):
@@ -458,21 +459,21 @@ class TestTrial:
         rows = fit_input_map("standard", ground.X)(ground.X) * columns
         np.testing.assert_allclose(ground.mapped("standard"), rows)
         for relevant in (False, True):
-            assert ground.gamma(Candidate("kernel", "laplace", relevant=relevant)) == 0.37
-        losses = refits(literal_kernel("laplace", rows, 0.37), ground.y, ground.weight)
-        candidate = Candidate("kernel", "laplace", multiple=10.0)
+            assert ground.gamma(Candidate("kernel", "laplacian", relevant=relevant)) == 0.37
+        losses = refits(literal_kernel("laplacian", rows, 0.37), ground.y, ground.weight)
+        candidate = Candidate("kernel", "laplacian", multiple=10.0)
         same_trial(ground.try_out(candidate), losses, ground, SEARCH_RIDGES)
 
     @pytest.mark.parametrize(
         ("basis", "kernel"),
         [
-            ("kernel", "gaussian"),
-            ("kernel", "laplace"),
+            ("kernel", "rbf"),
+            ("kernel", "laplacian"),
             ("kernel", "cauchy"),
             ("kernel", "linear"),
-            ("fourier", "laplace"),
-            ("nystroem", "gaussian"),
-            ("nystroem", "laplace"),
+            ("fourier", "laplacian"),
+            ("nystroem", "rbf"),
+            ("nystroem", "laplacian"),
             ("trees", None),
         ],
     )
@@ -485,12 +486,12 @@ class TestTrial:
 
     def test_of_several_outputs_counts_them_alike_in_units_of_their_own(self):
         X, y = data()
-        for candidate in (Candidate("kernel", "laplace"), FEATURES[0]):
+        for candidate in (Candidate("kernel", "laplacian"), FEATURES[0]):
             single = ground_of(X, y).try_out(candidate)
             both = ground_of(X, np.column_stack([y, 1e6 * y - 3.0])).try_out(candidate)
             assert both.error == pytest.approx(single.error, rel=1e-6)
 
-    @pytest.mark.parametrize("candidate", [Candidate("linear"), Candidate("kernel", "laplace")])
+    @pytest.mark.parametrize("candidate", [Candidate("linear"), Candidate("kernel", "laplacian")])
     def test_has_errors_relative_to_the_variance(self, candidate):
         X, _ = data(200)
         y = np.random.default_rng(7).normal(size=(200, 1)) * 1e-3
@@ -500,7 +501,7 @@ class TestTrial:
 class TestPreparing:
     CANDIDATES = tuple(
         Candidate("kernel", kernel, multiple, "clip", relevant)
-        for kernel in ("gaussian", "laplace", "linear")
+        for kernel in ("rbf", "laplacian", "linear")
         for multiple in (1.0, 10.0)
         for relevant in (False, True)
     )
@@ -527,14 +528,14 @@ class TestPreparing:
         for calls, function, key in zip((learnt, measured, maps), of_rows, keys, strict=True):
             monkeypatch.setattr(proving, function.__name__, noted(calls, function, key))
         ground = ground_of(*data(41))
-        ground.prepare([*self.CANDIDATES, Candidate("fourier", "laplace", inputs="rank")])
+        ground.prepare([*self.CANDIDATES, Candidate("fourier", "laplacian", inputs="rank")])
         assert sorted(learnt) == [
-            ("gaussian", 20),
-            ("gaussian", 21),
-            ("laplace", 20),
-            ("laplace", 21),
+            ("rbf", 20),
+            ("rbf", 21),
+            ("laplacian", 20),
+            ("laplacian", 21),
         ]
-        assert sorted(measured) == ["gaussian"] * 3 + ["laplace"] * 3
+        assert sorted(measured) == ["rbf"] * 3 + ["laplacian"] * 3
         assert sorted(maps) == ["clip", "rank"]
         for candidate in self.CANDIDATES:
             ground.try_out(candidate)
@@ -550,13 +551,13 @@ class TestPreparing:
 @pytest.mark.parametrize(
     ("candidate", "kind"),
     [
-        (Candidate("kernel", "laplace"), KernelFeatures),
+        (Candidate("kernel", "laplacian"), KernelFeatures),
         (Candidate("kernel", "linear"), KernelFeatures),
-        (Candidate("kernel", "gaussian", subspace=0.25), KernelFeatures),
-        (Candidate("fourier", "gaussian", subspace=0.5), FourierFeatures),
-        (Candidate("nystroem", "laplace"), NystroemFeatures),
+        (Candidate("kernel", "rbf", subspace=0.25), KernelFeatures),
+        (Candidate("fourier", "rbf", subspace=0.5), FourierFeatures),
+        (Candidate("nystroem", "laplacian"), NystroemFeatures),
         (Candidate("fourier", "cauchy"), FourierFeatures),
-        (Candidate("orthogonal", "gaussian"), OrthogonalFourierFeatures),
+        (Candidate("orthogonal", "rbf"), OrthogonalFourierFeatures),
         (Candidate("linear"), LinearFeatures),
         (Candidate("trees"), TreeFeatures),
     ],
@@ -564,7 +565,7 @@ class TestPreparing:
 )
 def test_the_basis_of_a_candidate(candidate, kind):
     basis = bare_basis(candidate, 0.3, 7, 4, 9, 5)
-    given = {"n_estimators": 7, "n_components": 4, "random_state": 5, "gamma": 0.3}
+    given = {"n_members": 7, "n_components": 4, "random_state": 5, "gamma": 0.3}
     given |= {"kernel": candidate.kernel, "standardize": False, "subspace": candidate.subspace}
     given |= {"n_components": 3} if kind is LinearFeatures else {}
     assert type(basis) is kind
@@ -589,11 +590,11 @@ def test_linear_members_have_the_columns_that_are_given(columns, width):
     ("candidate", "text"),
     [
         (
-            Candidate("nystroem", "laplace", 0.316, "clip", relevant=True, alpha=0.01),
+            Candidate("nystroem", "laplacian", 0.316, "clip", relevant=True, alpha=0.01),
             "nystroem laplace, gamma x0.32, inputs clip, by relevance, alpha 0.01",
         ),
         (
-            Candidate("kernel", "gaussian", 10.0, "rank", relevant=True, alpha=10.0),
+            Candidate("kernel", "rbf", 10.0, "rank", relevant=True, alpha=10.0),
             "kernel gaussian, gamma x10, inputs rank, by relevance",
         ),
         (Candidate("kernel", "linear"), "kernel linear, inputs standard"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -123,7 +122,6 @@ class FourierFeatures(RandomBasis):
                 "orthogonal=True needs kernel='rbf' and subspace=1, got "
                 f"kernel={self.kernel!r} and subspace={self.subspace!r}."
             )
-        vars(self).pop("_turns", None)
         self.gamma_ = resolve_gamma(self.gamma, self.kernel, self.input_map_(X), sample_weight)
         shape = (n_features, self.n_members * self.n_components)
         self.block_starts_ = np.arange(self.n_members + 1) * self.n_components
@@ -135,21 +133,14 @@ class FourierFeatures(RandomBasis):
         if share < 1.0:
             seen = member_columns(rng, self.n_members, n_features, share)
             frequencies = frequencies * np.repeat(seen, self.n_components, axis=0).T
+        phases = rng.uniform(0.0, 2.0 * np.pi, shape[1])
         place = place_of(X)
-        self.frequencies_ = place.floats(frequencies)
-        self.phases_ = place.floats(rng.uniform(0.0, 2.0 * np.pi, shape[1]))
-
-    @cached_property
-    def _turns(self) -> FloatArray:
-        """One matrix in units of turns, with the phase as the weight of a constant input.
-
-        An affine map of the columns is part of it; only the centre is subtracted before.
-        """
-        frequencies = to_host(self.frequencies_)
+        self.frequencies_, self.phases_ = place.floats(frequencies), place.floats(phases)
+        # One matrix in units of turns, with the phase as the weight of a constant input. An affine
+        # map of the columns is part of it; only the centre is subtracted before.
         if self.input_map_.is_affine:
             frequencies = frequencies * to_host(self.input_map_.factor)[:, np.newaxis]
-        turns = np.vstack([frequencies, to_host(self.phases_)]) / (2.0 * np.pi)
-        return place_of(self.frequencies_).floats(turns)
+        self._turns = place.floats(np.vstack([frequencies, phases]) / (2.0 * np.pi))
 
     def fill(self, X: Table, out: FloatArray) -> None:
         center: Any = 0.0

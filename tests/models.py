@@ -1,0 +1,29 @@
+"""Models of plain features that tests build again and again."""
+
+from negcorr import NCLRegressor
+from negcorr.bases import AutoBasis
+from negcorr.bases.named import BASES, named_basis
+
+
+def ncl(n_members=None, n_components=None, *, basis="fourier", **given):
+    """NCLRegressor with a basis by its name: parameters of features and estimator side by side.
+
+    Without ``gamma="auto"`` features are given, as the heuristics make them; with it, or with
+    ``basis="auto"``, they are searched for.
+    """
+    given = {"n_members": n_members, "n_components": n_components, **given}
+    given = {name: value for name, value in given.items() if value is not None}
+    own = NCLRegressor._get_param_names()
+    estimator = {name: given.pop(name) for name in list(given) if name in own}
+    if isinstance(basis, str):
+        if basis == "auto" or given.get("gamma") == "auto" or estimator.get("alpha") == "auto":
+            if "kernel" in given:
+                given["kernels"] = given.pop("kernel")
+            searched = AutoBasis(**given) if basis == "auto" else AutoBasis(basis, **given)
+            return NCLRegressor(searched, **estimator)
+        known = BASES.get(basis)
+        if known is not None:
+            unknown = set(given) - set(known._get_param_names())
+            assert not unknown, f"{basis} has no {unknown}"
+            basis = named_basis(basis, **given)
+    return NCLRegressor(basis, **estimator)
