@@ -1,4 +1,4 @@
-"""What commands print, and where: results to standard output, all else to standard error."""
+"""What commands print: results to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typer import Option
 
-__all__ = ["Screen", "printable"]
+from negcorr.cli.arguments import UsageError
 
-#: Columns of text where nobody says how wide the screen is.
+__all__ = ["Output", "finite", "printable"]
+
+#: Columns of text where the width of the terminal is not known.
 WIDTH = 110
 
 #: Spaces between columns of a table, and the least room for names.
@@ -31,26 +34,22 @@ LONGEST = 60
 
 
 @dataclass(frozen=True)
-class Screen:
-    """How much is said, and for whom.
+class Output:
+    """How much a command says, and for whom; its fields are options of most commands."""
 
-    Attributes
-    ----------
-    quiet : bool
-        Nothing but errors and what was asked for.
-    verbose : bool
-        Every column, every step.
-    as_json : bool
-        One JSON value on standard output, nothing else.
-    """
+    as_json: Annotated[bool, Option("--json", help="For machines: one JSON value.")] = False
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Print errors only.")] = False
+    verbose: Annotated[
+        bool, Option("--verbose", "-v", help="Print every column and every step.")
+    ] = False
 
-    quiet: bool = False
-    verbose: bool = False
-    as_json: bool = False
+    def __post_init__(self) -> None:
+        if self.quiet and self.verbose:
+            raise UsageError("--quiet and --verbose: give one of them.")
 
     @property
     def shows_progress(self) -> bool:
-        """Whether somebody looks at a terminal."""
+        """Whether standard error is a terminal, and is to show what is being done."""
         return not self.quiet and sys.stderr.isatty()
 
     def say(self, words: str = "", style: str = "") -> None:
@@ -73,12 +72,17 @@ class Screen:
         title : str
             A line above it.
         spare : sequence of str
-            Columns to do without on a narrow screen, the first of them first.
+            Columns to do without on a narrow terminal, the first of them first.
         """
         if self.quiet or self.as_json:
             return
         console = _console()
-        shown = _fitting(head, rows, spare, console.width)
+        widths = [max(len(printable(line[j])) for line in [head, *rows]) for j in range(len(head))]
+        shown = list(range(len(head)))
+        for name in spare:
+            if sum(widths[j] + PADDING for j in shown) <= console.width:
+                break
+            shown = [j for j in shown if head[j] != name]
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         if title:
             self.say(title, style="bold")
@@ -125,7 +129,7 @@ class Screen:
         shown = spinner and self.shows_progress
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
-            with _console(stderr=True).status(words) if shown else _nobody() as status:
+            with _console(stderr=True).status(words) if shown else nullcontext() as status:
 
                 def tell(now: str) -> None:
                     self.detail(now)
@@ -144,7 +148,7 @@ class Screen:
 
 
 def printable(text: str, longest: int = LONGEST) -> str:
-    r"""Text that a terminal shows as it is: no control characters, and not without end.
+    r"""Text that a terminal shows as it is: without control characters, and cut where it is long.
 
     Examples
     --------
@@ -157,7 +161,7 @@ def printable(text: str, longest: int = LONGEST) -> str:
 
 
 def finite(value: Any) -> Any:
-    """The same with null for what is no number: JSON has no NaN."""
+    """The same value with None for NaN and infinities, which JSON does not have."""
     if isinstance(value, dict):
         return {str(key): finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -165,26 +169,6 @@ def finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def _fitting(
-    head: Sequence[str], rows: Sequence[Sequence[str]], spare: Sequence[str], width: int
-) -> list[int]:
-    """Columns that a screen has room for, without those that can be spared."""
-    wide = [
-        max(len(printable(line[j])) for line in [head, *rows]) + PADDING for j in range(len(head))
-    ]
-    shown = list(range(len(head)))
-    for name in spare:
-        if sum(wide[j] for j in shown) <= width:
-            break
-        shown = [j for j in shown if head[j] != name]
-    return shown
-
-
-@contextmanager
-def _nobody() -> Iterator[None]:
-    yield None
 
 
 def _console(stderr: bool = False) -> Console:
