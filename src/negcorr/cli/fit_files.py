@@ -153,6 +153,10 @@ def write_all(
     notes |= {"schema": schema.to_json(), "fingerprint": trial.seen.to_dict()}
     saved = f"; the saved model has all {trial.n_rows}" if trial.refitted else ""
     rows = f"On {found.n_test} rows held out, fitted to {found.n_train}{saved}"
+    tables = [
+        (name, [word[:1].upper() + word[1:] for word in head], lines)
+        for name, head, lines in comparison_tables(found, rows)
+    ]
     columns = [
         [printable(c.name, 200), c.role, str(c.n_missing), str(c.n_distinct), c.remark]
         for c in schema.columns
@@ -166,7 +170,7 @@ def write_all(
             path=stage / "report.html",
             title=title,
             outputs=schema.targets,
-            tables=comparison_tables(found, rows),
+            tables=tables,
             details=[("Columns", ("Column", "Taken as", "Missing", "Distinct", "Remark"), columns)],
             verdict=metrics["verdict"],
             notes=metrics["notes"],

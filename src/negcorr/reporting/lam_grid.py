@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from negcorr._common.number_text import amount_with_error
 from negcorr._common.types import FloatArray
 
 __all__ = ["LamGrid", "deep_facts", "deep_notes", "lam_grid"]
@@ -89,12 +90,10 @@ def deep_facts(model: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _with_errors(values: Any, errors: Any) -> str:
+    """Numbers of several outputs with their standard errors, where these are known."""
     pairs = np.broadcast_arrays(np.atleast_1d(values), np.atleast_1d(errors))
-    listed = [
-        "unknown" if np.isnan(v) else f"{v:.4g}" + ("" if np.isnan(e) else f" ± {e:.2g}")
-        for v, e in zip(*pairs, strict=True)
-    ]
-    return ", ".join(listed)
+    listed = (amount_with_error(float(v), float(e)) for v, e in zip(*pairs, strict=True))
+    return ", ".join(text or "unknown" for text in listed)
 
 
 def deep_notes(model: Any) -> tuple[str, ...]:

@@ -131,7 +131,7 @@ def gap_text(gap: float) -> str:
 
     Examples
     --------
-    >>> from negcorr.path.curve_view import gap_text
+    >>> from negcorr.spectrum.gap import gap_text
     >>> gap_text(1.0), gap_text(0.24), gap_text(1e-06), gap_text(0.0)
     ('1', '0.24', '10⁻⁶', '0')
     >>> gap_text(2.5e-12)
