@@ -72,7 +72,7 @@ def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., Non
 
     def add(run: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(run, include_extras=True)
-        groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+        groups: dict[str, Any] = {n: kind for n, kind in hints.items() if is_dataclass(kind)}
         parameters: list[Parameter] = []
         for name, parameter in signature(run).parameters.items():
             if name in groups:
@@ -114,12 +114,12 @@ def command_line(name: str, options: Any, wanted: Sequence[str]) -> str:
             continue
         (kind,) = parameter.annotation.__metadata__
         # In an annotation, typer keeps the first name of an option where its default would stand.
-        option = [kind.default] if isinstance(kind, OptionInfo) else []
+        option = str(kind.default) if isinstance(kind, OptionInfo) else ""
         if isinstance(value, bool):
-            words.append(option[0].split("/")[not value])  # --stream/--no-stream
+            words.append(option.split("/")[not value])  # --stream/--no-stream
             continue
         for each in value if isinstance(value, list | tuple) else [value]:
-            words += [*option, str(each)]
+            words += [option, str(each)] if option else [str(each)]
     return join(words)
 
 

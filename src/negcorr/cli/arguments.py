@@ -67,7 +67,7 @@ def columns_named(given: Sequence[str], known: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def columns_asked_for(options: Any, names: Iterable[Any]) -> dict[str, list[str]]:
+def columns_asked_for(options: Any, names: Iterable[Any]) -> dict[str, Any]:
     """Targets, columns to leave out and categories, by the names that a table has for them.
 
     Parameters

@@ -51,7 +51,9 @@ def run_evaluate(model: Path, data: Path, output: Output) -> None:
                 parts[name] += [] if values is None else [values]
         n_rows = sum(map(len, parts["y"]))
         _check_enough(n_rows, data)
-        whole = {name: np.concatenate(part) if part else None for name, part in parts.items()}
+        whole: dict[str, Any] = {
+            name: np.concatenate(part) if part else None for name, part in parts.items()
+        }
         figures = held_out_figures(names=loaded.targets, **whole)
     warning = warning_about(n_seen / n_rows)
     output.give_json(

@@ -175,7 +175,7 @@ def rebuilding_code(options: FitOptions, schema: Schema, in_pieces: bool = False
     def keywords(given: dict[str, Any]) -> str:
         return "".join(f", {name}={value!r}" for name, value in given.items())
 
-    asked = {
+    asked: dict[str, Any] = {
         "drop": [c.name for c in schema.columns if (c.role, c.remark) == ("dropped", "as asked")],
         "categorical": [
             c.name for c in schema.columns if (c.role, c.remark) == ("category", "as asked")
@@ -186,15 +186,15 @@ def rebuilding_code(options: FitOptions, schema: Schema, in_pieces: bool = False
     }
     columns = f"{list(schema.targets)!r}" + keywords({k: v for k, v in asked.items() if v})
     if in_pieces:
-        settings = {"seed": options.seed, "test_size": options.test_share}
-        settings |= {"parameters": options.parameters} if options.parameters else {}
+        asked = {"seed": options.seed, "test_size": options.test_share}
+        asked |= {"parameters": options.parameters} if options.parameters else {}
         return (
             "from negcorr.tables import try_out_large\n\n"
-            f"trial = try_out_large({options.data.name!r}, {columns}{keywords(settings)}, "
+            f"trial = try_out_large({options.data.name!r}, {columns}{keywords(asked)}, "
             "baselines=[])\nmodel = trial.model\n"
         )
+    settings = keywords({"random_state": options.seed, **options.parameters})
     if options.deep:
-        settings = keywords({"random_state": options.seed, **options.parameters})
         model = [
             "from negcorr.deep import DeepNCLRegressor",
             "",
@@ -202,7 +202,6 @@ def rebuilding_code(options: FitOptions, schema: Schema, in_pieces: bool = False
             "model = make_tabular(frame, schema.targets, schema=schema, estimator=networks)",
         ]
     else:
-        settings = keywords({"random_state": options.seed, **options.parameters})
         model = [
             "folds = folds_for(schema, frame.iloc[rows.positions])",
             "model = make_tabular(",

@@ -25,7 +25,6 @@ from negcorr.plots.drawing import (
     require_matplotlib,
 )
 from negcorr.plots.models import check_output, check_path, gaps_of, path_of
-from negcorr.spectrum.gap import lam_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -237,8 +236,7 @@ class DiversityDisplay:
             label = "variance of y: error of a constant"
             look = {"color": GREY, "linewidth": 1.2, "linestyle": ":", "label": label}
             self.lines_["variance"] = ax.axhline(self.variance, **look)
-        lam = "" if self.chosen_gap is None else f"λ = {lam_text(self.chosen_gap)} of the model"
-        self.chosen_line_ = gap_axis(ax, self.gaps, self.chosen_gap, lam)
+        self.chosen_line_ = gap_axis(ax, self.gaps, self.chosen_gap)
         terms = np.concatenate([self.ensemble_error, self.member_error, self.diversity])
         positive = terms[np.isfinite(terms) & (terms > 0.0)]
         if len(positive):

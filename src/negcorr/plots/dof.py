@@ -21,7 +21,6 @@ from negcorr.path.path import NCLPath
 from negcorr.plots.colours import COLOURS
 from negcorr.plots.drawing import axes_for, evenly, gap_axis, legend, require_matplotlib
 from negcorr.plots.models import check_output, check_path, gaps_of, path_of, sorted_gaps
-from negcorr.spectrum.gap import lam_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -260,8 +259,7 @@ class DofDisplay:
             look = {"fmt": "o", "color": COLOURS[1], "markersize": 5, "capsize": 3, "zorder": 4}
             label = "Monte Carlo, ± 2 standard errors"
             self.errorbar_ = ax.errorbar(where, dofs, 2.0 * errors, label=label, **look)
-        lam = "" if self.chosen_gap is None else f"λ = {lam_text(self.chosen_gap)} of the model"
-        self.chosen_line_ = gap_axis(ax, shown, self.chosen_gap, lam)
+        self.chosen_line_ = gap_axis(ax, shown, self.chosen_gap)
         ax.set_ylim(0.0, max(ax.get_ylim()[1], 1.06 * float(np.max(self.dof)), 1.0))
         ax.set_ylabel("degrees of freedom")
         legend(ax)

@@ -84,7 +84,7 @@ def gap_axis(
     ax: Axes,
     gaps: FloatArray,
     chosen: float | None = None,
-    label: str = "",
+    label: str = "λ = {} of the model",
     *,
     labelled: bool = True,
 ) -> Line2D | None:
@@ -100,7 +100,7 @@ def gap_axis(
     chosen : float, optional
         Where a dashed vertical line is drawn.
     label : str
-        Of this line.
+        Of this line, with {} where λ is to be written.
     labelled : bool, default=True
         Whether the axis says what its numbers are.
 
@@ -113,7 +113,7 @@ def gap_axis(
     if chosen is not None:
         gaps = np.append(gaps, chosen)
         look: dict[str, Any] = {"color": GREY, "linewidth": 1.2, "linestyle": (0, (4, 3))}
-        line = ax.axvline(float(positions(gaps)[-1]), label=label, **look)
+        line = ax.axvline(float(positions(gaps)[-1]), label=label.format(lam_text(chosen)), **look)
     where = positions(gaps)
     left, right = 1.0, min(float(where.min()), 0.5)
     margin = 10.0 ** (-0.02 * np.log10(right))

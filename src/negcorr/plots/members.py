@@ -181,8 +181,7 @@ class MembersDisplay:
             ratio = error / float(target.var()) if target.var() > 0.0 else None
         else:
             path = getattr(inner_model(estimator)[0], "path_", None)
-            variance = 0.0 if path is None else float(to_host(path.spectrum.total)[output])
-            if variance > 0.0:
+            if path is not None and (variance := float(to_host(path.spectrum.total)[output])) > 0.0:
                 ratio = float(np.atleast_1d(to_host(path.member_error()))[output]) / variance
         return cls(
             x=along.x,

@@ -24,7 +24,6 @@ from negcorr.plots.drawing import (
     require_matplotlib,
 )
 from negcorr.plots.models import check_output, check_path, gaps_of, path_of
-from negcorr.spectrum.gap import lam_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,30 +34,20 @@ __all__ = ["PathDisplay"]
 
 _ERROR = "mean squared error\n(units of y squared)"
 
-#: Curves by name: words for the legend, and a kind; only one kind fits on one axis.
-_CURVES = {
-    "kfold": ("K-fold error", _ERROR),
-    "loo": ("leave-one-out error", _ERROR),
-    "sure": ("SURE + σ²", _ERROR),
-    "gcv": ("GCV", _ERROR),
-    "train_error": ("training error", _ERROR),
-    "aic": ("AIC", "information criterion"),
-    "aicc": ("AICc", "information criterion"),
-    "bic": ("BIC", "information criterion"),
-    "cp": ("C$_p$", "C$_p$ (units of σ²)"),
-}
+_INFORMATION = "information criterion"
 
-#: Every curve always has its own colour and dashes, whichever others are drawn.
-_LOOK: dict[str, dict[str, Any]] = {
-    "kfold": {"color": COLOURS[1], "linestyle": "-"},
-    "loo": {"color": COLOURS[4], "linestyle": "-"},
-    "sure": {"color": COLOURS[0], "linestyle": "--"},
-    "gcv": {"color": COLOURS[3], "linestyle": "-."},
-    "train_error": {"color": COLOURS[2], "linestyle": "-"},
-    "aic": {"color": COLOURS[0], "linestyle": "-"},
-    "aicc": {"color": COLOURS[1], "linestyle": "--"},
-    "bic": {"color": COLOURS[2], "linestyle": "-."},
-    "cp": {"color": COLOURS[0], "linestyle": "-"},
+#: Curves by name: label, unit, colour and dashes. Curves of one unit fit on one axis, and each has
+#: its own colour and dashes, whichever others are drawn.
+_CURVES = {
+    "kfold": ("K-fold error", _ERROR, COLOURS[1], "-"),
+    "loo": ("leave-one-out error", _ERROR, COLOURS[4], "-"),
+    "sure": ("SURE + σ²", _ERROR, COLOURS[0], "--"),
+    "gcv": ("GCV", _ERROR, COLOURS[3], "-."),
+    "train_error": ("training error", _ERROR, COLOURS[2], "-"),
+    "aic": ("AIC", _INFORMATION, COLOURS[0], "-"),
+    "aicc": ("AICc", _INFORMATION, COLOURS[1], "--"),
+    "bic": ("BIC", _INFORMATION, COLOURS[2], "-."),
+    "cp": ("C$_p$", "C$_p$ (units of σ²)", COLOURS[0], "-"),
 }
 
 
@@ -261,8 +250,10 @@ class PathDisplay:
         drawn_before = top.has_data()
         where = positions(self.gaps)
         for name, values in self.curves.items():
-            look: dict[str, Any] = {"linewidth": 1.8, **_LOOK[name], "label": _CURVES[name][0]}
-            (self.lines_[name],) = top.plot(where, values, **look | (line_kw or {}))
+            label, _, colour, dashes = _CURVES[name]
+            look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.8}
+            look |= {"label": label, **(line_kw or {})}
+            (self.lines_[name],) = top.plot(where, values, **look)
         if not drawn_before and far_apart(self.curves.values()):
             top.set_yscale("log")
         elif top.get_yscale() != "log":
@@ -289,10 +280,8 @@ class PathDisplay:
 
     def _mark_choice(self, ax: Axes, value: str, *, labelled: bool = True) -> None:
         """Make the horizontal axis one of gaps, with a line at the chosen one."""
-        label = ""
-        if self.chosen_gap is not None:
-            by = "given" if self.criterion is None else f"by {self.criterion}"
-            label = f"{value}λ = {lam_text(self.chosen_gap)}, {by}"
+        by = "given" if self.criterion is None else f"by {self.criterion}"
+        label = f"{value}λ = {{}}, {by}"
         line = gap_axis(ax, self.gaps, self.chosen_gap, label, labelled=labelled)
         self.chosen_lines_ += [] if line is None else [line]
 

@@ -243,6 +243,7 @@ def _opening(contents: Contents) -> str:
 def _knob(contents: Contents) -> str:
     """The slider, or for a deep ensemble the values of λ that were trained, and charts."""
     choice, grid = "", contents.grid
+    quantities, charts = list(QUANTITIES), list(CHARTS)
     if len(contents.outputs) > 1:
         names = enumerate(map(escape, contents.outputs))
         options = "".join(f"<option value='{j}'>{name}</option>" for j, name in names)
@@ -250,7 +251,6 @@ def _knob(contents: Contents) -> str:
     if contents.curves is None and grid is None:
         return f"<div class='card'>{choice}</div>" if choice else ""
     if grid is None:
-        quantities, charts = QUANTITIES, CHARTS
         control = (
             "<label for='knob'>λ = <output id='lam-now' for='knob'></output></label> "
             "<button type='button' id='at-choice' hidden>Back to the chosen λ</button>"
@@ -261,9 +261,9 @@ def _knob(contents: Contents) -> str:
         )
         legend = "The dashed line is where λ was chosen, the other where the slider is."
     else:
-        quantities = tuple(one for one in QUANTITIES if one[0] in OF_NETWORKS)
+        quantities = [one for one in QUANTITIES if one[0] in OF_NETWORKS]
         several = len(grid.lam) > 1
-        charts = CHARTS[:2] if several else ()
+        charts = charts[:2] if several else []
         others = (
             f"One of {len(grid.lam)} values that were trained side by side."
             if several
