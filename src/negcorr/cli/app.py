@@ -14,7 +14,7 @@ from pathlib import Path
 from shlex import join
 from typing import Annotated, Any, get_type_hints
 
-import rich  # noqa: F401 - commands print with it: imported here, so that its lack is reported
+import rich  # noqa: F401 - commands print with it: missing rich is reported here
 import typer
 from typer.models import OptionInfo
 
@@ -62,7 +62,7 @@ SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all that is ran
 
 
 def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add a function as a command; fields of its dataclass arguments are arguments and options.
+    """Add a function as a command; fields of its dataclass arguments become its options.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., Non
 
 
 def command_line(name: str, options: Any, wanted: Sequence[str]) -> str:
-    """The command line that gives some fields of an object of options the values that they have.
+    """The command line that sets some fields of an object of options as they are.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def _parameters_of(kind: type) -> list[Parameter]:
 
 
 def click_errors() -> tuple[Any, Any]:
-    """Classes of usage errors and of aborts, wherever this typer has them from."""
+    """Classes of usage errors and of aborts; versions of typer keep them in different modules."""
     parents = typer.BadParameter.__mro__
     usage = next(parent for parent in parents if parent.__name__ == "ClickException")
     return usage, typer.Abort

@@ -22,7 +22,7 @@ __all__ = [
 
 
 class UsageError(Exception):
-    """The command cannot be carried out as given."""
+    """What the user typed cannot be carried out."""
 
 
 def parts_of(value: str) -> list[str]:
@@ -39,7 +39,7 @@ def parts_of(value: str) -> list[str]:
 
 
 def columns_named(given: Sequence[str], known: Iterable[str]) -> list[str]:
-    """Columns from options: each value is a name, or several with commas between.
+    """Names of columns from the values of an option: each is a name, or several with commas.
 
     A value that is itself the name of a column is that one, whatever commas it has; in a list,
     such a name can stand in quotes.
@@ -68,7 +68,7 @@ def columns_named(given: Sequence[str], known: Iterable[str]) -> list[str]:
 
 
 def columns_asked_for(options: Any, names: Iterable[Any]) -> dict[str, Any]:
-    """Targets, columns to leave out and categories, by the names that a table has for them.
+    """Targets, columns to leave out and categories, as names of columns of a table.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Commands for people with a table: fit, predict, evaluate, report, dof, demo.
 
-What carries them out is imported when they run: it takes a second or two to load, and help must not
-wait for it.
+The functions that carry them out are imported when a command runs: they take a second or two to
+load, and help must not wait for them.
 """
 
 from __future__ import annotations

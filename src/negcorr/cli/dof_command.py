@@ -32,7 +32,7 @@ __all__ = ["estimator_named", "run_dof"]
 
 
 def run_dof(options: DofOptions, output: Output) -> None:
-    """Find the degrees of freedom and say how.
+    """Compute degrees of freedom, and print them and how they were found.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def run_dof(options: DofOptions, output: Output) -> None:
     check_seed(options.seed)
     estimator = estimator_named(options.estimator, options.param)
     if isinstance(estimator, NCLRegressor):
-        # As negcorr fit has it: inputs are scaled already.
+        # As in negcorr fit: the inputs have been scaled already.
         given = {text.partition("=")[0].strip() for text in options.param}
         usual: dict[str, Any] = {"basis": "fourier", "gamma": "kwok-tsang", "standardize": False}
         usual["random_state"] = options.seed
@@ -66,7 +66,7 @@ def run_dof(options: DofOptions, output: Output) -> None:
         except NotLinearError as error:
             raise UsageError(f"--method exact: {error}") from error
         except (TypeError, ValueError) as error:
-            # The regressor's own words about its parameters or the numbers.
+            # The regressor's own message about its parameters or the numbers.
             raise OSError(f"{options.estimator}: {error}") from error
     dofs, errors = np.atleast_1d(found.dof), np.atleast_1d(found.std_error)
     n_rows, n_features = X.shape
@@ -105,7 +105,7 @@ def estimator_named(name: str, parameters: Sequence[str] = ()) -> Any:
     Raises
     ------
     UsageError
-        Naming what is not there.
+        If the class or a parameter does not exist.
 
     Examples
     --------

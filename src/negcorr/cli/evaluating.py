@@ -37,7 +37,7 @@ def run_evaluate(model: Path, data: Path, output: Output) -> None:
     with output.busy(f"reading {model.name}") as tell:
         loaded = open_model(model)
         tell(f"predicting {data.name}")
-        loaded.known_schema  # noqa: B018 - an error before a long reading
+        loaded.known_schema  # noqa: B018 - raises an error before a long file is read
         for piece in pieces_of(loaded, data, output.note):
             loaded.check_columns(piece.raw.columns, data, targets=True)
             rows = loaded.rows(piece.frame)
@@ -95,7 +95,7 @@ def run_report(model: Path, data: Path | None, out: Path, output: Output) -> Non
         }
         if data is not None:
             tell(f"reading {data.name}")
-            loaded.known_schema  # noqa: B018 - an error before a long reading
+            loaded.known_schema  # noqa: B018 - raises an error before a long file is read
             if is_large(data):
                 frame = sample_of(TableChunks.open(data)).frame
                 notes.append(

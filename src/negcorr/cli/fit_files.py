@@ -35,19 +35,19 @@ __all__ = [
     "write_all",
 ]
 
-#: What a fit writes.
+#: Names of the files that a fit writes.
 FILES = ("model.skops", "report.html", "metrics.json", "path.csv")
 
-#: Of the layout of ``metrics.json`` and of the notes in a model's file.
+#: Number of the layout of ``metrics.json`` and of the notes in a model's file.
 LAYOUT = 1
 
-#: Targets that a title has room for.
+#: Most targets in a title.
 MOST_TITLED = 3
 
-#: Points of the path in a decade of the gap.
+#: Points of the path for each decade of the gap.
 POINTS = 10
 
-#: What :func:`figures_in_words` gives.
+#: Names of the columns that :func:`figures_in_words` fills.
 FIGURE_NAMES = ("RMSE", "MAE", "R²", "95 % covers")
 
 
@@ -148,7 +148,7 @@ def write_all(
         Code that rebuilds the model.
     """
     schema, found = trial.schema, trial.comparison
-    # What the model's file carries, for the commands that read it.
+    # The model's file carries these for the commands that read it.
     notes = {name: metrics[name] for name in ("layout", "data", "command", "verdict")}
     notes |= {"schema": schema.to_json(), "fingerprint": trial.seen.to_dict()}
     saved = f"; the saved model has all {trial.n_rows}" if trial.refitted else ""
@@ -183,7 +183,7 @@ def write_all(
 
 
 def comparison_tables(found: Comparison, title: str) -> list[ExtraTable]:
-    """Methods side by side: on the one target, or NCL on each of several, then all over all.
+    """Tables that compare the methods: on the target, or on each of several and over all.
 
     Parameters
     ----------
@@ -239,13 +239,13 @@ def path_table(ensemble: Any, targets: Sequence[str]) -> bytes:
         gaps = np.power(10.0, -np.arange(0, POINTS * decades + 1) / POINTS)
         gaps = np.unique(np.concatenate([gaps[gaps >= smallest], path.chosen_gap]))[::-1]
         with warnings.catch_warnings():
-            # About the chosen λ, and the fit has given it already.
+            # It would be about the chosen λ, and the fit has given it already.
             warnings.simplefilter("ignore", PrecisionWarning)
             table = pandas.DataFrame(path.curves(gaps), dtype=float)
     else:
         table = ensemble.lam_table_.to_frame().astype(float)
 
-    def named(column: str) -> str:  # train_error_0 by the name of its target
+    def named(column: str) -> str:  # train_error_0 becomes train_error_price
         name, _, number = column.rpartition("_")
         several = name and number.isdigit() and len(targets) > 1
         return f"{name}_{targets[int(number)]}" if several else column

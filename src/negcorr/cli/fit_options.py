@@ -21,8 +21,8 @@ from negcorr.cli.arguments import UsageError, check_choice, check_jobs, check_se
 
 __all__ = ["BASES", "CRITERIA", "DEEP_CRITERIA", "LOSSES", "RIVALS", "SOLVERS", "FitOptions"]
 
-#: Allowed values, written out: the modules that know them take a second to load, and help must not
-#: wait for them.
+#: Allowed values. They are repeated here because the modules that define them take a second to
+#: load, and help must not wait.
 BASES = ("auto", "fourier", "orthogonal", "nystroem", "kernel", "trees")
 CRITERIA = ("kfold", "sure", "gcv", "loo", "aic", "aicc", "bic", "cp")
 DEEP_CRITERIA = ("sure", "gcv")
@@ -30,7 +30,7 @@ SOLVERS = ("auto", "gram", "qr")
 LOSSES = ("squared", "huber")
 RIVALS = ("mean", "ridge", "random forest", "gradient boosting")
 
-#: Endings that say nothing about a file's name.
+#: Endings of compressed files.
 _ENDINGS = {".gz", ".bz2", ".xz", ".zip"}
 
 #: Options that decide what is written, in the order in which the command is recorded.
@@ -40,7 +40,7 @@ _RECORDED = (
     *("rivals_given", "deep", "stream"),
 )
 
-#: Help of options that takes more than a line.
+#: Help of options with long texts.
 _TIME_HELP = "Column that rows follow in: the last are held out."
 _CRITERION_HELP = f"What chooses λ: {', '.join(CRITERIA)}; kfold, or sure with --deep."
 _BASIS_HELP = (
@@ -64,8 +64,7 @@ Number = int | None
 class FitOptions:
     """A request to fit; its fields are the arguments and options of ``negcorr fit``.
 
-    Every field but the first two is as if it had not been given by default. What None means is in
-    the help of the field.
+    None stands for an option that is not given; its help says what is done then.
     """
 
     data: DataArgument
@@ -184,7 +183,7 @@ class FitOptions:
 
     @property
     def needs_memory(self) -> str:
-        """An option that needs the whole table in memory, or nothing."""
+        """The first option that needs the whole table in memory, empty where there is none."""
         asked = {
             "--group": self.group is not None,
             "--time": self.time is not None,
@@ -203,7 +202,7 @@ class FitOptions:
 
     @property
     def loss_value(self) -> str | float | None:
-        """The loss as the ensemble takes it; None where it is not given, or none that is known."""
+        """The loss as a parameter of the ensemble; None where it is not given or not allowed."""
         if self.loss is None or self.loss in LOSSES:
             return self.loss
         try:
@@ -214,7 +213,7 @@ class FitOptions:
 
     @property
     def rivals(self) -> tuple[str, ...]:
-        """What the ensemble is compared with."""
+        """Names of the methods that the ensemble is compared with."""
         if self.rivals_given is None:
             return RIVALS
         given = tuple(parts_of(self.rivals_given))

@@ -28,12 +28,12 @@ from negcorr.tables.trial import Trial, try_out
 
 __all__ = ["check_memory", "rebuilding_code", "run_demo", "run_fit"]
 
-#: Matrices of the size of the features' products, or of the features, that a fit holds at a time.
+#: A fit holds about so many matrices of the size of the Gram matrix, or of the features, at a time.
 MATRICES = 8
 
 
 def run_fit(options: FitOptions, output: Output) -> None:
-    """Read, infer, fit, compare, refit, write, and say all of it.
+    """Read a table, fit and compare, fit again to all rows, write the files, and report.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def _tried_in_pieces(
 
 
 def check_memory(options: FitOptions, n_rows: int) -> None:
-    """Refuse ensembles whose fit would take more memory than there is, before it gives out.
+    """Refuse an ensemble whose fit would take more memory than there is.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def rebuilding_code(options: FitOptions, schema: Schema, in_pieces: bool = False
     ----------
     options : FitOptions
     schema : Schema
-        What the columns were taken for.
+        Roles of the columns.
     in_pieces : bool, default=False
         Whether the file was read in pieces.
     """

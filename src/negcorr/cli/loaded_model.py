@@ -69,7 +69,7 @@ class LoadedModel:
     notes : dict
         What the file carries beside it.
     schema : Schema or None
-        What the columns of its table were for, where the file says so.
+        Roles of the columns of its table, where the file has them.
     """
 
     path: Path
@@ -87,7 +87,7 @@ class LoadedModel:
         return ("y",) if n_outputs == 1 else tuple(f"y{k}" for k in range(n_outputs))
 
     def ensemble_and_features(self, frame: Any) -> tuple[Any, Any]:
-        """The ensemble, and what it predicts from for rows of a table.
+        """The ensemble, and its inputs for the rows of a table.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class LoadedModel:
 
     @property
     def known_schema(self) -> Schema:
-        """What the columns were for; an error where the file does not say so."""
+        """The roles of the columns; an error where the file does not have them."""
         if self.schema is None:
             raise UsageError(
                 f"{self.path} does not say which columns are targets: it was not written by "
@@ -147,7 +147,7 @@ class LoadedModel:
         return Fingerprint.from_dict(stored).share_of(rows, self.known_schema)
 
     def placing(self, data: Path, piece: Piece) -> AbstractContextManager[None]:
-        """Let errors about cells of a piece say in which row they are."""
+        """A context in which errors about cells of a piece name their row."""
         if self.schema is None:
             return nullcontext()
         advice = "Correct it, or leave it empty."
@@ -155,7 +155,7 @@ class LoadedModel:
 
 
 def open_model(path: Path) -> LoadedModel:
-    """Read a model; nothing in the file is run.
+    """Read a model from a file; no code in the file is run.
 
     Parameters
     ----------
@@ -180,12 +180,12 @@ def open_model(path: Path) -> LoadedModel:
 
 
 def share_in_words(share: float) -> str:
-    """A share, as a sentence begins with it."""
+    """The first words of a sentence about a share of rows."""
     return "All" if share > 0.999 else f"About {share:.0%}"
 
 
 def warning_about(share: float) -> str:
-    """A sentence where the model was fitted to such a share of the rows, else nothing."""
+    """A warning that the model was fitted to a share of the rows; empty for almost none."""
     if share < NOTICEABLE:
         return ""
     return (
@@ -195,7 +195,7 @@ def warning_about(share: float) -> str:
 
 
 def pieces_of(loaded: LoadedModel, data: Path, note: Callable[[str], None]) -> Iterator[Piece]:
-    """A table as a whole, or in pieces where it is large and the model says how to read it.
+    """A table as one piece, or in several where it is large and the model has a schema.
 
     Parameters
     ----------

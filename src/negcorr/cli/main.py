@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     negcorr 0.1.0
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A check mark that the terminal cannot show must not end an hour's run.
+        # A character that the terminal cannot show must not end a long run with an error.
         sys.stdout.reconfigure(errors="replace")
     try:
         # The import adds the commands, in the order of the help. It is here so that this module
@@ -46,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         code = app(args=None if arguments is None else list(arguments), standalone_mode=False)
     except BrokenPipeError:
-        # The reader has enough, as ``head`` does; what is still buffered goes nowhere.
+        # The program that reads the output has closed it, as ``head`` does. What is still in
+        # the buffer is thrown away.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = FAILURE
     except (KeyboardInterrupt, Exception) as error:

@@ -19,7 +19,7 @@ __all__ = ["say_columns", "say_outcome"]
 #: Roles of columns that are left out.
 LEFT_OUT = ("constant", "identifier", "text", "dropped")
 
-#: Roles of columns that a line names, with the plural.
+#: Roles whose columns are named in a line, with the plural.
 NAMED = (
     ("number", "numbers"),
     ("category", "categories"),
@@ -27,18 +27,18 @@ NAMED = (
     *((role, f"{role}s") for role in ("target", "weights", "group", "time")),
 )
 
-#: Fewer rows held out than this say little.
+#: With fewer rows held out than this, a note says that the figures are uncertain.
 FEW_ROWS = 20
 
-#: Names of columns that a line has at most.
+#: Most names of columns in a line.
 MOST_NAMES = 12
 
-#: Columns of a table that a narrow terminal does without, the first of them first.
+#: Columns of a table that are left out on a narrow terminal, in this order.
 SPARE = ("fit, s", "MAE", "95 % covers", "Best other")
 
 
 def say_columns(output: Output, name: str, schema: Schema) -> None:
-    """What every column was taken for, in short; in full where that was asked for.
+    """Say what every column was taken for, in short, or in full with --verbose.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def say_columns(output: Output, name: str, schema: Schema) -> None:
 
 
 def say_outcome(output: Output, trial: Trial, folder: Path) -> None:
-    """λ, degrees of freedom and σ, methods side by side, files, and the verdict.
+    """Say λ, degrees of freedom and σ, compare the methods, and name files and verdict.
 
     Parameters
     ----------

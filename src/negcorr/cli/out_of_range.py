@@ -11,7 +11,7 @@ from negcorr.columns.typed_columns import MISSING_LEVEL
 
 __all__ = ["UnseenValues"]
 
-#: Columns that a remark names.
+#: Most columns that a remark names.
 MOST_NAMES = 5
 
 _GAPS = "have gaps where no row of the fit had any"
@@ -25,7 +25,7 @@ class UnseenValues:
     Parameters
     ----------
     loaded : LoadedModel
-        A model for tables; of others nothing is known, and nothing is said.
+        A model for tables; for other models nothing is counted.
     """
 
     def __init__(self, loaded: LoadedModel) -> None:
@@ -43,7 +43,7 @@ class UnseenValues:
                 self._ranges = dict(zip(columns, ends, strict=True))
 
     def look_at(self, frame: Any) -> None:
-        """Count among some more rows."""
+        """Count in some more rows."""
         schema = self._loaded.schema
         if schema is None:
             return
@@ -62,7 +62,7 @@ class UnseenValues:
                 self._counts[kind][name] = self._counts[kind].get(name, 0) + int(rows.sum())
 
     def remarks(self) -> list[str]:
-        """A sentence for each kind of them."""
+        """A sentence for each kind of unseen value that was found."""
         remarks = []
         for kind, counts in self._counts.items():
             listed = [f"{n} in {name}" for name, n in counts.items() if n]
@@ -70,6 +70,6 @@ class UnseenValues:
                 others = " and others" if len(listed) > MOST_NAMES else ""
                 remarks.append(
                     f"some rows {kind} ({', '.join(listed[:MOST_NAMES])}{others}): predictions "
-                    "there are less sure than their intervals."
+                    "there are less certain than their intervals say."
                 )
         return remarks

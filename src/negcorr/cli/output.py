@@ -35,7 +35,7 @@ LONGEST = 60
 
 @dataclass(frozen=True)
 class Output:
-    """How much a command says, and for whom; its fields are options of most commands."""
+    """What a command prints, for people or machines; its fields are options of most commands."""
 
     as_json: Annotated[bool, Option("--json", help="For machines: one JSON value.")] = False
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print errors only.")] = False
@@ -53,7 +53,7 @@ class Output:
         return not self.quiet and sys.stderr.isatty()
 
     def say(self, words: str = "", style: str = "") -> None:
-        """Words for people, on standard output."""
+        """Print text for people on standard output."""
         if not self.quiet and not self.as_json:
             _console().print(Text(words, style=style), soft_wrap=True)
 
@@ -64,7 +64,7 @@ class Output:
         title: str = "",
         spare: Sequence[str] = (),
     ) -> None:
-        """A table for people: names in the first column, numbers in the others.
+        """Print a table for people: names in the first column, numbers in the others.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class Output:
         title : str
             A line above it.
         spare : sequence of str
-            Columns to do without on a narrow terminal, the first of them first.
+            Columns to leave out on a narrow terminal, in this order.
         """
         if self.quiet or self.as_json:
             return
@@ -96,23 +96,23 @@ class Output:
         console.print(table)
 
     def note(self, words: str) -> None:
-        """A remark on standard error."""
+        """Print a remark on standard error."""
         if not self.quiet:
             _console(stderr=True).print(Text(f"note: {printable(words, 2000)}"), soft_wrap=True)
 
     def detail(self, words: str) -> None:
-        """A remark for those who want to know everything."""
+        """Print a remark on standard error with --verbose."""
         if self.verbose:
             _console(stderr=True).print(Text(printable(words, 2000)), soft_wrap=True)
 
     def give_json(self, value: Any) -> None:
-        """The one JSON value, where that was asked for."""
+        """Print a value as JSON with --json."""
         if self.as_json:
             print(json.dumps(finite(value), indent=2, ensure_ascii=False))
 
     @contextmanager
     def busy(self, words: str, spinner: bool = True) -> Iterator[Callable[[str], None]]:
-        """Show what is being done for as long as the block lasts; warnings become notes.
+        """Show what is being done while the block runs; warnings become notes.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class Output:
                 except KeyboardInterrupt:
                     self.note("stopped; no file was changed.")
                     raise
-        # The same words about other numbers are said once.
+        # Warnings that differ in their numbers only are printed once.
         said = {re.sub(r"\d[\d.e+-]*", "#", str(w.message)): str(w.message) for w in caught}
         for text in said.values():
             self.note(text)
@@ -172,7 +172,7 @@ def finite(value: Any) -> Any:
 
 
 def _console(stderr: bool = False) -> Console:
-    """A new one for each line: streams may be others than when the module was loaded."""
+    """A console for one line: the streams may have changed since the module was loaded."""
     stream = sys.stderr if stderr else sys.stdout
     wide = None if stream.isatty() or "COLUMNS" in os.environ else WIDTH
     return Console(file=stream, width=wide, markup=False, highlight=False, emoji=False)

@@ -27,7 +27,7 @@ __all__ = ["run_reproduce"]
 
 
 def run_reproduce(options: ReproduceOptions) -> None:
-    """Carry out a request; errors of usage are :class:`~negcorr.cli.arguments.UsageError`."""
+    """Compute and write what was asked for, show progress, and print the verdicts."""
     missing = [name for name in ("matplotlib", "pandas") if find_spec(name) is None]
     if missing:
         raise OSError(
@@ -47,7 +47,7 @@ def run_reproduce(options: ReproduceOptions) -> None:
     except ValueError as error:
         raise UsageError(str(error)) from error
     try:
-        # A file is written now, so that a folder that takes none is known before an hour's work.
+        # A file is written first: an error now is better than one after an hour.
         probe = out / f".negcorr-{os.getpid()}"
         write_atomically(probe, b"")
         probe.unlink()
@@ -73,7 +73,7 @@ def run_reproduce(options: ReproduceOptions) -> None:
         def show(piece: Piece, stored: bool) -> None:
             nonlocal done, left
             done += 1
-            # What was stored takes no time, and says nothing about the time that is left.
+            # A stored piece takes no time, so it does not help to estimate the time that is left.
             left -= piece.effort if stored else 0.0
             advance = 0.0 if stored else piece.effort
             progress.update(bar, total=left, advance=advance, description=piece.title, done=done)
@@ -128,7 +128,7 @@ def _study(options: ReproduceOptions) -> Study:
 
 
 def _device(options: ReproduceOptions, study: Study) -> str:
-    """Where deep networks will be trained; torch is asked only if some are."""
+    """The device that deep networks are trained on; torch is imported only if some are."""
     from negcorr.paper.catalogue import DEEP
 
     device = options.device

@@ -1,4 +1,4 @@
-"""Tables into files, part by part; a file appears when it is complete, or not at all."""
+"""Writes tables to files, part by part; a file appears only when it is complete."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _as_text(path: Path) -> Iterator[Callable[[Any], None]]:
 
         def write(frame: Any) -> None:
             nonlocal first
-            # The shortest digits that give the same number back.
+            # Numbers have the fewest digits from which the same number can be read.
             frame.to_csv(file, sep=separator, index=False, header=first, lineterminator="\n")
             first = False
 
@@ -84,7 +84,7 @@ def _as_arrow(path: Path) -> Iterator[Callable[[Any], None]]:
 
         def write(frame: Any) -> None:
             nonlocal writer, schema
-            # Types are those of the first part: a column of gaps alone would have another.
+            # Types are those of the first part: a part whose cells are all missing has others.
             table = pyarrow.Table.from_pandas(frame, schema=schema, preserve_index=False)
             if writer is None:
                 schema = table.schema

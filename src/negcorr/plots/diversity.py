@@ -146,7 +146,7 @@ class DiversityDisplay:
         model, inputs = inner_model(estimator, X)
         terms: dict[str, list[float]] = {name: [] for name in _TERMS}
         with warnings.catch_warnings():
-            # The first does not matter for predictions, the second was given once for all gaps.
+            # The first warning is not about predictions; the second was given once for all gaps.
             warnings.simplefilter("ignore", NoiseVarianceWarning)
             warnings.simplefilter("ignore", PrecisionWarning)
             for gap in values:
@@ -179,7 +179,7 @@ class DiversityDisplay:
         path : NCLPath
             From a fitted model (``path_``) or :func:`ncl_path`.
         gaps : array-like, optional
-            Where, in [0, 1]; by default from 1 (λ = 0) to where nothing happens any more, or
+            Where, in [0, 1]; by default from 1 (λ = 0) to where the curves stop changing, or
             to what the factorisation resolves.
         output : int, default=0
             Which output, of several.
@@ -229,7 +229,7 @@ class DiversityDisplay:
             values = getattr(self, term)
             look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.8}
             look |= {"label": label, **(line_kw or {})}
-            # A diversity of 0 has no logarithm: a hole in the line, not a fall out of the picture.
+            # A diversity of 0 has no logarithm: the line has a hole there.
             shown = np.where(values > 0.0, values, np.nan)
             (self.lines_[term],) = ax.plot(positions(self.gaps), shown, **look)
         if self.variance is not None and self.variance > 0.0:
@@ -240,7 +240,7 @@ class DiversityDisplay:
         terms = np.concatenate([self.ensemble_error, self.member_error, self.diversity])
         positive = terms[np.isfinite(terms) & (terms > 0.0)]
         if len(positive):
-            # An error that vanishes would take all the room with decades of nothing.
+            # An error that is almost 0 would make the axis many decades long.
             least = 1e-4 * float(np.nanmax(np.append(self.ensemble_error, self.variance or 0.0)))
             low, high = max(float(positive.min()), least) / 1.5, 1.5 * float(positive.max())
             if ax.get_yscale() == "log":  # of another display, on these axes or beside them

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DofDisplay"]
 
-#: Gaps of Monte-Carlo estimates, where none are named.
+#: Number of Monte-Carlo estimates by default.
 ESTIMATES = 4
 
 _DASHES = ("--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
@@ -160,7 +160,7 @@ class DofDisplay:
         found: dict[float, tuple[float, float]] | None = None
         if X is not None:
             if estimates is None:
-                # A few from one end to the other, without λ = 1, where a fit may fail.
+                # A few gaps over the whole range, without λ = 1, where a fit may fail.
                 inside = values[values > 0.0] if (values > 0.0).any() else values
                 wanted = inside[evenly(len(inside), ESTIMATES)]
             else:
@@ -171,7 +171,7 @@ class DofDisplay:
             found = {}
             for gap in map(float, wanted):
                 refitted = clone(model).set_params(lam="auto", gap=gap)
-                if isinstance(estimator, Pipeline):  # the whole of it is fitted again
+                if isinstance(estimator, Pipeline):  # its other steps are fitted again too
                     last = estimator.steps[-1][0]
                     refitted = clone(estimator).set_params(**{last: refitted})
                 found[gap] = _number(monte_carlo_dof(refitted, X, y, **options), output)
@@ -201,7 +201,7 @@ class DofDisplay:
             Degrees of freedom of other models by name: numbers, or what
             :func:`degrees_of_freedom` and :func:`monte_carlo_dof` return.
         gaps : array-like, optional
-            Where, in [0, 1]; by default from 1 (λ = 0) to where nothing happens any more, or
+            Where, in [0, 1]; by default from 1 (λ = 0) to where the curves stop changing, or
             to what the factorisation resolves.
         output : int, default=0
             Whose choice is marked, of several outputs; the curve is the same for all.

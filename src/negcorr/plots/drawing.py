@@ -1,4 +1,4 @@
-"""What all displays share: axes in the gap, the mark at the chosen λ, matplotlib when needed."""
+"""Drawing that all displays share: axes, an axis of gaps with the chosen λ, legends."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
     "require_matplotlib",
 ]
 
-#: What the two lines of numbers below a gap axis are.
+#: Label of a gap axis: each tick has two lines of numbers.
 GAP_LABEL = "λ and, below it, the gap 1 − λ (log scale)"
 
 #: Inches that one label of the gap axis needs.
@@ -49,7 +49,7 @@ def require_matplotlib(caller: str) -> None:
 def new_axes(
     rows: int = 1, *, height: float, heights: tuple[float, ...] | None = None
 ) -> list[Axes]:
-    """Panels above each other in a new figure of pyplot's, with quiet frames."""
+    """Panels above each other in a new figure of pyplot, with a light grid."""
     import matplotlib.pyplot as plt
 
     _, grid = plt.subplots(
@@ -147,7 +147,7 @@ def gap_axis(
 
 
 def legend(ax: Axes, **options: Any) -> None:
-    """A legend without a frame line that hides no curve."""
+    """Add a legend without a frame line, small on narrow axes."""
     narrow = ax.get_window_extent().width / ax.figure.dpi < _NARROW
     look: dict[str, Any] = {"framealpha": 0.85, "edgecolor": "none", "borderpad": 0.2}
     look |= {"fontsize": "x-small" if narrow else "small", "labelspacing": 0.3}
@@ -161,5 +161,5 @@ def evenly(n: int, most: int) -> IntArray:
 
 
 def label_of_output(output: int, n_outputs: int) -> str | None:
-    """What to call one of several outputs; None for the only one."""
+    """The name of one of several outputs; None for a single output."""
     return f"output {output}" if n_outputs > 1 else None

@@ -57,8 +57,8 @@ class Slice:
         """
         if is_device_array(X):
             raise TypeError(
-                f"X of type {type(X).__module__}.{type(X).__name__} cannot be drawn from; bring it "
-                "and the model home to NumPy: to_numpy()."
+                f"X of type {type(X).__module__}.{type(X).__name__} cannot be drawn from; move it "
+                "and the model to NumPy by to_numpy()."
             )
         if hasattr(X, "columns") and not hasattr(X, "iloc"):
             X = X.to_pandas()  # other data frames; models know their columns by name
@@ -108,7 +108,7 @@ def _values_along(given: Any, feature: Any, n_points: int) -> tuple[FloatArray, 
     if len(finite) == 0:
         raise ValueError(f"feature={feature!r} has no finite value in X.")
     low, high = float(finite.min()), float(finite.max())
-    if low == high:  # a constant input: some room about it
+    if low == high:  # a constant input: some values around it
         low, high = low - 0.5, high + 0.5
     return np.linspace(low, high, n_points), column
 
@@ -126,7 +126,7 @@ def _rows_of_frame(X: Any, j: int, x: FloatArray, row: Any) -> Any:
         elif values.dtype.kind in "fiu":
             rows[name] = np.full(n_points, values.median())
         else:
-            # Assigned by position, a category stays one.
+            # Assigned by position, so that a categorical column stays one.
             usual = values.mode()
             rows[name] = (values if usual.empty else usual).iloc[[0] * n_points].to_numpy()
             rows[name] = rows[name].astype(values.dtype)

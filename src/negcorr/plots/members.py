@@ -34,10 +34,10 @@ __all__ = ["MembersDisplay"]
 #: Points of data that are drawn at most.
 MOST_POINTS = 1000
 
-#: Members may take this many times the room of ensemble and data; beyond, they leave the picture.
+#: The picture is at most this many times as high as the range of ensemble and data.
 MOST_ROOM = 4.0
 
-#: Letters of a small title in an inch.
+#: Letters for each inch of a small title.
 LETTERS = 16
 
 
@@ -240,7 +240,7 @@ class MembersDisplay:
                 f"{USELESS_NOTE}: their average error is {self.member_error_ratio:.3g} times the "
                 "variance of y."
             )
-        # A little beyond is let in: cutting it off would cost more than it saves.
+        # Members that are only a little beyond are shown.
         if reach > 0.75 * MOST_ROOM * room > 0.0:
             ax.set_ylim(centre - 0.5 * MOST_ROOM * room, centre + 0.5 * MOST_ROOM * room)
             ends = [f"{float(f'{end(self.members):.2g}'):g}" for end in (np.min, np.max)]
@@ -257,6 +257,6 @@ class MembersDisplay:
 
 
 def _with_outputs(values: Any, ndim: int) -> FloatArray:
-    """Predictions with an axis of outputs at the end, whether there are several or not."""
+    """Predictions with an axis of outputs at the end, also for a single output."""
     array = np.asarray(values, dtype=np.float64)
     return array[..., np.newaxis] if array.ndim == ndim else array

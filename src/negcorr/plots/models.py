@@ -51,7 +51,7 @@ def path_of(estimator: Any, caller: str) -> NCLPath:
 
 
 def check_path(path: Any) -> None:
-    """Raise unless this is a path."""
+    """Raise a TypeError unless this is an NCLPath."""
     if not isinstance(path, NCLPath):
         raise TypeError(
             f"path must be an NCLPath, got {type(path).__name__}; for a fitted model use "

@@ -169,7 +169,7 @@ class PathDisplay:
             errors that this path has: K-fold where there are folds, SURE where σ² is known, GCV
             and the training error, leave-one-out where the path was made for it.
         gaps : array-like, optional
-            Where, in [0, 1]; by default from 1 (λ = 0) to where nothing happens any more, or
+            Where, in [0, 1]; by default from 1 (λ = 0) to where the curves stop changing, or
             to what the factorisation resolves.
         output : int, default=0
             Which output, of several.

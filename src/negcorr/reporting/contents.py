@@ -151,7 +151,7 @@ def gather(
         summary = ensemble.summary(names)
         variances = ", ".join(f"{value:.6g}" for value in ensemble.path_.noise_variance)
         facts = (*summary.facts, ("σ² in SURE", variances))
-        # Members have a section of their own.
+        # The page has a section about members.
         notes = tuple(note for note in summary.notes if not note.startswith(USELESS_NOTE))
     if evaluated is not None:
         if isinstance(evaluated, type) or not hasattr(evaluated, "predict"):

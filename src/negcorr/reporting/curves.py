@@ -13,7 +13,7 @@ from negcorr.path.path import NCLPath
 
 __all__ = ["CurveData", "curve_data"]
 
-#: Nodes of the interpolant for each decade of gaps, and at least.
+#: Nodes of the interpolant for each decade of gaps, and the least number of nodes.
 NODES_PER_DECADE, FEWEST_NODES = 14, 48
 
 
@@ -67,7 +67,7 @@ class CurveData:
 
 
 def curve_data(path: NCLPath) -> CurveData:
-    """Take from a path what its curves follow from.
+    """The numbers of a path that all its curves can be computed from.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def curve_data(path: NCLPath) -> CurveData:
         kfold = to_host(path.criterion_curve("kfold", gaps)).T
     ridge = np.empty((spectrum.n_outputs, 0))
     if spectrum.has_excess and smallest < 1.0:
-        # At Chebyshev nodes of log₁₀ gap down to the smallest.
+        # The values at Chebyshev nodes of log₁₀ gap, from 1 down to the smallest gap.
         decades = -np.log10(smallest)
         n_nodes = max(FEWEST_NODES, int(np.ceil(NODES_PER_DECADE * decades)))
         nodes = np.cos(np.pi * np.arange(n_nodes) / (n_nodes - 1))

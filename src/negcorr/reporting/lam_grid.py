@@ -1,4 +1,4 @@
-"""What a page shows of a deep ensemble: the grid that λ was chosen from, and what was trained."""
+"""What a page shows of a deep ensemble: the grid of λ, facts about the training, and notes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def lam_grid(table: Any) -> LamGrid | None:
 
 
 def deep_facts(model: Any) -> tuple[tuple[str, str], ...]:
-    """What was trained, for the table of settings."""
+    """Names and values for the table of settings."""
     network, table = model.network_, model.lam_table_
     layers = ", ".join(str(width) for width in network.widths[1:-1])
     norm = ", batch norm" if network.batch_norm else ""

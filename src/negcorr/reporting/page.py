@@ -25,7 +25,7 @@ from negcorr.reporting.contents import Contents, ExtraTable, gather
 
 __all__ = ["page", "report"]
 
-#: What each of the numbers at the slider is.
+#: Numbers beside the slider: their keys in the script, and their names.
 QUANTITIES = (
     ("dof", "degrees of freedom"),
     ("train_error", "training error"),
@@ -36,13 +36,13 @@ QUANTITIES = (
     ("diversity", "diversity"),
 )
 
-#: Those that are shown at the λ of a deep ensemble too.
+#: Numbers that a deep ensemble has too.
 OF_NETWORKS = ("dof", "train_error", "sure_new", "gcv")
 
-#: What may stand in a column of numbers: a number with its unit, or nothing.
+#: A cell of a column of numbers: it begins with a number, or is empty.
 _NUMBER = re.compile(r"([-+−]?[\d.]|$)")
 
-#: The last of them needs the modes of an ensemble.
+#: Charts against λ; a deep ensemble has the first two.
 CHARTS = (
     ("chart-criteria", "Estimates of the error"),
     ("chart-dof", "Degrees of freedom"),
@@ -160,7 +160,7 @@ def page(contents: Contents) -> str:
     shown = ("curves", "grid", "members", "held_out", "outputs")
     everything = asdict(contents)
     data = json.dumps(_jsonable({name: everything[name] for name in shown}), allow_nan=False)
-    # No < in it can end the element that it stands in.
+    # Without < nothing in the data can end the script element.
     for character in "<>&":
         data = data.replace(character, f"\\u{ord(character):04x}")
     body = "\n".join(html for section in SECTIONS if (html := section(contents)))
@@ -198,7 +198,7 @@ def _jsonable(value: Any) -> Any:
 
 
 def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table; columns of numbers are set against their right edge."""
+    """A table; columns of numbers are aligned to the right."""
     numeric = [all(_NUMBER.match(str(row[k])) for row in rows) for k in range(len(header))]
 
     def cells(values: Sequence[str], tag: str) -> str:
@@ -338,13 +338,13 @@ def _importances(contents: Contents) -> str:
     )
     return (
         "<h2>Which inputs matter</h2>\n<p class='soft'>Growth of the mean squared error on "
-        "held-out rows when a column is shuffled, over the variance of the target. Inputs that can "
-        f"stand in for each other share it.</p>{bars}"
+        "held-out rows when a column is shuffled, over the variance of the target. Inputs that "
+        f"carry the same information share it.</p>{bars}"
     )
 
 
 def _settings(contents: Contents) -> str:
-    """The caller's details, what was fitted with which versions, and code that does it again."""
+    """The caller's details, settings and versions, and code that rebuilds the model."""
     rows = [*contents.facts, *contents.versions]
     if contents.fingerprint:
         rows.append(("Fingerprint of the rows held out", contents.fingerprint))
