@@ -134,50 +134,30 @@ class FitOptions:
         for option, value, allowed in choices:
             if value is not None:
                 check_choice(option, value, allowed)
-        not_of_networks = {
-            "--basis": self.basis,
-            "--components": self.components,
-            "--solver": self.solver,
-            "--loss": self.loss,
+        refusals = {
+            "--test and --test-size: give one of them.": self.test and self.test_size is not None,
+            f"--test-size {self.test_share}: must be between 0 and 1.": not 0 < self.test_share < 1,
+            "--group and --time: give one of them.": self.group and self.time,
+            f"--loss {self.loss}: allowed are {', '.join(LOSSES)}, numbers > 0.": (
+                self.loss is not None and self.loss_value is None
+            ),
+            f"--stream: {self.needs_memory} needs the whole table in memory.": (
+                self.stream and self.needs_memory
+            ),
         }
-        refusals = [
-            (
-                self.test is not None and self.test_size is not None,
-                "--test and --test-size: give one of them.",
-            ),
-            (
-                not 0.0 < self.test_share < 1.0,
-                f"--test-size {self.test_share}: must be between 0 and 1.",
-            ),
-            (
-                self.group is not None and self.time is not None,
-                "--group and --time: give one of them.",
-            ),
-            (
-                self.loss is not None and self.loss_value is None,
-                f"--loss {self.loss}: allowed are {', '.join(LOSSES)}, numbers > 0.",
-            ),
-            *(
-                (
-                    self.deep and value is not None,
-                    f"{option} {value}: deep networks have none; leave out --deep.",
-                )
-                for option, value in not_of_networks.items()
-            ),
-            (
-                self.deep and find_spec("torch") is None,
-                "--deep needs PyTorch, which is not installed: pip install 'negcorr[cli,deep]'",
-            ),
-            (
-                self.deep and self.weights is not None,
-                f"--weights {self.weights}: deep networks take no weights.",
-            ),
-            (
-                bool(self.stream and self.needs_memory),
-                f"--stream: {self.needs_memory} needs the whole table in memory.",
-            ),
-        ]
-        for refused, reason in refusals:
+        if self.deep:
+            refusals |= {
+                f"--{name} {value}: deep networks have none; leave out --deep.": value is not None
+                for name in ("basis", "components", "solver", "loss")
+                for value in [getattr(self, name)]
+            }
+            refusals |= {
+                "--deep needs PyTorch, which is not installed: pip install 'negcorr[cli,deep]'": (
+                    find_spec("torch") is None
+                ),
+                f"--weights {self.weights}: deep networks take no weights.": self.weights,
+            }
+        for reason, refused in refusals.items():
             if refused:
                 raise UsageError(reason)
 

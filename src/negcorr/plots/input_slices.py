@@ -65,8 +65,20 @@ class Slice:
         if not hasattr(X, "iloc") and not sp.issparse(X):
             X = check_array(X, dtype=None, ensure_all_finite=False)
         is_frame, n_features = hasattr(X, "iloc"), X.shape[1]
-        names = list(X.columns) if is_frame else None
-        j = _column_number(feature, names, n_features)
+        names = list(X.columns) if is_frame else [f"input {i}" for i in range(n_features)]
+        number: Any = feature
+        if isinstance(feature, str):
+            if not is_frame:
+                raise TypeError(f"feature={feature!r} is a name, and X has none; give a number.")
+            if feature not in names:
+                raise ValueError(f"feature={feature!r} is no column of X; allowed are {names}.")
+            number = names.index(feature)
+        if isinstance(number, bool) or not isinstance(number, numbers.Integral):
+            raise TypeError(f"feature={feature!r} must be a number or a name of a column of X.")
+        if not 0 <= int(number) < n_features:
+            allowed = f"allowed are 0 to {n_features - 1}"
+            raise ValueError(f"feature={feature} does not exist; {allowed}.")
+        j = int(number)
         x, column = _values_along(X.iloc[:, j] if is_frame else X[:, [j]], feature, n_points)
         if row is not None:
             row = np.asarray(row)
@@ -76,23 +88,7 @@ class Slice:
             row = row if row.dtype.kind == "O" else row.astype(np.float64)
         others = None if n_features == 1 else "medians" if row is None else "the given row"
         rows_at = _rows_of_frame if is_frame else _rows_of_array
-        name = f"input {j}" if names is None else str(names[j])
-        return cls(x, rows_at(X, j, x, row), column, name, others)
-
-
-def _column_number(feature: Any, names: list[Any] | None, n_features: int) -> int:
-    """The number of an input that is given by its number or its name."""
-    if isinstance(feature, str) and names is None:
-        raise TypeError(f"feature={feature!r} is a name, and X has none; give a number.")
-    if isinstance(feature, str) and names is not None:
-        if feature not in names:
-            raise ValueError(f"feature={feature!r} is no column of X; allowed are {names}.")
-        return names.index(feature)
-    if isinstance(feature, bool) or not isinstance(feature, numbers.Integral):
-        raise TypeError(f"feature={feature!r} must be a number or a name of a column of X.")
-    if not 0 <= int(feature) < n_features:
-        raise ValueError(f"feature={feature} does not exist; allowed are 0 to {n_features - 1}.")
-    return int(feature)
+        return cls(x, rows_at(X, j, x, row), column, str(names[j]), others)
 
 
 def _values_along(given: Any, feature: Any, n_points: int) -> tuple[FloatArray, FloatArray]:
