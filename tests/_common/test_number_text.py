@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from negcorr._common.number_text import amount, amount_with_error
-from negcorr.spectrum.gap import lam_in_words
+from negcorr.spectrum.gap import lam_text
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,6 @@ def test_amounts_keep_their_digits(value, digits):
 
 
 def test_lam():
-    assert [lam_in_words(gap) for gap in (1.0, 0.5, 1e-3, 9e-4)] == [
-        *("0", "0.500", "0.999", "1 − 0.0009")
-    ]
+    gaps = (1.0, 0.5, 1e-3, 9e-4, 0.0)
+    assert [lam_text(gap, 3) for gap in gaps] == ["0", "0.5", "0.999", "1−9·10⁻⁴", "1"]
+    assert [lam_text(gap) for gap in gaps[2:]] == ["0.999", "0.9991", "1"]

@@ -66,10 +66,10 @@ def test_the_folder_is_named_after_the_data(negcorr, tmp_path):
 def test_metrics_are_those_of_python(negcorr, data, tmp_path):
     negcorr("fit", data, "-t", "price", "--drop", "rent", *QUICK, "-o", "out", "--seed", 3)
     metrics = strict_json((tmp_path / "here/out/metrics.json").read_text(encoding="utf-8"))
-    frame = package.tabular.read_table(data).frame
-    schema = package.tabular.infer_columns(frame, "price", drop=["rent"])
+    frame = package.reading.read_table(data).frame
+    schema = package.tables.infer_columns(frame, "price", drop=["rent"])
     parameters = {"n_estimators": 8, "n_components": 5}
-    trial = package.tabular.try_out(
+    trial = package.tables.try_out(
         frame, schema, seed=3, baselines=["mean", "ridge"], parameters=parameters
     )
     ours = trial.comparison["NCL"].figures[0]
@@ -339,7 +339,7 @@ def interrupt(*arguments, **options):
 
 @pytest.mark.parametrize("where", ["report", "save", "path_table"])
 def test_ctrl_c_leaves_no_file(negcorr, data, tmp_path, monkeypatch, where):
-    monkeypatch.setattr(f"negcorr.cli.artefacts.{where}", interrupt)
+    monkeypatch.setattr(f"negcorr.cli.fit_files.{where}", interrupt)
     result = negcorr("fit", data, "-t", "price", *QUICK, "-o", "new/out")
     assert result.code == 130
     assert result.err == "note: stopped; no file was changed.\n"
@@ -351,7 +351,7 @@ def test_ctrl_c_leaves_older_files_as_they_are(negcorr, data, tmp_path, monkeypa
     assert negcorr(*arguments).code == 0
     out = tmp_path / "here/out"
     before = {file.name: file.read_bytes() for file in out.iterdir()}
-    monkeypatch.setattr("negcorr.cli.artefacts.path_table", interrupt)
+    monkeypatch.setattr("negcorr.cli.fit_files.path_table", interrupt)
     assert negcorr(*arguments, "--seed", 9).code == 130
     assert {file.name: file.read_bytes() for file in out.iterdir()} == before
 
@@ -432,7 +432,7 @@ class TestStreams:
         space = {}
         monkeypatch.chdir(tmp_path)
         options = FitOptions(data, ["price"], members=8, components=5)
-        exec(rebuilding_code(options, schema, streamed=True), space)
+        exec(rebuilding_code(options, schema, in_pieces=True), space)
         frame = homes()
         np.testing.assert_array_equal(
             space["model"].predict(frame), package.load(stored).predict(frame)

@@ -105,7 +105,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_so(run, jobs):
         json.loads(path.read_bytes())
     assert not list(running.out.rglob("*.part"))
     # A worker that Ctrl-C meets while it starts may say so itself; none of our code does.
-    assert not re.search(r"negcorr/(cli|experiments)/\w+\.py", err)
+    assert not re.search(r"negcorr/(cli|paper)/\w+\.py", err)
     if jobs == 1:
         assert "Traceback" not in err
     assert "Warning" not in err

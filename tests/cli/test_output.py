@@ -3,29 +3,29 @@ import warnings
 
 import pytest
 
-from negcorr.cli.output import Screen, finite, printable
+from negcorr.cli.output import Output, finite, printable
 
 
 def test_results_and_remarks_go_apart(capsys):
-    screen = Screen()
-    screen.say("[red]said[/red] :smile:")
-    screen.note("noted\x1b[31m")
-    screen.detail("not told")
-    screen.give_json({"not": "given"})
+    output = Output()
+    output.say("[red]said[/red] :smile:")
+    output.note("noted\x1b[31m")
+    output.detail("not told")
+    output.give_json({"not": "given"})
     said = capsys.readouterr()
     assert said.out == "[red]said[/red] :smile:\n"
     assert said.err == "note: noted\\x1b[31m\n"
 
 
 def test_quiet_verbose_and_json(capsys):
-    quiet = Screen(quiet=True)
+    quiet = Output(quiet=True)
     quiet.say("words")
     quiet.note("words")
     quiet.table(["a"], [["b"]])
     assert capsys.readouterr() == ("", "")
-    Screen(verbose=True).detail("a step")
+    Output(verbose=True).detail("a step")
     assert capsys.readouterr() == ("", "a step\n")
-    machine = Screen(as_json=True)
+    machine = Output(as_json=True)
     machine.say("words")
     machine.table(["a"], [["b"]])
     machine.give_json({"a": float("nan"), "b": (1.0, float("inf")), "c": "é"})
@@ -35,7 +35,7 @@ def test_quiet_verbose_and_json(capsys):
 
 
 def test_tables_show_names_as_they_are(capsys):
-    Screen().table(["name", "[b]"], [["<img>\n[red]x", "1"], ["y" * 500, "22"]], title="Title")
+    Output().table(["name", "[b]"], [["<img>\n[red]x", "1"], ["y" * 500, "22"]], title="Title")
     said = capsys.readouterr().out
     assert said.startswith("Title\n")
     assert "<img>\\n[red]x" in said
@@ -45,7 +45,7 @@ def test_tables_show_names_as_they_are(capsys):
 
 
 def test_warnings_become_notes_once(capsys):
-    with Screen().busy("working") as tell:
+    with Output().busy("working") as tell:
         tell("still working")
         for _ in range(3):
             warnings.warn("mind the gap", UserWarning, stacklevel=1)
@@ -54,7 +54,7 @@ def test_warnings_become_notes_once(capsys):
 
 def test_warnings_of_a_block_that_fails_do_not_hide_its_error(capsys):
     def broken():
-        with Screen().busy("working"):
+        with Output().busy("working"):
             warnings.warn("mind the gap", UserWarning, stacklevel=1)
             raise ZeroDivisionError
 

@@ -75,7 +75,7 @@ def test_formats_of_files(negcorr, stored, new, tmp_path, ending):
     assert (result.code, result.err) == (0, "")
     assert "Wrote 25 predictions" in result.out
     assert [file.name for file in out.parent.iterdir()] == [out.name]
-    frame = package.tabular.read_table(out).frame
+    frame = package.reading.read_table(out).frame
     assert list(frame.columns) == [*homes().columns, "price_predicted", "rent_predicted"]
     expected = package.load(stored).predict(pd.read_csv(new))
     np.testing.assert_array_equal(frame["price_predicted"], expected[:, 0])
@@ -278,7 +278,7 @@ def test_a_reader_that_has_enough_hears_no_complaint(stored, tmp_path):
 @pytest.fixture
 def in_pieces(monkeypatch):
     """Every file counts as large, and is read a few rows at a time."""
-    for module in ("stored", "evaluating"):
+    for module in ("loaded_model", "evaluating"):
         monkeypatch.setattr(f"negcorr.cli.{module}.is_large", lambda path: True)
     monkeypatch.setattr("negcorr.reading.table_chunks.BLOCK_ROWS", 7)
     monkeypatch.setattr("negcorr.reading.table_chunks.BLOCK_CELLS", 0)

@@ -16,7 +16,7 @@ from toy_data import contents
 
 import negcorr as package
 from negcorr.cli import reproducing
-from negcorr.cli.reproducing import Request
+from negcorr.cli.paper_commands import ReproduceOptions
 from negcorr.paper import study as study_module
 from negcorr.paper.page import QUICK_NOTICE
 
@@ -109,7 +109,7 @@ def test_a_quick_look_is_not_timed_and_has_a_folder_of_its_own(
     monkeypatch.setattr("negcorr.cli.reproducing.run_reproduce", requests.append)
     assert negcorr("reproduce", "all", *arguments).code == 0
     (request,) = requests
-    assert (request.times, request.out) == (times, Path(out))
+    assert (request.timed, request.folder) == (times, Path(out))
     assert request.quick == ("--quick" in arguments)
 
 
@@ -213,7 +213,7 @@ def test_simulated_experiments_need_no_data(negcorr, tmp_path):
 
 
 def test_the_command_of_a_request_asks_for_the_same_numbers():
-    request = Request(
+    request = ReproduceOptions(
         names=["figure1", "table1"],
         data=Path("data"),
         sets="slump,my set",
@@ -253,7 +253,7 @@ def test_the_command_of_a_request_asks_for_the_same_numbers():
 def test_the_command_names_times_only_where_they_are_not_the_default(quick, times, flags):
     settings = {"protocol": "paper", "shuffle": False, "jobs": None, "seed": 0, "download": False}
     settings |= {"device": "auto", "tables": None}
-    request = Request(
+    request = ReproduceOptions(
         names=["all"], data=None, sets=None, out=Path(), quick=quick, times=times, **settings
     )
     assert request.command == f"negcorr reproduce all{flags}"

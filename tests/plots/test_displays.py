@@ -303,7 +303,7 @@ class TestMembersDisplay:
             ({"row": [1.0]}, ValueError, r"row has shape \(1,\); it must be \(10,\)"),
             ({"n_members": 0}, ValueError, "n_members=0 must be at least 1"),
             ({"output": 1}, ValueError, "output=1 does not exist"),
-            ({"y": np.ones((150, 2))}, ValueError, r"y has 2 output\(s\), the estimator 1"),
+            ({"y": np.ones((150, 2))}, ValueError, r"y has 2 output\(s\), the model has 1"),
         ],
     )
     def test_errors_name_the_argument(self, model, rows, change, error, words):

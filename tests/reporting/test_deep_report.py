@@ -19,8 +19,6 @@ from negcorr.deep.regressor import DeepNCLRegressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::negcorr.exceptions.CollusionWarning")
 
-NOTHING = {"title": "", "outputs": None, "tables": (), "verdict": "", "notes": (), "snippet": None}
-
 
 def rows(outputs=None):
     rng = np.random.default_rng(0)
@@ -73,7 +71,7 @@ def test_a_grid_takes_the_place_of_the_slider(written, outputs):
 def test_the_grid_is_that_of_the_model_in_the_order_of_lam():
     X, y = rows(2)
     model = deep().fit(X, y)
-    grid = gather(model, **NOTHING).grid
+    grid = gather(model).grid
     table = model.lam_table_
     np.testing.assert_array_equal(grid.lam, [0.0, 0.6])
     for name in ("dof", "dof_std_error", "train_error", "sure", "gcv"):
@@ -85,7 +83,7 @@ def test_members_are_told_of_by_the_ambiguity_decomposition():
     X, y = rows()
     model = deep().fit(X[:60], y[:60])
     terms = model.diversity(X[60:], y[60:])
-    (words,) = gather(model, X[60:], y[60:], **NOTHING).members
+    (words,) = gather(model, X[60:], y[60:]).members
     assert f"{terms.member_error / terms.ensemble_error:.4g} times" in words
     assert f"their diversity {terms.diversity:.4g}" in words
 
@@ -120,8 +118,8 @@ def test_what_is_not_fitted_is_refused(tmp_path):
 def test_another_model_can_predict_the_rows(kind):
     X, y = rows()
     whole, part = (make_pipeline(StandardScaler(), kind()).fit(X[:n], y[:n]) for n in (90, 60))
-    found = gather(whole, X[60:], y[60:], evaluated=part, **NOTHING)
-    alone = gather(part, X[60:], y[60:], **NOTHING)
+    found = gather(whole, X[60:], y[60:], evaluated=part)
+    alone = gather(part, X[60:], y[60:])
     for name in ("predicted", "lower", "upper"):
         one, other = getattr(found.held_out[0], name), getattr(alone.held_out[0], name)
         np.testing.assert_array_equal(one, other)
@@ -129,7 +127,7 @@ def test_another_model_can_predict_the_rows(kind):
     assert found.members == alone.members
     assert found.by_another
     assert not alone.by_another
-    own = gather(whole, **NOTHING)
+    own = gather(whole)
     if kind is exact:
         np.testing.assert_array_equal(found.curves.rho, own.curves.rho)
     else:

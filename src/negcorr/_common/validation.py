@@ -6,7 +6,7 @@ import numbers
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array, get_tags
+from sklearn.utils import check_array, check_consistent_length, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from negcorr._common.arrays import Place, detached, is_device_array, place_of, to_host
@@ -19,6 +19,7 @@ __all__ = [
     "check_weight",
     "float_types",
     "target_at",
+    "target_columns",
     "validate_table",
 ]
 
@@ -67,6 +68,28 @@ def target_at(place: Place, y: Any) -> Any:
         check_real(y, "y")
         return detached(y)
     return place.floats(check_array(to_host(y), dtype=np.float64, ensure_2d=False, input_name="y"))
+
+
+def target_columns(y: Any, X: Table, n_outputs: int | None = None) -> FloatArray:
+    """Targets in the host's memory as float64, one row for each of X and a column for each output.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,) or (n, outputs)
+    X : table of n rows
+    n_outputs : int, optional
+        Outputs of the model, which the targets must have too.
+
+    Returns
+    -------
+    ndarray of shape (n, outputs)
+    """
+    target = check_array(to_host(y), dtype=np.float64, ensure_2d=False, input_name="y")
+    check_consistent_length(X, target)
+    target = target.reshape(len(target), -1)
+    if n_outputs is not None and target.shape[1] != n_outputs:
+        raise ValueError(f"y has {target.shape[1]} output(s), the model has {n_outputs}.")
+    return np.asarray(target)
 
 
 def check_real(values: Any, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The command ``negcorr``: data sets, and every figure and table of the paper."""
+"""The command ``negcorr``: tuned ensembles of tables, and figures and tables of the paper."""
 
 from negcorr.cli.main import main
 

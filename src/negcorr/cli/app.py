@@ -1,15 +1,37 @@
-"""The application that commands are added to, and the options that many of them share."""
+"""The application that commands are added to, and how a command gets its options.
+
+An argument of a command that is a dataclass stands for its fields: each is an argument or an option
+of the command line, and the command gets one object. So options travel as one value.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from shlex import join
+from typing import Annotated, Any, get_type_hints
 
-import rich  # noqa: F401 - what commands print with: met here, so that its lack is told
+import rich  # noqa: F401 - commands print with it: missing rich is reported here
 import typer
+from typer.models import OptionInfo
 
 import negcorr
 
-__all__ = ["JsonOption", "QuietOption", "VerboseOption", "app", "click_errors", "examples"]
+__all__ = [
+    "CategoricalOption",
+    "DataArgument",
+    "DropOption",
+    "ModelArgument",
+    "SeedOption",
+    "TargetOption",
+    "app",
+    "click_errors",
+    "command",
+    "command_line",
+]
 
 app = typer.Typer(
     name="negcorr",
@@ -21,20 +43,104 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-JsonOption = Annotated[bool, typer.Option("--json", help="For machines: one JSON value.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
-VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Print every column and every step.")
+_DATA_HELP = "CSV, TSV, Parquet, Feather, ARFF or Excel; .gz, .bz2, .xz and .zip of these too."
+_TARGET_HELP = "Column to predict; several with commas, or repeated."
+_DROP_HELP = "Columns to leave out, with commas."
+_CATEGORICAL_HELP = "Columns that are categories although they are numbers."
+_MODEL_HELP = "A file that `negcorr fit` wrote: model.skops."
+
+DataArgument = Annotated[Path, typer.Argument(metavar="DATA", help=_DATA_HELP)]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help=_MODEL_HELP)]
+TargetOption = Annotated[
+    list[str], typer.Option("--target", "-t", metavar="COL,COL", help=_TARGET_HELP)
 ]
+DropOption = Annotated[list[str], typer.Option("--drop", metavar="COL,COL", help=_DROP_HELP)]
+CategoricalOption = Annotated[
+    list[str], typer.Option("--categorical", metavar="COL,COL", help=_CATEGORICAL_HELP)
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all that is random.")]
 
 
-def examples(*commands: str) -> str:
-    """The end of a command's help."""
-    return "**Examples**\n\n" + "\n\n".join(f"`{command}`" for command in commands)
+def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add a function as a command; fields of its dataclass arguments become its options.
+
+    Parameters
+    ----------
+    *examples : str
+        Command lines, for the end of its help.
+    """
+
+    def add(run: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(run, include_extras=True)
+        groups: dict[str, Any] = {n: kind for n, kind in hints.items() if is_dataclass(kind)}
+        parameters: list[Parameter] = []
+        for name, parameter in signature(run).parameters.items():
+            if name in groups:
+                parameters += _parameters_of(groups[name])
+            else:
+                changes = {"kind": Parameter.KEYWORD_ONLY, "annotation": hints[name]}
+                parameters.append(parameter.replace(**changes))
+
+        @wraps(run)
+        def carry_out(**given: Any) -> None:
+            for name, kind in groups.items():
+                given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+            run(**given)
+
+        carry_out.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        shown = "\n\n".join(f"`{example}`" for example in examples)
+        app.command(epilog=f"**Examples**\n\n{shown}")(carry_out)
+        return run
+
+    return add
+
+
+def command_line(name: str, options: Any, wanted: Sequence[str]) -> str:
+    """The command line that sets some fields of an object of options as they are.
+
+    Parameters
+    ----------
+    name : str
+        Of the command.
+    options : dataclass
+    wanted : sequence of str
+        Fields, in the order of the words. Those that have their default value are left out.
+    """
+    words = ["negcorr", name]
+    parameters = {parameter.name: parameter for parameter in _parameters_of(type(options))}
+    for field in wanted:
+        value, parameter = getattr(options, field), parameters[field]
+        if value == parameter.default:
+            continue
+        (kind,) = parameter.annotation.__metadata__
+        # In an annotation, typer keeps the first name of an option where its default would stand.
+        option = str(kind.default) if isinstance(kind, OptionInfo) else ""
+        if isinstance(value, bool):
+            words.append(option.split("/")[not value])  # --stream/--no-stream
+            continue
+        for each in value if isinstance(value, list | tuple) else [value]:
+            words += [option, str(each)] if option else [str(each)]
+    return join(words)
+
+
+def _parameters_of(kind: type) -> list[Parameter]:
+    """The fields of a dataclass as parameters of a function."""
+    hints = get_type_hints(kind, include_extras=True)
+    parameters = []
+    for field in fields(kind):
+        default = Parameter.empty if field.default is MISSING else field.default
+        if field.default_factory is not MISSING:
+            default = field.default_factory()
+        parameters.append(
+            Parameter(
+                field.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name]
+            )
+        )
+    return parameters
 
 
 def click_errors() -> tuple[Any, Any]:
-    """Classes of usage errors and of aborts, wherever this typer has them from."""
+    """Classes of usage errors and of aborts; versions of typer keep them in different modules."""
     parents = typer.BadParameter.__mro__
     usage = next(parent for parent in parents if parent.__name__ == "ClickException")
     return usage, typer.Abort
@@ -46,13 +152,12 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+VersionOption = Annotated[
+    bool,
+    typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version."),
+]
+
+
 @app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
-        ),
-    ] = False,
-) -> None:
+def _options(version: VersionOption = False) -> None:
     pass

@@ -6,16 +6,20 @@ import ast
 import importlib
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from negcorr._common.number_text import amount_with_error
-from negcorr.cli.errors import UsageError
-from negcorr.cli.names import check_choice, check_target, columns_named
-from negcorr.cli.output import Screen
+from negcorr.cli.arguments import (
+    UsageError,
+    check_choice,
+    check_seed,
+    check_target,
+    columns_asked_for,
+)
+from negcorr.cli.data_commands import DofOptions
+from negcorr.cli.output import Output
 from negcorr.columns.kinds import infer_columns
 from negcorr.columns.samples import samples
 from negcorr.dof.degrees import METHODS, degrees_of_freedom
@@ -24,68 +28,33 @@ from negcorr.exceptions import NotLinearError
 from negcorr.reading.table import read_table
 from negcorr.tables.pipeline import make_tabular
 
-__all__ = ["DofOptions", "estimator_named", "run_dof"]
+__all__ = ["estimator_named", "run_dof"]
 
 
-@dataclass(frozen=True)
-class DofOptions:
-    """A request for degrees of freedom.
-
-    Attributes
-    ----------
-    data : Path
-    target, drop, categorical : sequence of str
-        Columns, as they were typed.
-    estimator : str
-        A class with its module.
-    parameters : sequence of str
-        Of the form name=value.
-    method : str
-    probes : int or None
-    seed : int
-    """
-
-    data: Path
-    target: Sequence[str]
-    estimator: str
-    parameters: Sequence[str] = ()
-    method: str = "auto"
-    probes: int | None = None
-    drop: Sequence[str] = ()
-    categorical: Sequence[str] = ()
-    seed: int = 0
-
-
-def run_dof(options: DofOptions, screen: Screen) -> None:
-    """Find the degrees of freedom and say how.
+def run_dof(options: DofOptions, output: Output) -> None:
+    """Compute degrees of freedom, and print them and how they were found.
 
     Parameters
     ----------
     options : DofOptions
-    screen : Screen
+    output : Output
     """
     check_choice("--method", options.method, METHODS)
-    if not 0 <= options.seed < 2**32:
-        raise UsageError(f"--seed {options.seed}: must be at least 0 and below 2**32.")
-    estimator = estimator_named(options.estimator, options.parameters)
+    check_seed(options.seed)
+    estimator = estimator_named(options.estimator, options.param)
     if isinstance(estimator, NCLRegressor):
-        # As negcorr fit has it: inputs are scaled already.
-        given = {text.partition("=")[0].strip() for text in options.parameters}
+        # As in negcorr fit: the inputs have been scaled already.
+        given = {text.partition("=")[0].strip() for text in options.param}
         usual: dict[str, Any] = {"basis": "fourier", "gamma": "kwok-tsang", "standardize": False}
         usual["random_state"] = options.seed
         estimator.set_params(**{k: v for k, v in usual.items() if k not in given})
     check_target(options.target, options.data)
-    with screen.busy(f"reading {options.data.name}") as tell:
+    with output.busy(f"reading {options.data.name}") as tell:
         table = read_table(options.data)
         for note in table.notes:
-            screen.note(note)
-        known = [str(name) for name in table.frame.columns]
-        schema = infer_columns(
-            table.frame,
-            columns_named(options.target, known),
-            drop=columns_named(options.drop, known),
-            categorical=columns_named(options.categorical, known),
-        )
+            output.note(note)
+        asked_for = columns_asked_for(options, table.frame.columns)
+        schema = infer_columns(table.frame, **asked_for)
         rows = samples(table.frame, schema)
         features = make_tabular(table.frame, schema.targets, schema=schema)[:-1]
         X = features.fit_transform(rows.inputs)
@@ -97,11 +66,11 @@ def run_dof(options: DofOptions, screen: Screen) -> None:
         except NotLinearError as error:
             raise UsageError(f"--method exact: {error}") from error
         except (TypeError, ValueError) as error:
-            # The regressor's own words about its parameters or the numbers.
+            # The regressor's own message about its parameters or the numbers.
             raise OSError(f"{options.estimator}: {error}") from error
     dofs, errors = np.atleast_1d(found.dof), np.atleast_1d(found.std_error)
     n_rows, n_features = X.shape
-    screen.give_json(
+    output.give_json(
         {
             "estimator": repr(estimator),
             "targets": list(schema.targets),
@@ -113,13 +82,13 @@ def run_dof(options: DofOptions, screen: Screen) -> None:
             "n_features": n_features,
         }
     )
-    screen.say(f"{estimator} on {n_rows} rows, {n_features} features")
+    output.say(f"{estimator} on {n_rows} rows, {n_features} features")
     rows_shown = [
         [name, amount_with_error(float(dof), float(error)), f"{dof / n_rows:.1%}"]
         for name, dof, error in zip(schema.targets, dofs, errors, strict=True)
     ]
-    screen.table(["target", "degrees of freedom", "of the rows"], rows_shown)
-    screen.say(f"{found.method}: {found.reason}")
+    output.table(["target", "degrees of freedom", "of the rows"], rows_shown)
+    output.say(f"{found.method}: {found.reason}")
 
 
 def estimator_named(name: str, parameters: Sequence[str] = ()) -> Any:
@@ -136,7 +105,7 @@ def estimator_named(name: str, parameters: Sequence[str] = ()) -> Any:
     Raises
     ------
     UsageError
-        Naming what is not there.
+        If the class or a parameter does not exist.
 
     Examples
     --------
@@ -158,7 +127,15 @@ def estimator_named(name: str, parameters: Sequence[str] = ()) -> Any:
         raise UsageError(f"--estimator {name}: {module} has no {last}.") from error
     if not (inspect.isclass(kind) and hasattr(kind, "fit") and hasattr(kind, "predict")):
         raise UsageError(f"--estimator {name}: must be a class with fit and predict.")
-    given = dict(_parameter(text) for text in parameters)
+    given: dict[str, Any] = {}
+    for text in parameters:
+        parameter, sign, value = (part.strip() for part in text.partition("="))
+        if not sign or not parameter.isidentifier():
+            raise UsageError(f"--param {text}: must be name=value.")
+        try:
+            given[parameter] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            given[parameter] = text.partition("=")[2]
     known = [n for n in inspect.signature(kind).parameters if n not in ("args", "kwargs")]
     for parameter in given:
         if known and parameter not in known:
@@ -167,13 +144,3 @@ def estimator_named(name: str, parameters: Sequence[str] = ()) -> Any:
         return kind(**given)
     except TypeError as error:
         raise UsageError(f"--param: {error}.") from error
-
-
-def _parameter(text: str) -> tuple[str, Any]:
-    name, sign, value = text.partition("=")
-    if not sign or not name.strip().isidentifier():
-        raise UsageError(f"--param {text}: must be name=value.")
-    try:
-        return name.strip(), ast.literal_eval(value.strip())
-    except (ValueError, SyntaxError):
-        return name.strip(), value

@@ -1,20 +1,28 @@
-"""What the user typed after ``negcorr fit``, checked before anything is read."""
+"""The options of ``negcorr fit``, checked before anything is read."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from negcorr.cli.errors import UsageError
-from negcorr.cli.names import check_choice, parts_of
+from typer import Option
+
+from negcorr.cli.app import (
+    CategoricalOption,
+    DataArgument,
+    DropOption,
+    SeedOption,
+    TargetOption,
+    command_line,
+)
+from negcorr.cli.arguments import UsageError, check_choice, check_jobs, check_seed, parts_of
 
 __all__ = ["BASES", "CRITERIA", "DEEP_CRITERIA", "LOSSES", "RIVALS", "SOLVERS", "FitOptions"]
 
-#: Allowed values, written out: what knows them takes a second to load, and help must not wait.
+#: Allowed values. They are repeated here because the modules that define them take a second to
+#: load, and help must not wait.
 BASES = ("auto", "fourier", "orthogonal", "nystroem", "kernel", "trees")
 CRITERIA = ("kfold", "sure", "gcv", "loo", "aic", "aicc", "bic", "cp")
 DEEP_CRITERIA = ("sure", "gcv")
@@ -22,57 +30,90 @@ SOLVERS = ("auto", "gram", "qr")
 LOSSES = ("squared", "huber")
 RIVALS = ("mean", "ridge", "random forest", "gradient boosting")
 
-#: Endings that say nothing about a file's name.
+#: Endings of compressed files.
 _ENDINGS = {".gz", ".bz2", ".xz", ".zip"}
+
+#: Options that decide what is written, in the order in which the command is recorded.
+_RECORDED = (
+    *("data", "target", "drop", "categorical", "out", "weights", "group", "time", "test"),
+    *("test_size", "criterion", "basis", "solver", "loss", "members", "components", "seed"),
+    *("rivals_given", "deep", "stream"),
+)
+
+#: Help of options with long texts.
+_TIME_HELP = "Column that rows follow in: the last are held out."
+_CRITERION_HELP = f"What chooses λ: {', '.join(CRITERIA)}; kfold, or sure with --deep."
+_BASIS_HELP = (
+    f"Features of members: {', '.join(BASES)}; fourier. auto lets the data choose, which takes "
+    "seconds more and often predicts better."
+)
+_SOLVER_HELP = "gram is fast, qr accurate near λ = 1; auto moves on where it can."
+_LOSS_HELP = (
+    f"{', '.join(LOSSES)}, or huber's threshold as a number of standard deviations; squared. "
+    "huber is for targets with gross errors, and needs the table in memory."
+)
+_RIVALS_HELP = f"What to compare with: {', '.join(RIVALS)}, or none."
+_STREAM_HELP = "Read the file in pieces; by default where it is large."
+_MEMBERS_HELP = "Members of the ensemble; 100, or 30 with --deep."
+
+Text = str | None
+Number = int | None
 
 
 @dataclass(frozen=True)
 class FitOptions:
-    """A request to fit.
+    """A request to fit; its fields are the arguments and options of ``negcorr fit``.
 
-    Attributes
-    ----------
-    data : Path
-    target, drop, categorical : sequence of str
-        Columns, as they were typed.
-    weights, group, time : str or None
-        Columns of such a kind.
-    test : Path or None
-        Second file to test on.
-    test_size : float or None
-        Share of rows to hold out.
-    criterion, basis, solver, loss : str or None
-    members, components : int or None
-    seed : int
-    deep : bool
-    rivals_given : str or None
-    jobs : int or None
-    stream : bool or None
-        Whether the file is read in pieces; None leaves it to its size.
-    out : Path or None
+    None stands for an option that is not given; its help says what is done then.
     """
 
-    data: Path
-    target: Sequence[str]
-    drop: Sequence[str] = ()
-    categorical: Sequence[str] = ()
-    weights: str | None = None
-    group: str | None = None
-    time: str | None = None
-    test: Path | None = None
-    test_size: float | None = None
-    criterion: str | None = None
-    basis: str | None = None
-    solver: str | None = None
-    loss: str | None = None
-    members: int | None = None
-    components: int | None = None
-    seed: int = 0
-    deep: bool = False
-    rivals_given: str | None = None
-    jobs: int | None = None
-    stream: bool | None = None
-    out: Path | None = None
+    data: DataArgument
+    target: TargetOption = field(default_factory=list)
+    out: Annotated[
+        Path | None,
+        Option("--out", "-o", metavar="DIR", help="Folder for the files; DATA-negcorr."),
+    ] = None
+    drop: DropOption = field(default_factory=list)
+    categorical: CategoricalOption = field(default_factory=list)
+    weights: Annotated[
+        Text, Option("--weights", metavar="COL", help="Column that says how often a row counts.")
+    ] = None
+    group: Annotated[
+        Text, Option("--group", metavar="COL", help="Column of rows that belong together.")
+    ] = None
+    time: Annotated[Text, Option("--time", metavar="COL", help=_TIME_HELP)] = None
+    test: Annotated[
+        Path | None,
+        Option("--test", metavar="FILE", help="Second file for the figures, never fitted to."),
+    ] = None
+    test_size: Annotated[
+        float | None, Option("--test-size", help="Share of rows held out for figures; 0.2.")
+    ] = None
+    criterion: Annotated[
+        Text, Option("--criterion", help=_CRITERION_HELP, autocompletion=lambda: list(CRITERIA))
+    ] = None
+    members: Annotated[Number, Option("--members", min=1, help=_MEMBERS_HELP)] = None
+    components: Annotated[
+        Number, Option("--components", min=1, help="Features of each member; 10.")
+    ] = None
+    basis: Annotated[
+        Text, Option("--basis", help=_BASIS_HELP, autocompletion=lambda: list(BASES))
+    ] = None
+    solver: Annotated[
+        Text, Option("--solver", help=_SOLVER_HELP, autocompletion=lambda: list(SOLVERS))
+    ] = None
+    loss: Annotated[
+        Text, Option("--loss", help=_LOSS_HELP, autocompletion=lambda: list(LOSSES))
+    ] = None
+    deep: Annotated[bool, Option("--deep", help="Members are deep networks (needs PyTorch).")] = (
+        False
+    )
+    rivals_given: Annotated[Text, Option("--rivals", metavar="NAME,NAME", help=_RIVALS_HELP)] = None
+    stream: Annotated[bool | None, Option("--stream/--no-stream", help=_STREAM_HELP)] = None
+    seed: SeedOption = 0
+    jobs: Annotated[Number, Option("--jobs", help="Cores that rivals may use; by default all.")] = (
+        None
+    )
 
     def check(self) -> None:
         """Refuse what cannot be carried out.
@@ -82,34 +123,47 @@ class FitOptions:
         UsageError
             Naming the option, its value and what is allowed.
         """
-        if self.test is not None and self.test_size is not None:
-            raise UsageError("--test and --test-size: give one of them.")
-        if not 0.0 < self.test_share < 1.0:
-            raise UsageError(f"--test-size {self.test_share}: must be between 0 and 1.")
-        if not 0 <= self.seed < 2**32:
-            raise UsageError(f"--seed {self.seed}: must be at least 0 and below 2**32.")
-        if self.jobs is not None and (self.jobs == 0 or self.jobs < -1):
-            raise UsageError(f"--jobs {self.jobs}: give a number of cores, or -1 for all.")
-        if self.group is not None and self.time is not None:
-            raise UsageError("--group and --time: give one of them.")
-        for rival in self.rivals:
-            check_choice("--rivals", rival, (*RIVALS, "none"))
-        choices = (("--basis", self.basis, BASES), ("--solver", self.solver, SOLVERS))
+        check_seed(self.seed)
+        check_jobs(self.jobs, "cores")
+        choices = [
+            *(("--rivals", rival, (*RIVALS, "none")) for rival in self.rivals),
+            ("--basis", self.basis, BASES),
+            ("--solver", self.solver, SOLVERS),
+            ("--criterion", self.criterion, DEEP_CRITERIA if self.deep else CRITERIA),
+        ]
         for option, value, allowed in choices:
             if value is not None:
                 check_choice(option, value, allowed)
-        if self.loss not in (None, *LOSSES) and not _is_threshold(self.loss):
-            raise UsageError(f"--loss {self.loss}: allowed are {', '.join(LOSSES)}, numbers > 0.")
-        if self.criterion is not None:
-            check_choice("--criterion", self.criterion, DEEP_CRITERIA if self.deep else CRITERIA)
+        refusals = {
+            "--test and --test-size: give one of them.": self.test and self.test_size is not None,
+            f"--test-size {self.test_share}: must be between 0 and 1.": not 0 < self.test_share < 1,
+            "--group and --time: give one of them.": self.group and self.time,
+            f"--loss {self.loss}: allowed are {', '.join(LOSSES)}, numbers > 0.": (
+                self.loss is not None and self.loss_value is None
+            ),
+            f"--stream: {self.needs_memory} needs the whole table in memory.": (
+                self.stream and self.needs_memory
+            ),
+        }
         if self.deep:
-            self._check_deep()
-        if self.stream and self.needs_memory:
-            raise UsageError(f"--stream: {self.needs_memory} needs the whole table in memory.")
+            refusals |= {
+                f"--{name} {value}: deep networks have none; leave out --deep.": value is not None
+                for name in ("basis", "components", "solver", "loss")
+                for value in [getattr(self, name)]
+            }
+            refusals |= {
+                "--deep needs PyTorch, which is not installed: pip install 'negcorr[cli,deep]'": (
+                    find_spec("torch") is None
+                ),
+                f"--weights {self.weights}: deep networks take no weights.": self.weights,
+            }
+        for reason, refused in refusals.items():
+            if refused:
+                raise UsageError(reason)
 
     @property
     def needs_memory(self) -> str:
-        """An option that cannot be followed in pieces, or nothing."""
+        """The first option that needs the whole table in memory, empty where there is none."""
         asked = {
             "--group": self.group is not None,
             "--time": self.time is not None,
@@ -121,31 +175,25 @@ class FitOptions:
         }
         return next((option for option, given in asked.items() if given), "")
 
-    def _check_deep(self) -> None:
-        given = {
-            "--basis": self.basis,
-            "--components": self.components,
-            "--solver": self.solver,
-            "--loss": self.loss,
-        }
-        for option, value in given.items():
-            if value is not None:
-                raise UsageError(f"{option} {value}: deep networks have none; leave out --deep.")
-        if find_spec("torch") is None:
-            raise UsageError(
-                "--deep needs PyTorch, which is not installed: pip install 'negcorr[cli,deep]'"
-            )
-        if self.weights is not None:
-            raise UsageError(f"--weights {self.weights}: deep networks take no weights.")
-
     @property
     def test_share(self) -> float:
         """Share of the rows to hold out."""
         return 0.2 if self.test_size is None else self.test_size
 
     @property
+    def loss_value(self) -> str | float | None:
+        """The loss as a parameter of the ensemble; None where it is not given or not allowed."""
+        if self.loss is None or self.loss in LOSSES:
+            return self.loss
+        try:
+            threshold = float(self.loss)
+        except ValueError:
+            return None
+        return threshold if 0.0 < threshold < float("inf") else None
+
+    @property
     def rivals(self) -> tuple[str, ...]:
-        """What the ensemble is compared with."""
+        """Names of the methods that the ensemble is compared with."""
         if self.rivals_given is None:
             return RIVALS
         given = tuple(parts_of(self.rivals_given))
@@ -153,26 +201,20 @@ class FitOptions:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Of the ensemble, where they were given."""
+        """Parameters of the ensemble that were given, of deep networks or of closed forms."""
         given = {
             "n_estimators": self.members,
             "n_components": self.components,
             "basis": self.basis,
             "criterion": self.criterion,
             "solver": self.solver,
-            "loss": self.loss if self.loss in (None, *LOSSES) else float(self.loss),
+            "loss": self.loss_value,
         }
-        return {} if self.deep else {k: v for k, v in given.items() if v is not None}
-
-    @property
-    def deep_parameters(self) -> dict[str, Any]:
-        """Of an ensemble of deep networks, where they were given."""
-        given = {"n_estimators": self.members, "criterion": self.criterion}
-        return {k: v for k, v in given.items() if v is not None}
+        return {name: value for name, value in given.items() if value is not None}
 
     @property
     def folder(self) -> Path:
-        """Where the files go: by default beside the user, named after the data."""
+        """Where the files go: by default into the current folder, named after the data."""
         if self.out is not None:
             return self.out
         name = Path(self.data.name)
@@ -183,40 +225,4 @@ class FitOptions:
     @property
     def command(self) -> str:
         """The command that gives the same files."""
-        words = ["negcorr", "fit", str(self.data)]
-        for option, values in (
-            ("--target", self.target),
-            ("--drop", self.drop),
-            ("--categorical", self.categorical),
-        ):
-            words += [word for value in values for word in (option, value)]
-        single = {
-            "--out": self.out,
-            "--weights": self.weights,
-            "--group": self.group,
-            "--time": self.time,
-            "--test": self.test,
-            "--test-size": self.test_size,
-            "--criterion": self.criterion,
-            "--basis": self.basis,
-            "--solver": self.solver,
-            "--loss": self.loss,
-            "--members": self.members,
-            "--components": self.components,
-            "--seed": self.seed or None,
-            "--rivals": self.rivals_given,
-        }
-        for option, value in single.items():
-            words += [] if value is None else [option, str(value)]
-        words += ["--deep"] if self.deep else []
-        if self.stream is not None:
-            words.append("--stream" if self.stream else "--no-stream")
-        return shlex.join(words)
-
-
-def _is_threshold(loss: str) -> bool:
-    """Whether a word is a finite number above 0."""
-    try:
-        return 0.0 < float(loss) < float("inf")
-    except ValueError:
-        return False
+        return command_line("fit", self, _RECORDED)

@@ -1,23 +1,24 @@
-"""``negcorr fit``: from a file to a tuned ensemble, honest figures and four files."""
+"""``negcorr fit`` and ``negcorr demo``: from a file to a tuned ensemble, figures and four files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from joblib import cpu_count
+from sklearn.datasets import load_diabetes
 
-from negcorr._common.files import check_writable
-from negcorr.cli.artefacts import FILES, titled, write_all
-from negcorr.cli.errors import UsageError
+from negcorr._common.files import check_writable, write_atomically
+from negcorr._common.memory import available_bytes, in_words
+from negcorr.bases.named import PLAIN_ESTIMATORS
+from negcorr.cli.arguments import UsageError, check_target, columns_asked_for
+from negcorr.cli.fit_files import FILES, metrics_of, titled, write_all
 from negcorr.cli.fit_options import FitOptions
 from negcorr.cli.loaded_model import NOTICEABLE, share_in_words
-from negcorr.cli.memory_use import check_memory
 from negcorr.cli.messages import say_columns, say_outcome
-from negcorr.cli.metrics import metrics_of, model_notes, source_of
-from negcorr.cli.names import check_target, columns_named
-from negcorr.cli.output import Screen
+from negcorr.cli.output import Output
 from negcorr.columns.kinds import infer_columns
+from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.reading.schema import Schema
 from negcorr.reading.table import read_table
 from negcorr.reading.table_chunks import TableChunks, is_large
@@ -25,160 +26,156 @@ from negcorr.tables.large_trial import try_out_large
 from negcorr.tables.pipeline import make_tabular
 from negcorr.tables.trial import Trial, try_out
 
-__all__ = ["rebuilding_code", "run_fit"]
+__all__ = ["check_memory", "rebuilding_code", "run_demo", "run_fit"]
+
+#: A fit holds about so many matrices of the size of the Gram matrix, or of the features, at a time.
+MATRICES = 8
 
 
-def run_fit(options: FitOptions, screen: Screen) -> None:
-    """Read, infer, fit, compare, refit, write, and say all of it.
+def run_fit(options: FitOptions, output: Output) -> None:
+    """Read a table, fit and compare, fit again to all rows, write the files, and report.
 
     Parameters
     ----------
     options : FitOptions
-    screen : Screen
+        Checked.
+    output : Output
     """
-    options.check()
     check_target(options.target, options.data)
     check_writable(options.folder)
-    streamed = _is_streamed(options, screen)
-    with screen.busy(f"reading {options.data.name}", spinner=not streamed) as tell:
-        read = _in_pieces if streamed else _in_memory
-        trial, remarks = read(options, screen, tell)
-        source = source_of(options.data, options.command)
-        metrics = metrics_of(trial, source, remarks)
-        notes = model_notes(trial, source, metrics["verdict"])
-        tell("writing the report")
-        title = titled(options.data.name, trial.schema.targets)
-        snippet = rebuilding_code(options, trial.schema, streamed)
-        write_all(options.folder, trial, metrics, notes, title=title, snippet=snippet)
-    screen.give_json(metrics | {"files": [str(options.folder / name) for name in FILES]})
-    say_outcome(screen, trial, options.folder)
-
-
-def _is_streamed(options: FitOptions, screen: Screen) -> bool:
-    if options.stream is not None:
-        return options.stream
-    if not is_large(options.data):
-        return False
-    if options.needs_memory:
-        screen.note(
-            f"{options.data.name} is large, and {options.needs_memory} needs all of it in memory."
+    name, in_pieces = options.data.name, bool(options.stream)
+    if options.stream is None and is_large(options.data):
+        in_pieces = not options.needs_memory
+        output.note(
+            f"{name} is large: it is read in pieces (--no-stream reads it whole)."
+            if in_pieces
+            else f"{name} is large, and {options.needs_memory} needs all of it in memory."
         )
-        return False
-    screen.note(f"{options.data.name} is large: it is read in pieces (--no-stream reads it whole).")
-    return True
+    with output.busy(f"reading {name}", spinner=not in_pieces) as tell:
+        settings = {
+            "test_size": options.test_share,
+            "seed": options.seed,
+            "baselines": options.rivals,
+            "n_jobs": cpu_count() if options.jobs is None else options.jobs,
+            "parameters": options.parameters,
+            "tell": tell,
+        }
+        tried = _tried_in_pieces if in_pieces else _tried_in_memory
+        trial, remarks = tried(options, output, settings)
+        metrics = metrics_of(trial, name, options.command, remarks)
+        tell("writing the report")
+        snippet = rebuilding_code(options, trial.schema, in_pieces)
+        title = titled(name, trial.schema.targets)
+        write_all(options.folder, trial, metrics, title=title, snippet=snippet)
+    output.give_json(metrics | {"files": [str(options.folder / file) for file in FILES]})
+    say_outcome(output, trial, options.folder)
 
 
-def _in_memory(
-    options: FitOptions, screen: Screen, tell: Callable[[str], None]
+def _tried_in_memory(
+    options: FitOptions, output: Output, settings: dict[str, Any]
 ) -> tuple[Trial, tuple[str, ...]]:
+    """The trial of a table that is read as a whole, and remarks for the report."""
     table = read_table(options.data)
     for note in table.notes:
-        screen.note(note)
-    check_memory(options.parameters, len(table.frame))
-    asked = _columns(options, table.frame.columns)
+        output.note(note)
+    check_memory(options, len(table.frame))
     schema = infer_columns(
-        table.frame, **asked, weights=options.weights, group=options.group, time=options.time
-    )
-    say_columns(screen, options.data.name, schema)
-    other = None
-    if options.test is not None:
-        tell(f"reading {options.test.name}")
-        second = read_table(options.test)
-        other = second.frame
-        for note in second.notes:
-            screen.note(f"{options.test.name}: {note}")
-    trial = try_out(
         table.frame,
-        schema,
-        test=other,
-        test_size=options.test_share,
-        seed=options.seed,
-        baselines=options.rivals,
-        n_jobs=_jobs(options),
-        pipeline=_deep_pipeline(options, table.frame, schema),
-        parameters=options.parameters,
-        tell=tell,
+        **columns_asked_for(options, table.frame.columns),
+        weights=options.weights,
+        group=options.group,
+        time=options.time,
     )
-    return trial, (*table.notes, *_seen_before(options, screen, trial))
+    say_columns(output, options.data.name, schema)
+    if options.deep:
+        from negcorr.deep import DeepNCLRegressor
 
-
-def _seen_before(options: FitOptions, screen: Screen, trial: Trial) -> list[str]:
-    """A remark where rows of the second file are rows of the first."""
+        networks = DeepNCLRegressor(random_state=options.seed, **options.parameters)
+        settings |= {
+            "pipeline": make_tabular(table.frame, schema.targets, schema=schema, estimator=networks)
+        }
     if options.test is None:
-        return []
+        return try_out(table.frame, schema, **settings), table.notes
+    settings["tell"](f"reading {options.test.name}")
+    second = read_table(options.test)
+    for note in second.notes:
+        output.note(f"{options.test.name}: {note}")
+    trial = try_out(table.frame, schema, test=second.frame, **settings)
     share = trial.seen.share_of(trial.test, trial.schema)
     if share < NOTICEABLE:
-        return []
+        return trial, table.notes
     remark = (
         f"{share_in_words(share)} of the rows of {options.test.name} are rows of "
         f"{options.data.name} too: figures on them are too good, and favour methods that remember."
     )
-    screen.note(remark)
-    return [remark]
+    output.note(remark)
+    return trial, (*table.notes, remark)
 
 
-def _in_pieces(
-    options: FitOptions, screen: Screen, tell: Callable[[str], None]
+def _tried_in_pieces(
+    options: FitOptions, output: Output, settings: dict[str, Any]
 ) -> tuple[Trial, tuple[str, ...]]:
+    """The trial of a table that is read piece by piece, and remarks for the report."""
     chunks = TableChunks.open(options.data)
     trial = try_out_large(
         chunks,
-        **_columns(options, chunks.names),
+        **columns_asked_for(options, chunks.names),
         weights=options.weights,
-        test_size=options.test_share,
-        seed=options.seed,
-        baselines=options.rivals,
-        n_jobs=_jobs(options),
-        parameters=options.parameters,
-        tell=tell,
-        progress=screen.shows_progress,
+        progress=output.shows_progress,
+        **settings,
     )
-    say_columns(screen, options.data.name, trial.schema)
+    say_columns(output, options.data.name, trial.schema)
     for note in trial.notes:
-        screen.note(note)
+        output.note(note)
     return trial, trial.notes
 
 
-def _columns(options: FitOptions, names: Iterable[Any]) -> dict[str, Any]:
-    """Columns that were asked for, by what they were asked for."""
-    known = [str(name) for name in names]
-    return {
-        "target": columns_named(options.target, known),
-        "drop": columns_named(options.drop, known),
-        "categorical": columns_named(options.categorical, known),
-    }
+def check_memory(options: FitOptions, n_rows: int) -> None:
+    """Refuse an ensemble whose fit would take more memory than there is.
 
+    Parameters
+    ----------
+    options : FitOptions
+    n_rows : int
 
-def _jobs(options: FitOptions) -> int:
-    return cpu_count() if options.jobs is None else options.jobs
-
-
-def _deep_pipeline(options: FitOptions, frame: Any, schema: Schema) -> Any:
-    """A pipeline of deep networks, None where the ensemble is the usual one."""
-    if not options.deep:
-        return None
-    try:
-        from negcorr.deep.regressor import DeepNCLRegressor
-    except ImportError as error:
+    Raises
+    ------
+    UsageError
+        Saying how much it would take, and what takes less.
+    """
+    if options.deep:
+        return
+    default = NCLRegressor()
+    members = PLAIN_ESTIMATORS if options.members is None else options.members
+    n_features = members * (options.components or default.n_components)
+    if options.basis == "auto" and options.members is None:
+        n_features = default.budget
+    needed = 8.0 * MATRICES * n_features * min(n_features, max(n_rows, 1))
+    there = available_bytes()
+    if there is not None and needed > there:
         raise UsageError(
-            "--deep needs PyTorch, which is not installed: pip install 'negcorr[cli,deep]'"
-        ) from error
-    networks = DeepNCLRegressor(random_state=options.seed, **options.deep_parameters)
-    return make_tabular(frame, schema.targets, schema=schema, estimator=networks)
+            f"--members {members}: {n_features} features of {n_rows} rows would take about "
+            f"{in_words(needed)} of memory, and {in_words(there)} are there. Use fewer members or "
+            "--components."
+        )
 
 
-def rebuilding_code(options: FitOptions, schema: Schema, streamed: bool = False) -> str:
+def rebuilding_code(options: FitOptions, schema: Schema, in_pieces: bool = False) -> str:
     """Python that fits the same model to the same file.
 
     Parameters
     ----------
     options : FitOptions
     schema : Schema
-        What the columns were taken for.
-    streamed : bool, default=False
+        Roles of the columns.
+    in_pieces : bool, default=False
         Whether the file was read in pieces.
     """
-    given: dict[str, Any] = {
+
+    def keywords(given: dict[str, Any]) -> str:
+        return "".join(f", {name}={value!r}" for name, value in given.items())
+
+    asked: dict[str, Any] = {
         "drop": [c.name for c in schema.columns if (c.role, c.remark) == ("dropped", "as asked")],
         "categorical": [
             c.name for c in schema.columns if (c.role, c.remark) == ("category", "as asked")
@@ -187,47 +184,67 @@ def rebuilding_code(options: FitOptions, schema: Schema, streamed: bool = False)
         "group": schema.group,
         "time": schema.time,
     }
-    asked = "".join(f", {name}={value!r}" for name, value in given.items() if value)
-    targets = list(schema.targets)
-    if streamed:
-        return _streaming_code(options, f"{targets!r}{asked}")
+    columns = f"{list(schema.targets)!r}" + keywords({k: v for k, v in asked.items() if v})
+    if in_pieces:
+        asked = {"seed": options.seed, "test_size": options.test_share}
+        asked |= {"parameters": options.parameters} if options.parameters else {}
+        return (
+            "from negcorr.tables import try_out_large\n\n"
+            f"trial = try_out_large({options.data.name!r}, {columns}{keywords(asked)}, "
+            "baselines=[])\nmodel = trial.model\n"
+        )
+    settings = keywords({"random_state": options.seed, **options.parameters})
+    if options.deep:
+        model = [
+            "from negcorr.deep import DeepNCLRegressor",
+            "",
+            f"networks = DeepNCLRegressor({settings.removeprefix(', ')})",
+            "model = make_tabular(frame, schema.targets, schema=schema, estimator=networks)",
+        ]
+    else:
+        model = [
+            "folds = folds_for(schema, frame.iloc[rows.positions])",
+            "model = make_tabular(",
+            f"    frame, schema.targets, schema=schema, cv=folds{settings}",
+            ")",
+        ]
     lines = [
         "from negcorr import make_tabular",
-        "from negcorr.tables import folds_for, infer_columns, read_table, samples",
+        "from negcorr.reading import read_table",
+        "from negcorr.tables import folds_for, infer_columns, samples",
         "",
         f"frame = read_table({options.data.name!r}).frame",
-        f"schema = infer_columns(frame, {targets!r}{asked})",
+        f"schema = infer_columns(frame, {columns})",
         "rows = samples(frame, schema)",
-        *_pipeline_code(options),
+        *model,
         "model.fit(rows.inputs, rows.y, **rows.fit_parameters)",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _streaming_code(options: FitOptions, asked: str) -> str:
-    settings = f"seed={options.seed}, test_size={options.test_share}"
-    settings += f", parameters={options.parameters!r}" if options.parameters else ""
-    return (
-        "from negcorr.tables import try_out_large\n\n"
-        f"trial = try_out_large({options.data.name!r}, {asked}, {settings}, baselines=[])\n"
-        "model = trial.model\n"
+def run_demo(out: Path, output: Output) -> None:
+    """Write scikit-learn's diabetes data as a CSV file, and fit it as a user would.
+
+    Parameters
+    ----------
+    out : Path
+        Folder for the data and the files.
+    output : Output
+    """
+    check_writable(out)
+    frame = load_diabetes(as_frame=True, scaled=False).frame.rename(
+        columns={"target": "progression"}
     )
-
-
-def _pipeline_code(options: FitOptions) -> Sequence[str]:
-    if options.deep:
-        settings = {"random_state": options.seed, **options.deep_parameters}
-        made = ", ".join(f"{name}={value!r}" for name, value in settings.items())
-        return [
-            "from negcorr.deep import DeepNCLRegressor",
-            "",
-            f"networks = DeepNCLRegressor({made})",
-            "model = make_tabular(frame, schema.targets, schema=schema, estimator=networks)",
-        ]
-    made = "".join(f", {name}={value!r}" for name, value in options.parameters.items())
-    return [
-        "folds = folds_for(schema, frame.iloc[rows.positions])",
-        "model = make_tabular(",
-        f"    frame, schema.targets, schema=schema, cv=folds, random_state={options.seed}{made}",
-        ")",
-    ]
+    data = out / "diabetes.csv"
+    table = frame.to_csv(index=False, float_format="%g", lineterminator="\n")
+    write_atomically(data, table.encode())
+    output.say(f"$ negcorr fit {data} --target progression --out {out}", style="dim")
+    run_fit(FitOptions(data, ["progression"], out), output)
+    output.say()
+    output.say(f"Open {out / 'report.html'} in a browser and move the slider. Then try:")
+    for words in (
+        f"predict {out / 'model.skops'} {data} --interval 0.9 | head",
+        f"evaluate {out / 'model.skops'} {data}",
+        f"dof {data} --target progression --estimator sklearn.ensemble.RandomForestRegressor",
+    ):
+        output.say(f"  negcorr {words}")

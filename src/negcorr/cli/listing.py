@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from negcorr.datasets import DATASETS, available
 
@@ -36,26 +36,12 @@ def print_datasets(data: Path | None, as_json: bool) -> None:
         ]
         print(json.dumps(rows, indent=2))
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column, side in (
-        ("name", "left"),
-        ("rows", "right"),
-        ("features", "right"),
-        ("targets", "right"),
-        ("available", "left"),
-        ("predicts", "left"),
-    ):
-        table.add_column(column, justify=side)  # type: ignore[arg-type]
+    right = [Column(name, justify="right") for name in ("rows", "features", "targets")]
+    table = Table("name", *right, "available", "predicts", box=box.SIMPLE_HEAD, pad_edge=False)
     for place in places:
         entry = DATASETS[place.name]
-        table.add_row(
-            entry.name,
-            str(entry.n_samples),
-            str(entry.n_features),
-            str(entry.n_targets),
-            _WORDS[place.status],
-            entry.predicts,
-        )
+        sizes = map(str, (entry.n_samples, entry.n_features, entry.n_targets))
+        table.add_row(entry.name, *sizes, _WORDS[place.status], entry.predicts)
     console = Console()
     console.print(table)
     here = sum(place.status == "here" for place in places)

@@ -1,4 +1,4 @@
-"""A model from a file, with what the file says about its table."""
+"""A model from a file, with what the file says about its table, and tables for it to read."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from negcorr._common.number_text import shortened
-from negcorr.cli.artefacts import FILES
-from negcorr.cli.errors import UsageError
-from negcorr.cli.metrics import schema_in
+from negcorr.cli.arguments import UsageError
+from negcorr.cli.fit_files import FILES
 from negcorr.columns.kinds import no_column
 from negcorr.columns.samples import Samples, samples
 from negcorr.columns.typed_columns import placing
+from negcorr.diversity.inner_model import inner_model
 from negcorr.exceptions import ModelFileError, TableError
 from negcorr.reading.schema import Schema
 from negcorr.reading.table import read_table
@@ -25,9 +24,17 @@ from negcorr.reading.table_chunks import TableChunks, is_large
 from negcorr.storage.save_load import describe, load
 from negcorr.tables.fingerprint import Fingerprint
 
-__all__ = ["NOTICEABLE", "Piece", "StoredModel", "open_model", "pieces_of", "share_in_words"]
+__all__ = [
+    "NOTICEABLE",
+    "LoadedModel",
+    "Piece",
+    "open_model",
+    "pieces_of",
+    "share_in_words",
+    "warning_about",
+]
 
-#: A share of known rows above this is worth a word.
+#: A share of known rows above this is reported.
 NOTICEABLE = 0.01
 
 
@@ -51,8 +58,8 @@ class Piece:
 
 
 @dataclass(frozen=True, eq=False)
-class StoredModel:
-    """A loaded model.
+class LoadedModel:
+    """A model from a file.
 
     Attributes
     ----------
@@ -62,7 +69,7 @@ class StoredModel:
     notes : dict
         What the file carries beside it.
     schema : Schema or None
-        What the columns of its table were for, where the file says so.
+        Roles of the columns of its table, where the file has them.
     """
 
     path: Path
@@ -71,34 +78,40 @@ class StoredModel:
     schema: Schema | None
 
     @property
-    def last(self) -> Any:
-        """The ensemble."""
-        return self.model[-1] if isinstance(self.model, Pipeline) else self.model
-
-    @property
     def targets(self) -> tuple[str, ...]:
         """Names of what is predicted."""
         if self.schema is not None:
             return self.schema.targets
-        shape = np.shape(getattr(self.last, "intercept_", 0.0))
+        shape = np.shape(getattr(inner_model(self.model)[0], "intercept_", 0.0))
         n_outputs = shape[0] if shape else 1
         return ("y",) if n_outputs == 1 else tuple(f"y{k}" for k in range(n_outputs))
 
-    def features(self, frame: Any) -> Any:
-        """What the ensemble predicts from, for rows of a table.
+    def ensemble_and_features(self, frame: Any) -> tuple[Any, Any]:
+        """The ensemble, and its inputs for the rows of a table.
 
         Parameters
         ----------
         frame : pandas.DataFrame
         """
-        rows = frame if self.schema is not None else self._named_columns(frame)
-        if isinstance(self.model, Pipeline) and len(self.model) > 1:
-            return self.model[:-1].transform(rows)
-        return rows
+        if self.schema is not None:
+            return inner_model(self.model, frame)
+        names = getattr(self.model, "feature_names_in_", None)
+        if names is None:
+            wanted = int(self.model.n_features_in_)
+            if frame.shape[1] != wanted:
+                raise TableError(
+                    f"the table has {frame.shape[1]} columns, and the model, which does not know "
+                    f"their names, needs {wanted}."
+                )
+            return inner_model(self.model, frame.to_numpy(dtype=float))
+        lacking = [str(name) for name in names if name not in frame.columns]
+        if lacking:
+            raise TableError(f"the table lacks the columns {', '.join(map(repr, lacking))}.")
+        return inner_model(self.model, frame[list(names)])
 
     @property
     def known_schema(self) -> Schema:
-        """What the columns were for; an error where the file does not say so."""
+        """The roles of the columns; an error where the file does not have them."""
         if self.schema is None:
             raise UsageError(
                 f"{self.path} does not say which columns are targets: it was not written by "
@@ -126,100 +139,23 @@ class StoredModel:
         """Rows that have their targets, for figures."""
         return samples(frame, self.known_schema)
 
-    def shares_of(self, rows: Samples) -> tuple[int, float]:
-        """Rows that can be judged, and the share of them that the model was fitted to."""
+    def share_of(self, rows: Samples) -> float:
+        """The share of the rows that the model was fitted to; 0 where the file does not know."""
         stored = self.notes.get("fingerprint")
         if not isinstance(stored, dict) or not len(rows.positions):
-            return 0, 0.0
-        return len(rows.positions), Fingerprint.from_dict(stored).share_of(rows, self.known_schema)
-
-    @staticmethod
-    def warning_about(share: float) -> str:
-        """A sentence where the model was fitted to such a share of the rows, else nothing."""
-        if share < NOTICEABLE:
-            return ""
-        return (
-            f"{share_in_words(share)} of these rows are among those that the model was fitted to: "
-            "figures on them are too good. Figures on rows held out are in metrics.json."
-        )
+            return 0.0
+        return Fingerprint.from_dict(stored).share_of(rows, self.known_schema)
 
     def placing(self, data: Path, piece: Piece) -> AbstractContextManager[None]:
-        """Let errors about cells of a piece say in which row they are."""
+        """A context in which errors about cells of a piece name their row."""
         if self.schema is None:
             return nullcontext()
         advice = "Correct it, or leave it empty."
         return placing(data, piece.frame, self.model[0], piece.row, advice)
 
-    def check_can(self, *, interval: bool = False, members: bool = False) -> None:
-        """Refuse what this model cannot give."""
-        kind = type(self.last).__name__
-        if interval and not hasattr(self.last, "predict_interval"):
-            raise UsageError(f"--interval: a {kind} has no intervals.")
-        if members and not hasattr(self.last, "predict_members"):
-            raise UsageError(f"--members: a {kind} has no members.")
 
-    def _named_columns(self, frame: Any) -> Any:
-        names = getattr(self.model, "feature_names_in_", None)
-        if names is None:
-            wanted = int(self.model.n_features_in_)
-            if frame.shape[1] != wanted:
-                raise TableError(
-                    f"the table has {frame.shape[1]} columns, and the model, which does not know "
-                    f"their names, needs {wanted}."
-                )
-            return frame.to_numpy(dtype=float)
-        lacking = [str(name) for name in names if name not in frame.columns]
-        if lacking:
-            raise TableError(f"the table lacks the columns {', '.join(map(repr, lacking))}.")
-        return frame[list(names)]
-
-
-def pieces_of(stored: StoredModel, data: Path, note: Callable[[str], None]) -> Iterator[Piece]:
-    """A table as a whole, or in pieces where it is large and the model says how to read it.
-
-    Parameters
-    ----------
-    stored : StoredModel
-    data : Path
-    note : callable
-        Told of oddities.
-    """
-    if stored.schema is None or not is_large(data):
-        table = read_table(data)
-        for words in table.notes:
-            note(words)
-        stored.check_columns(table.frame.columns, data)
-        yield Piece(table.frame, table.frame, 0)
-        return
-    chunks = TableChunks.open(data, stored.schema)
-    for words in chunks.notes:
-        note(words)
-    stored.check_columns(chunks.names, data)
-    row = 0
-    for part in chunks.tables():
-        frame = chunks.frame(part, row)
-        yield Piece(frame, _Raw(part), row)
-        row += part.num_rows
-
-
-class _Raw:
-    """Columns of a table of pyarrow, by name."""
-
-    def __init__(self, table: Any) -> None:
-        self.columns = table.column_names
-        self._table = table
-
-    def __getitem__(self, name: str) -> Any:
-        return self._table.column(name).to_pandas()
-
-
-def share_in_words(share: float) -> str:
-    """A share, as a sentence begins with it."""
-    return "All" if share > 0.999 else f"About {share:.0%}"
-
-
-def open_model(path: Path) -> StoredModel:
-    """Read a model; nothing in the file is run.
+def open_model(path: Path) -> LoadedModel:
+    """Read a model from a file; no code in the file is run.
 
     Parameters
     ----------
@@ -233,9 +169,64 @@ def open_model(path: Path) -> StoredModel:
     """
     if path.is_dir() and (path / FILES[0]).is_file():
         path = path / FILES[0]
-    about = describe(path)
+    notes = dict(describe(path).notes)
     model = load(path)
     if not hasattr(model, "predict"):
         raise ModelFileError(path, f"holds a {type(model).__name__}, which predicts nothing.")
-    notes = dict(about.notes)
-    return StoredModel(path, model, notes, schema_in(notes))
+    stored = notes.get("schema")
+    return LoadedModel(
+        path, model, notes, Schema.from_json(stored) if isinstance(stored, str) else None
+    )
+
+
+def share_in_words(share: float) -> str:
+    """The first words of a sentence about a share of rows."""
+    return "All" if share > 0.999 else f"About {share:.0%}"
+
+
+def warning_about(share: float) -> str:
+    """A warning that the model was fitted to a share of the rows; empty for almost none."""
+    if share < NOTICEABLE:
+        return ""
+    return (
+        f"{share_in_words(share)} of these rows are among those that the model was fitted to: "
+        "figures on them are too good. Figures on rows held out are in metrics.json."
+    )
+
+
+def pieces_of(loaded: LoadedModel, data: Path, note: Callable[[str], None]) -> Iterator[Piece]:
+    """A table as one piece, or in several where it is large and the model has a schema.
+
+    Parameters
+    ----------
+    loaded : LoadedModel
+    data : Path
+    note : callable
+        Called with remarks about the file.
+    """
+    if loaded.schema is None or not is_large(data):
+        table = read_table(data)
+        for words in table.notes:
+            note(words)
+        loaded.check_columns(table.frame.columns, data)
+        yield Piece(table.frame, table.frame, 0)
+        return
+    chunks = TableChunks.open(data, loaded.schema)
+    for words in chunks.notes:
+        note(words)
+    loaded.check_columns(chunks.names, data)
+    row = 0
+    for part in chunks.tables():
+        yield Piece(chunks.frame(part, row), _ArrowColumns(part), row)
+        row += part.num_rows
+
+
+class _ArrowColumns:
+    """Columns of a table of pyarrow, by name."""
+
+    def __init__(self, table: Any) -> None:
+        self.columns = table.column_names
+        self._table = table
+
+    def __getitem__(self, name: str) -> Any:
+        return self._table.column(name).to_pandas()

@@ -1,4 +1,4 @@
-"""Entry point: which command, and what becomes of errors."""
+"""Entry point: runs the command, and turns its errors into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import os
 import sys
 from collections.abc import Sequence
 
-from negcorr.cli.errors import FAILURE, INTERRUPTED, USAGE, UsageError
+from negcorr.cli.arguments import UsageError
 
 __all__ = ["main"]
+
+#: Exit codes: something went wrong, the command was not understood, Ctrl-C.
+FAILURE, USAGE, INTERRUPTED = 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -26,62 +29,58 @@ def main(arguments: Sequence[str] | None = None) -> None:
     >>> main(["--version"])  # doctest: +SKIP
     negcorr 0.1.0
     """
-    raise SystemExit(_exit_code(arguments))
-
-
-def _exit_code(arguments: Sequence[str] | None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A check mark that the terminal cannot show must not end an hour's run.
+        # A character that the terminal cannot show must not end a long run with an error.
         sys.stdout.reconfigure(errors="replace")
     try:
-        # Importing them adds the commands, in the order of the help.
+        # The import adds the commands, in the order of the help. It is here so that this module
+        # loads without typer.
         from negcorr.cli import data_commands, paper_commands  # noqa: F401
         from negcorr.cli.app import app
     except ImportError as error:
-        _complain(
+        code = _complain(
             f"the command line needs {error.name or error}, which is not installed: "
             "pip install 'negcorr[cli,plot]'"
         )
-        return FAILURE
+        raise SystemExit(code) from None
     try:
         code = app(args=None if arguments is None else list(arguments), standalone_mode=False)
-    except KeyboardInterrupt:
-        return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read has enough, as ``head`` does; what is still buffered goes nowhere.
+        # The program that reads the output has closed it, as ``head`` does. What is still in
+        # the buffer is thrown away.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILURE
-    except UsageError as error:
-        _complain(str(error))
-        return USAGE
-    except Exception as error:
-        return _explained(error)
-    return int(code or 0)
+        code = FAILURE
+    except (KeyboardInterrupt, Exception) as error:
+        code = exit_code_of(error)
+    raise SystemExit(int(code or 0))
 
 
-def _explained(error: Exception) -> int:
-    """Say what went wrong in one line where that says it all; else let Python say it."""
+def exit_code_of(error: BaseException) -> int:
+    """The exit code of an error, after one line that says what went wrong.
+
+    Errors that users can cause are explained by their message; any other is raised again, for its
+    traceback.
+    """
     from negcorr.cli.app import click_errors
     from negcorr.datasets import DatasetError, MissingDatasetError
     from negcorr.exceptions import ModelFileError, TableError
 
     usage, aborted = click_errors()
-    if isinstance(error, aborted):
+    if isinstance(error, (KeyboardInterrupt, aborted)):
         return INTERRUPTED
     if isinstance(error, usage):
         error.show()
         return USAGE
-    ours = (DatasetError, MissingDatasetError, ModelFileError, TableError)
-    if isinstance(error, (*ours, OSError)) or _names_a_package(error):
-        _complain(str(error))
-        return FAILURE
+    if isinstance(error, UsageError):
+        return _complain(str(error), USAGE)
+    explained = (DatasetError, MissingDatasetError, ModelFileError, TableError, OSError)
+    not_installed = isinstance(error, ImportError) and "pip install" in str(error)
+    if isinstance(error, explained) or not_installed:
+        return _complain(str(error))
     raise error
 
 
-def _names_a_package(error: Exception) -> bool:
-    """Whether something is not installed, and the message says how to get it."""
-    return isinstance(error, ImportError) and "pip install" in str(error)
-
-
-def _complain(message: str) -> None:
+def _complain(message: str, code: int = FAILURE) -> int:
+    """Say on standard error what went wrong."""
     print(f"negcorr: {message}", file=sys.stderr)
+    return code

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from negcorr._common.number_text import amount
-from negcorr.cli.artefacts import FILES, figures_in_words, target_rows
-from negcorr.cli.metrics import facts_of
-from negcorr.cli.output import Screen, printable
+from negcorr.cli.fit_files import FILES, comparison_tables, facts_of
+from negcorr.cli.output import Output, printable
 from negcorr.reading.schema import Schema
-from negcorr.spectrum.gap import lam_in_words
-from negcorr.tables.comparison import Comparison
+from negcorr.spectrum.gap import lam_text
 from negcorr.tables.trial import Trial
 
 __all__ = ["say_columns", "say_outcome"]
@@ -20,136 +19,110 @@ __all__ = ["say_columns", "say_outcome"]
 #: Roles of columns that are left out.
 LEFT_OUT = ("constant", "identifier", "text", "dropped")
 
-#: Fewer rows held out than this say little.
+#: Roles whose columns are named in a line, with the plural.
+NAMED = (
+    ("number", "numbers"),
+    ("category", "categories"),
+    ("date", "dates"),
+    *((role, f"{role}s") for role in ("target", "weights", "group", "time")),
+)
+
+#: With fewer rows held out than this, a note says that the figures are uncertain.
 FEW_ROWS = 20
 
-#: Names of columns that a line has at most.
+#: Most names of columns in a line.
 MOST_NAMES = 12
 
+#: Columns of a table that are left out on a narrow terminal, in this order.
+SPARE = ("fit, s", "MAE", "95 % covers", "Best other")
 
-def say_columns(screen: Screen, name: str, schema: Schema) -> None:
-    """What every column was taken for, in short; in full where that was asked for.
+
+def say_columns(output: Output, name: str, schema: Schema) -> None:
+    """Say what every column was taken for, in short, or in full with --verbose.
 
     Parameters
     ----------
-    screen : Screen
+    output : Output
     name : str
         Of the file.
     schema : Schema
     """
-    screen.say(f"{printable(name)}: {schema.n_rows} rows, {len(schema.columns)} columns")
-    for role, plural in (("number", "numbers"), ("category", "categories"), ("date", "dates")):
+    output.say(f"{printable(name)}: {schema.n_rows} rows, {len(schema.columns)} columns")
+    for role, plural in NAMED:
         names = schema.named(role)
+        shown = ", ".join(map(printable, names[:MOST_NAMES]))
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
         if names:
-            screen.say(f"  {plural:<15}{_listed(names)}")
-    for role in ("target", "weights", "group", "time"):
-        names = schema.named(role)
-        if names:
-            screen.say(f"  {role if len(names) == 1 else role + 's':<15}{_listed(names)}")
+            one = len(names) == 1 and role not in ("number", "category", "date")
+            output.say(f"  {role if one else plural:<15}{shown}{more}")
     for column in schema.columns:
         if column.role in LEFT_OUT:
-            screen.say(f"  left out       {printable(column.name)} ({printable(column.remark)})")
-        elif column.n_missing and column.role not in LEFT_OUT:
+            output.say(f"  left out       {printable(column.name)} ({printable(column.remark)})")
+        elif column.n_missing:
             what = "rows left out" if column.role == "target" else "cells missing"
-            screen.say(f"  {what:<15}{column.n_missing} in {printable(column.name)}")
-    if screen.verbose:
-        screen.say()
-        screen.say(str(schema))
+            output.say(f"  {what:<15}{column.n_missing} in {printable(column.name)}")
+    if output.verbose:
+        output.say()
+        output.say(str(schema))
 
 
-def say_outcome(screen: Screen, trial: Trial, folder: Path) -> None:
-    """λ, degrees of freedom and σ, methods side by side, files, and the verdict.
+def say_outcome(output: Output, trial: Trial, folder: Path) -> None:
+    """Say λ, degrees of freedom and σ, compare the methods, and name files and verdict.
 
     Parameters
     ----------
-    screen : Screen
+    output : Output
     trial : Trial
     folder : Path
         Where the files are.
     """
-    found = trial.comparison
-    _say_model(screen, trial)
-    screen.say()
-    title = f"On {found.n_test} rows{_which_rows(trial)}, in {_units(trial.schema.targets)}:"
-    if len(found.targets) == 1:
-        _say_methods(screen, found, title)
-    else:
-        _say_outputs(screen, found, title)
-    if found.n_test < FEW_ROWS:
-        screen.note(f"{found.n_test} rows held out are few: the figures say little.")
-    files = ", ".join(FILES)
-    screen.say(f"Wrote {folder}: {files}.")
-    screen.say(f"New rows: negcorr predict {folder / FILES[0]} NEW_DATA")
-    screen.say(found.verdict(), style="bold")
-
-
-def _say_model(screen: Screen, trial: Trial) -> None:
-    facts = facts_of(trial.model)
-    gaps, dofs, sigmas = (np.atleast_1d(facts[name]) for name in ("gap", "dof", "sigma"))
-    chosen = f", λ chosen by {facts['criterion']}" if facts["criterion"] else ""
-    screen.say()
-    features = f", {facts['n_features']} features" if "n_features" in facts else ""
-    screen.say(f"{facts['kind']}: {facts['n_members']} members{features}{chosen}")
-    rows_of = f"fitted to all {trial.n_rows} rows" if trial.refitted else f"{trial.n_rows} rows"
-    if len(dofs) == 1:
-        sigma = amount(float(sigmas[0])) or "unknown"
-        screen.say(f"  saved model, {rows_of}: {_at(gaps[0], dofs[0])}, σ = {sigma}")
+    found, schema = trial.comparison, trial.schema
+    saved, tried = facts_of(trial.model), facts_of(trial.tried)
+    features = f", {saved['n_features']} features" if "n_features" in saved else ""
+    chosen = f", λ chosen by {saved['criterion']}" if saved["criterion"] else ""
+    rows = f"fitted to all {trial.n_rows} rows" if trial.refitted else f"{trial.n_rows} rows"
+    output.say()
+    output.say(f"{saved['kind']}: {saved['n_members']} members{features}{chosen}")
+    if len(schema.targets) == 1:
+        lam, dof, sigma = _outputs_in_words(saved)[0]
+        words = f"λ = {lam}, {dof} degrees of freedom, σ = {sigma or 'unknown'}"
+        output.say(f"  saved model, {rows}: {words}")
         if trial.refitted:
-            tried = facts_of(trial.tried)
-            at = _at(tried["gap"], tried["dof"])
-            screen.say(f"  for the figures, {trial.comparison.n_train} rows: {at}")
-        return
-    screen.say(f"  saved model, {rows_of}:")
-    gaps = np.broadcast_to(gaps, dofs.shape)
-    rows = [
-        [name, lam_in_words(float(gap)), f"{dof:.1f}", amount(float(sigma))]
-        for name, gap, dof, sigma in zip(trial.schema.targets, gaps, dofs, sigmas, strict=True)
-    ]
-    screen.table(["target", "λ", "dof", "σ"], rows)
-
-
-def _say_methods(screen: Screen, found: Comparison, title: str) -> None:
-    rows = [
-        [method.name, *figures_in_words(method.figures[0]), f"{method.fit_seconds:.2f}"]
-        for method in found.methods
-    ]
-    head = ["method", "RMSE", "MAE", "R²", "95 % covers", "fit, s"]
-    screen.table(head, rows, title, spare=["fit, s", "MAE", "95 % covers"])
-
-
-def _say_outputs(screen: Screen, found: Comparison, title: str) -> None:
-    """Several targets: NCL for each of them, then methods over all."""
-    each = target_rows(found)
-    spare = ["MAE", "95 % covers", "Best other"]
-    screen.table(["target", *each[0]], each[1:], title, spare)
-    overall = [
-        [m.name, amount(float(np.sqrt(m.loss)), 3), f"{m.fit_seconds:.2f}"] for m in found.methods
-    ]
-    head = ["method", "RMSE in standard deviations", "fit, s"]
-    screen.table(head, overall, "Over all targets:")
-
-
-def _at(gap: float, dof: float) -> str:
-    return f"λ = {lam_in_words(float(gap))}, {float(dof):.1f} degrees of freedom"
-
-
-def _which_rows(trial: Trial) -> str:
-    """How the rows of the figures were chosen."""
-    schema, test = trial.schema, trial.test
+            lam, dof, _ = _outputs_in_words(tried)[0]
+            words = f"λ = {lam}, {dof} degrees of freedom"
+            output.say(f"  for the figures, {found.n_train} rows: {words}")
+        units = f"units of {printable(schema.targets[0])}"
+    else:
+        output.say(f"  saved model, {rows}:")
+        outputs = zip(schema.targets, _outputs_in_words(saved), strict=True)
+        output.table(["target", "λ", "dof", "σ"], [[name, *words] for name, words in outputs])
+        units = "each target's units"
     if not trial.refitted:
-        return " of the second file"
-    if test.groups is not None:
-        n_groups = len(set(test.groups))
+        which = " of the second file"
+    elif trial.test.groups is not None:
+        n_groups = len(set(trial.test.groups))
         groups = "1 group" if n_groups == 1 else f"{n_groups} groups"
-        return f" held out, {groups} of {printable(str(schema.group))}"
-    return f" held out, the last by {printable(schema.time)}" if schema.time else " held out"
+        which = f" held out, {groups} of {printable(str(schema.group))}"
+    else:
+        which = f" held out, the last by {printable(schema.time)}" if schema.time else " held out"
+    output.say()
+    for title, head, lines in comparison_tables(
+        found, f"On {found.n_test} rows{which}, in {units}"
+    ):
+        output.table(head, lines, f"{title}:", SPARE)
+    if found.n_test < FEW_ROWS:
+        output.note(f"{found.n_test} rows held out are few: the figures say little.")
+    output.say(f"Wrote {folder}: {', '.join(FILES)}.")
+    output.say(f"New rows: negcorr predict {folder / FILES[0]} NEW_DATA")
+    output.say(found.verdict(), style="bold")
 
 
-def _units(targets: tuple[str, ...]) -> str:
-    return f"units of {printable(targets[0])}" if len(targets) == 1 else "each target's units"
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    shown = ", ".join(printable(name) for name in names[:MOST_NAMES])
-    more = len(names) - MOST_NAMES
-    return f"{shown} and {more} more" if more > 0 else shown
+def _outputs_in_words(facts: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """λ, degrees of freedom and σ of each output, σ empty where it is not known."""
+    values = np.broadcast_arrays(
+        *(np.atleast_1d(np.asarray(facts[name], dtype=float)) for name in ("gap", "dof", "sigma"))
+    )
+    return [
+        (lam_text(float(gap), 3), f"{dof:.1f}", amount(float(sigma)))
+        for gap, dof, sigma in zip(*values, strict=True)
+    ]

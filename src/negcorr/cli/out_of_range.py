@@ -1,4 +1,4 @@
-"""Rows unlike those of the fit: predictions there rest on less, and intervals do not know it."""
+"""Rows unlike those of the fit: predictions there are less certain than their intervals say."""
 
 from __future__ import annotations
 
@@ -6,90 +6,70 @@ from typing import Any
 
 import numpy as np
 
-from negcorr._common.types import BoolArray
-from negcorr.cli.loaded_model import StoredModel
-from negcorr.columns.squash import TamedScaler
+from negcorr.cli.loaded_model import LoadedModel
 from negcorr.columns.typed_columns import MISSING_LEVEL
 
-__all__ = ["Strangers"]
+__all__ = ["UnseenValues"]
 
-#: Columns that a remark names.
+#: Most columns that a remark names.
 MOST_NAMES = 5
 
+_GAPS = "have gaps where no row of the fit had any"
+_LEVELS = "have levels that no row of the fit had"
+_RANGE = "have values outside the range of those of the fit"
 
-class Strangers:
+
+class UnseenValues:
     """Counts rows with gaps, levels or values that no row of the fit had.
 
     Parameters
     ----------
-    stored : StoredModel
-        A model for tables; of others nothing is known, and nothing is said.
+    loaded : LoadedModel
+        A model for tables; for other models nothing is counted.
     """
 
-    def __init__(self, stored: StoredModel) -> None:
-        self._stored = stored
-        self._counts: dict[str, dict[str, int]] = {"gaps": {}, "levels": {}, "range": {}}
+    def __init__(self, loaded: LoadedModel) -> None:
+        self._loaded = loaded
+        self._counts: dict[str, dict[str, int]] = {_GAPS: {}, _LEVELS: {}, _RANGE: {}}
+        self._levels: dict[str, list[Any]] = {}
+        self._ranges: dict[str, tuple[float, float]] = {}
+        if loaded.schema is None:
+            return
+        for part, fitted, columns in loaded.model[1].transformers_:
+            if part == "categories":
+                self._levels = dict(zip(columns, map(list, fitted.categories_), strict=True))
+            elif part == "numbers" and hasattr(fitted[-1], "data_min_"):
+                ends = zip(fitted[-1].data_min_, fitted[-1].data_max_, strict=True)
+                self._ranges = dict(zip(columns, ends, strict=True))
 
     def look_at(self, frame: Any) -> None:
-        """Count among some more rows."""
-        schema = self._stored.schema
+        """Count in some more rows."""
+        schema = self._loaded.schema
         if schema is None:
             return
-        typed = self._stored.model[0].transform(frame)
+        typed = self._loaded.model[0].transform(frame)
+        unseen: dict[str, dict[str, Any]] = {_GAPS: {}, _LEVELS: {}, _RANGE: {}}
         for name in schema.named("number"):
             values = typed[name].to_numpy()
             if schema[name].n_missing == 0:
-                self._count("gaps", name, np.isnan(values))
-            low, high = self._range(name)
-            self._count("range", name, (values < low) | (values > high))
-        for name in schema.named("category"):
-            known = self._levels(name)
-            if known is not None:
-                strange = ~typed[name].isin([*known, MISSING_LEVEL]).to_numpy()
-                self._count("levels", name, strange)
+                unseen[_GAPS][name] = np.isnan(values)
+            low, high = self._ranges.get(name, (-np.inf, np.inf))
+            unseen[_RANGE][name] = (values < low) | (values > high)
+        for name, levels in self._levels.items():
+            unseen[_LEVELS][name] = ~typed[name].isin([*levels, MISSING_LEVEL]).to_numpy()
+        for kind, columns in unseen.items():
+            for name, rows in columns.items():
+                self._counts[kind][name] = self._counts[kind].get(name, 0) + int(rows.sum())
 
     def remarks(self) -> list[str]:
-        """A sentence for each kind of them."""
-        words = {
-            "gaps": "have gaps where no row of the fit had any",
-            "levels": "have levels that no row of the fit had",
-            "range": "have values outside the range of those of the fit",
-        }
-        return [
-            f"some rows {words[kind]} ({_listed(counts)}): predictions there are less sure than "
-            "their intervals."
-            for kind, counts in self._counts.items()
-            if counts
-        ]
-
-    def _count(self, kind: str, name: str, strange: BoolArray) -> None:
-        found = int(np.count_nonzero(strange))
-        if found:
-            self._counts[kind][name] = self._counts[kind].get(name, 0) + found
-
-    def _part(self, name: str) -> Any:
-        """A part of the encoder with its columns, None where it has no such part."""
-        encoder = self._stored.model[1]
-        for part, fitted, columns in encoder.transformers_:
-            if part == name:
-                return fitted, list(columns)
-        return None
-
-    def _range(self, name: str) -> tuple[float, float]:
-        found = self._part("numbers")
-        if found is None or not isinstance(found[0][-1], TamedScaler):
-            return -np.inf, np.inf
-        scaler, at = found[0][-1], found[1].index(name)
-        if not hasattr(scaler, "data_min_"):
-            return -np.inf, np.inf
-        return float(scaler.data_min_[at]), float(scaler.data_max_[at])
-
-    def _levels(self, name: str) -> list[str] | None:
-        found = self._part("categories")
-        return None if found is None else [*found[0].categories_[found[1].index(name)]]
-
-
-def _listed(counts: dict[str, int]) -> str:
-    shown = ", ".join(f"{n} in {name}" for name, n in list(counts.items())[:MOST_NAMES])
-    more = len(counts) - MOST_NAMES
-    return f"{shown} and others" if more > 0 else shown
+        """A sentence for each kind of unseen value that was found."""
+        remarks = []
+        for kind, counts in self._counts.items():
+            listed = [f"{n} in {name}" for name, n in counts.items() if n]
+            if listed:
+                others = " and others" if len(listed) > MOST_NAMES else ""
+                remarks.append(
+                    f"some rows {kind} ({', '.join(listed[:MOST_NAMES])}{others}): predictions "
+                    "there are less certain than their intervals say."
+                )
+        return remarks

@@ -1,4 +1,4 @@
-"""What commands print, and where: results to standard output, all else to standard error."""
+"""What commands print: results to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typer import Option
 
-__all__ = ["Screen", "printable"]
+from negcorr.cli.arguments import UsageError
 
-#: Columns of text where nobody says how wide the screen is.
+__all__ = ["Output", "finite", "printable"]
+
+#: Columns of text where the width of the terminal is not known.
 WIDTH = 110
 
 #: Spaces between columns of a table, and the least room for names.
@@ -31,30 +34,26 @@ LONGEST = 60
 
 
 @dataclass(frozen=True)
-class Screen:
-    """How much is said, and for whom.
+class Output:
+    """What a command prints, for people or machines; its fields are options of most commands."""
 
-    Attributes
-    ----------
-    quiet : bool
-        Nothing but errors and what was asked for.
-    verbose : bool
-        Every column, every step.
-    as_json : bool
-        One JSON value on standard output, nothing else.
-    """
+    as_json: Annotated[bool, Option("--json", help="For machines: one JSON value.")] = False
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Print errors only.")] = False
+    verbose: Annotated[
+        bool, Option("--verbose", "-v", help="Print every column and every step.")
+    ] = False
 
-    quiet: bool = False
-    verbose: bool = False
-    as_json: bool = False
+    def __post_init__(self) -> None:
+        if self.quiet and self.verbose:
+            raise UsageError("--quiet and --verbose: give one of them.")
 
     @property
     def shows_progress(self) -> bool:
-        """Whether somebody looks at a terminal."""
+        """Whether standard error is a terminal, and is to show what is being done."""
         return not self.quiet and sys.stderr.isatty()
 
     def say(self, words: str = "", style: str = "") -> None:
-        """Words for people, on standard output."""
+        """Print text for people on standard output."""
         if not self.quiet and not self.as_json:
             _console().print(Text(words, style=style), soft_wrap=True)
 
@@ -65,7 +64,7 @@ class Screen:
         title: str = "",
         spare: Sequence[str] = (),
     ) -> None:
-        """A table for people: names in the first column, numbers in the others.
+        """Print a table for people: names in the first column, numbers in the others.
 
         Parameters
         ----------
@@ -73,12 +72,17 @@ class Screen:
         title : str
             A line above it.
         spare : sequence of str
-            Columns to do without on a narrow screen, the first of them first.
+            Columns to leave out on a narrow terminal, in this order.
         """
         if self.quiet or self.as_json:
             return
         console = _console()
-        shown = _fitting(head, rows, spare, console.width)
+        widths = [max(len(printable(line[j])) for line in [head, *rows]) for j in range(len(head))]
+        shown = list(range(len(head)))
+        for name in spare:
+            if sum(widths[j] + PADDING for j in shown) <= console.width:
+                break
+            shown = [j for j in shown if head[j] != name]
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         if title:
             self.say(title, style="bold")
@@ -92,23 +96,23 @@ class Screen:
         console.print(table)
 
     def note(self, words: str) -> None:
-        """A remark on standard error."""
+        """Print a remark on standard error."""
         if not self.quiet:
             _console(stderr=True).print(Text(f"note: {printable(words, 2000)}"), soft_wrap=True)
 
     def detail(self, words: str) -> None:
-        """A remark for those who want to know everything."""
+        """Print a remark on standard error with --verbose."""
         if self.verbose:
             _console(stderr=True).print(Text(printable(words, 2000)), soft_wrap=True)
 
     def give_json(self, value: Any) -> None:
-        """The one JSON value, where that was asked for."""
+        """Print a value as JSON with --json."""
         if self.as_json:
             print(json.dumps(finite(value), indent=2, ensure_ascii=False))
 
     @contextmanager
     def busy(self, words: str, spinner: bool = True) -> Iterator[Callable[[str], None]]:
-        """Show what is being done for as long as the block lasts; warnings become notes.
+        """Show what is being done while the block runs; warnings become notes.
 
         Parameters
         ----------
@@ -125,7 +129,7 @@ class Screen:
         shown = spinner and self.shows_progress
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
-            with _console(stderr=True).status(words) if shown else _nobody() as status:
+            with _console(stderr=True).status(words) if shown else nullcontext() as status:
 
                 def tell(now: str) -> None:
                     self.detail(now)
@@ -137,14 +141,14 @@ class Screen:
                 except KeyboardInterrupt:
                     self.note("stopped; no file was changed.")
                     raise
-        # The same words about other numbers are said once.
+        # Warnings that differ in their numbers only are printed once.
         said = {re.sub(r"\d[\d.e+-]*", "#", str(w.message)): str(w.message) for w in caught}
         for text in said.values():
             self.note(text)
 
 
 def printable(text: str, longest: int = LONGEST) -> str:
-    r"""Text that a terminal shows as it is: no control characters, and not without end.
+    r"""Text that a terminal shows as it is: without control characters, and cut where it is long.
 
     Examples
     --------
@@ -157,7 +161,7 @@ def printable(text: str, longest: int = LONGEST) -> str:
 
 
 def finite(value: Any) -> Any:
-    """The same with null for what is no number: JSON has no NaN."""
+    """The same value with None for NaN and infinities, which JSON does not have."""
     if isinstance(value, dict):
         return {str(key): finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -167,28 +171,8 @@ def finite(value: Any) -> Any:
     return value
 
 
-def _fitting(
-    head: Sequence[str], rows: Sequence[Sequence[str]], spare: Sequence[str], width: int
-) -> list[int]:
-    """Columns that a screen has room for, without those that can be spared."""
-    wide = [
-        max(len(printable(line[j])) for line in [head, *rows]) + PADDING for j in range(len(head))
-    ]
-    shown = list(range(len(head)))
-    for name in spare:
-        if sum(wide[j] for j in shown) <= width:
-            break
-        shown = [j for j in shown if head[j] != name]
-    return shown
-
-
-@contextmanager
-def _nobody() -> Iterator[None]:
-    yield None
-
-
 def _console(stderr: bool = False) -> Console:
-    """A new one for each line: streams may be others than when the module was loaded."""
+    """A console for one line: the streams may have changed since the module was loaded."""
     stream = sys.stderr if stderr else sys.stdout
     wide = None if stream.isatty() or "COLUMNS" in os.environ else WIDTH
     return Console(file=stream, width=wide, markup=False, highlight=False, emoji=False)

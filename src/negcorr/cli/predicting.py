@@ -4,99 +4,109 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from negcorr.cli.errors import UsageError
-from negcorr.cli.loaded_model import StoredModel, open_model, pieces_of
-from negcorr.cli.names import columns_named
-from negcorr.cli.out_of_range import Strangers
-from negcorr.cli.output import Screen, finite
-from negcorr.cli.table_writing import ENDINGS, table_writer
+from negcorr.cli.arguments import UsageError, columns_named
+from negcorr.cli.data_commands import PredictOptions
+from negcorr.cli.loaded_model import LoadedModel, open_model, pieces_of
+from negcorr.cli.out_of_range import UnseenValues
+from negcorr.cli.output import Output, finite
+from negcorr.cli.table_writing import table_writer
 from negcorr.columns.kinds import no_column
+from negcorr.diversity.inner_model import inner_model
 from negcorr.exceptions import TableError
 
-__all__ = ["PredictOptions", "predictions", "run_predict"]
+__all__ = ["predictions", "run_predict", "tables_of_predictions"]
 
 
-@dataclass(frozen=True)
-class PredictOptions:
-    """A request to predict.
-
-    Attributes
-    ----------
-    model, data : Path
-    out : Path or None
-        Where to; None is standard output.
-    interval : float or None
-        Share of new values that intervals are to cover.
-    members : bool
-        Whether single members are wanted too.
-    keep : tuple of str
-        Columns to copy, as they were typed.
-    """
-
-    model: Path
-    data: Path
-    out: Path | None = None
-    interval: float | None = None
-    members: bool = False
-    keep: tuple[str, ...] = ()
-
-    def check(self) -> None:
-        """Refuse what cannot be carried out."""
-        if self.interval is not None and not 0.0 < self.interval < 1.0:
-            raise UsageError(f"--interval {self.interval}: must be between 0 and 1.")
-        if self.model.suffix != ".skops" and self.data.suffix == ".skops":
-            raise UsageError(
-                f"the model comes first, then the data: negcorr predict {self.data} {self.model}"
-            )
-        for name, path in (("DATA", self.data), ("MODEL", self.model)):
-            if self.out is not None and self.out.resolve() == path.resolve():
-                raise UsageError(f"--out {self.out} is {name}, which it would replace.")
-        if self.out is not None and not self.out.name.lower().endswith(ENDINGS):
-            raise UsageError(f"--out {self.out}: allowed endings are {', '.join(ENDINGS)}.")
-
-
-def run_predict(options: PredictOptions, screen: Screen) -> None:
+def run_predict(options: PredictOptions, output: Output) -> None:
     """Predict every row, in the order of the table.
 
     Parameters
     ----------
     options : PredictOptions
-    screen : Screen
+        Checked.
+    output : Output
     """
-    options.check()
     n_rows = 0
-    with screen.busy(f"reading {options.model.name}") as tell:
-        stored = open_model(options.model)
-        stored.check_can(interval=options.interval is not None, members=options.members)
+    with output.busy(f"reading {options.model.name}") as tell:
+        loaded = open_model(options.model)
+        ensemble = inner_model(loaded.model)[0]
+        kind = type(ensemble).__name__
+        if options.interval is not None and not hasattr(ensemble, "predict_interval"):
+            raise UsageError(f"--interval: a {kind} has no intervals.")
+        if options.members and not hasattr(ensemble, "predict_members"):
+            raise UsageError(f"--members: a {kind} has no members.")
         tell(f"predicting {options.data.name}")
-        parts = _parts(options, stored, screen)
+        parts = tables_of_predictions(options, loaded, output)
         if options.out is not None:
             with table_writer(options.out) as write:
                 for part in parts:
                     write(part)
                     n_rows += len(part)
+        elif output.as_json:
+            records = [row for part in parts for row in part.to_dict(orient="records")]
+            print(json.dumps(finite(records), indent=1, ensure_ascii=False, default=str))
         else:
-            n_rows = _to_standard_output(parts, screen.as_json)
+            for part in parts:
+                part.to_csv(sys.stdout, index=False, header=n_rows == 0, lineterminator="\n")
+                n_rows += len(part)
     if options.out is not None:
-        screen.give_json({"rows": n_rows, "out": str(options.out)})
-        screen.say(f"Wrote {n_rows} predictions to {options.out}.")
+        output.give_json({"rows": n_rows, "out": str(options.out)})
+        output.say(f"Wrote {n_rows} predictions to {options.out}.")
+
+
+def tables_of_predictions(
+    options: PredictOptions, loaded: LoadedModel, output: Output
+) -> Iterator[Any]:
+    """Data frames of predictions and kept columns, one for each piece of the table.
+
+    Parameters
+    ----------
+    options : PredictOptions
+    loaded : LoadedModel
+    output : Output
+        Told of rows whose values the fit has not seen.
+    """
+    import pandas
+
+    n_rows = 0
+    unseen = UnseenValues(loaded)
+    for piece in pieces_of(loaded, options.data, output.note):
+        if not len(piece.frame):
+            continue
+        n_rows += len(piece.frame)
+        known = [str(name) for name in piece.raw.columns]
+        keep = columns_named(options.keep, known)
+        if keep == ["all"] and "all" not in known:
+            keep = known
+        for name in keep:
+            if name not in known:
+                raise no_column("--keep", name, known)
+        with loaded.placing(options.data, piece):
+            unseen.look_at(piece.frame)
+            made = predictions(loaded, piece.frame, options.interval, options.members)
+        clash = set(keep) & set(made)
+        if clash:
+            raise TableError(f"--keep {min(clash)}: predictions have a column of that name.")
+        yield pandas.DataFrame({name: piece.raw[name].to_numpy() for name in keep} | made)
+    if not n_rows:
+        raise TableError(f"{options.data} has no row to predict.")
+    for remark in unseen.remarks():
+        output.note(remark)
 
 
 def predictions(
-    stored: StoredModel, frame: Any, interval: float | None = None, members: bool = False
+    loaded: LoadedModel, frame: Any, interval: float | None = None, members: bool = False
 ) -> dict[str, Any]:
     """Columns of predictions by name.
 
     Parameters
     ----------
-    stored : StoredModel
+    loaded : LoadedModel
     frame : pandas.DataFrame
         Rows to predict.
     interval : float, optional
@@ -104,77 +114,24 @@ def predictions(
     members : bool, default=False
         Adds a column for each member.
     """
-    last = stored.last
+    n_rows, targets = len(frame), loaded.targets
     try:
-        features = stored.features(frame)
-        mean = np.asarray(last.predict(features)).reshape(len(frame), -1)
+        ensemble, features = loaded.ensemble_and_features(frame)
+        mean = np.asarray(ensemble.predict(features)).reshape(n_rows, -1)
     except ValueError as error:
-        if stored.schema is not None:
+        if loaded.schema is not None:
             raise
-        # A model of other origin takes what it takes: missing values, say, may not be among it.
+        # A model that negcorr fit did not write may refuse missing values, for instance.
         reason = str(error).splitlines()[0]
-        raise TableError(f"{stored.path} cannot predict these rows: {reason}") from error
-    single = mean.shape[1] == 1
-    made: dict[str, Any] = {}
-    for k, target in enumerate(stored.targets):
-        made[f"{target}_predicted"] = mean[:, k]
+        raise TableError(f"{loaded.path} cannot predict these rows: {reason}") from error
+    made: dict[str, Any] = {f"{t}_predicted": mean[:, k] for k, t in enumerate(targets)}
     if interval is not None:
-        ends = np.asarray(last.predict_interval(features, interval)).reshape(len(frame), 2, -1)
-        for k, target in enumerate(stored.targets):
-            made[f"{target}_lower"] = ends[:, 0, k]
-            made[f"{target}_upper"] = ends[:, 1, k]
+        ends = np.asarray(ensemble.predict_interval(features, interval)).reshape(n_rows, 2, -1)
+        for k, target in enumerate(targets):
+            made |= {f"{target}_lower": ends[:, 0, k], f"{target}_upper": ends[:, 1, k]}
     if members:
-        each = np.asarray(last.predict_members(features))
-        each = each[..., np.newaxis] if single and each.ndim == 2 else each
-        for k, target in enumerate(stored.targets):
+        each = np.asarray(ensemble.predict_members(features))
+        each = each.reshape(len(each), n_rows, -1)
+        for k, target in enumerate(targets):
             made |= {f"{target}_member_{m}": each[m, :, k] for m in range(len(each))}
     return made
-
-
-def _parts(options: PredictOptions, stored: StoredModel, screen: Screen) -> Iterator[Any]:
-    """Tables of predictions, one for each piece of the table."""
-    import pandas
-
-    n_rows = 0
-    strangers = Strangers(stored)
-    for piece in pieces_of(stored, options.data, screen.note):
-        if not len(piece.frame):
-            continue
-        n_rows += len(piece.frame)
-        kept = _kept(options.keep, piece.raw.columns)
-        with stored.placing(options.data, piece):
-            strangers.look_at(piece.frame)
-            made = predictions(stored, piece.frame, options.interval, options.members)
-        clash = set(kept) & set(made)
-        if clash:
-            raise TableError(f"--keep {min(clash)}: predictions have a column of that name.")
-        columns = {name: piece.raw[name].to_numpy() for name in kept} | made
-        yield pandas.DataFrame(columns)
-    if not n_rows:
-        raise TableError(f"{options.data} has no row to predict.")
-    for remark in strangers.remarks():
-        screen.note(remark)
-
-
-def _kept(keep: Sequence[str], columns: Iterable[Any]) -> list[str]:
-    known = [str(name) for name in columns]
-    if list(keep) == ["all"] and "all" not in known:
-        return known
-    names = columns_named(keep, known)
-    for name in names:
-        if name not in known:
-            raise no_column("--keep", name, known)
-    return names
-
-
-def _to_standard_output(parts: Iterator[Any], as_json: bool) -> int:
-    n_rows = 0
-    if as_json:
-        frames = list(parts)
-        records = [row for part in frames for row in part.to_dict(orient="records")]
-        print(json.dumps(finite(records), indent=1, ensure_ascii=False, default=str))
-        return len(records)
-    for part in parts:
-        part.to_csv(sys.stdout, index=False, header=n_rows == 0, lineterminator="\n")
-        n_rows += len(part)
-    return n_rows

@@ -1,13 +1,14 @@
-"""Tables into files, part by part; a file appears when it is complete, or not at all."""
+"""Writes tables to files, part by part; a file appears only when it is complete."""
 
 from __future__ import annotations
 
 import gzip
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from negcorr._common.files import staged
 
 __all__ = ["ENDINGS", "table_writer"]
 
@@ -42,29 +43,22 @@ def table_writer(path: Path) -> Iterator[Callable[[Any], None]]:
     ...     Path(folder, "x.csv").read_text(encoding="utf-8").split()
     ['x', '0.1', '0.2']
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    neighbour = path.parent / f".negcorr-{secrets.token_hex(8)}.part"
-    name = path.name.lower()
-    try:
-        opened = _arrow(neighbour, name) if name.endswith(ENDINGS[3:]) else _text(neighbour, name)
-        with opened as write:
-            yield write
-        neighbour.replace(path)
-    except BaseException:
-        neighbour.unlink(missing_ok=True)
-        raise
+    written = _as_arrow if path.name.lower().endswith(ENDINGS[3:]) else _as_text
+    with staged(path.parent) as stage, written(stage / path.name) as write:
+        yield write
 
 
 @contextmanager
-def _text(path: Path, name: str) -> Iterator[Callable[[Any], None]]:
-    opener: Any = gzip.open if name.endswith(".gz") else open
+def _as_text(path: Path) -> Iterator[Callable[[Any], None]]:
+    """CSV or TSV, which may be compressed."""
+    opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
+    separator = "\t" if path.name.lower().endswith(".tsv") else ","
     with opener(path, "wt", encoding="utf-8", newline="") as file:
         first = True
 
         def write(frame: Any) -> None:
             nonlocal first
-            # The shortest digits that give the same number back.
-            separator = "\t" if name.endswith(".tsv") else ","
+            # Numbers have the fewest digits from which the same number can be read.
             frame.to_csv(file, sep=separator, index=False, header=first, lineterminator="\n")
             first = False
 
@@ -72,24 +66,25 @@ def _text(path: Path, name: str) -> Iterator[Callable[[Any], None]]:
 
 
 @contextmanager
-def _arrow(path: Path, name: str) -> Iterator[Callable[[Any], None]]:
+def _as_arrow(path: Path) -> Iterator[Callable[[Any], None]]:
+    """Parquet or Feather, by pyarrow."""
     try:
         import pyarrow
         import pyarrow.ipc
         import pyarrow.parquet
     except ImportError as error:
         raise ImportError(
-            f"{name} is written by pyarrow, which is not installed: pip install 'negcorr[cli]'"
+            f"{path.name} is written by pyarrow, which is not installed: pip install 'negcorr[cli]'"
         ) from error
-    opened: Any = pyarrow.parquet.ParquetWriter
-    opened = opened if name.endswith(".parquet") else pyarrow.ipc.new_file
+    is_parquet = path.suffix.lower() == ".parquet"
+    opened: Any = pyarrow.parquet.ParquetWriter if is_parquet else pyarrow.ipc.new_file
     writer: Any = None
     schema: Any = None
     try:
 
         def write(frame: Any) -> None:
             nonlocal writer, schema
-            # Types are those of the first part: a column of gaps alone would have another.
+            # Types are those of the first part: a part whose cells are all missing has others.
             table = pyarrow.Table.from_pandas(frame, schema=schema, preserve_index=False)
             if writer is None:
                 schema = table.schema

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     AdaBoostRegressor,
@@ -21,11 +20,10 @@ from sklearn.ensemble import (
     RandomForestRegressor,
     VotingRegressor,
 )
-from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from negcorr._common.types import AnyArray, FloatArray, Table
+from negcorr.diversity.inner_model import classifies, inner_model
 
 __all__ = ["members_of"]
 
@@ -117,7 +115,7 @@ def members_of(estimator: Any, X: Table, *, staged: bool = False) -> AnyArray:
     """
     if isinstance(estimator, type):
         raise TypeError(f"estimator={estimator.__name__} is a class; pass a fitted instance of it.")
-    model, rows = _unwrapped(estimator, X)
+    model, rows = inner_model(estimator, X)
     read = _reader(model)
     if read is not _own:  # that one need not be an estimator of scikit-learn's
         check_is_fitted(model)
@@ -129,39 +127,6 @@ def members_of(estimator: Any, X: Table, *, staged: bool = False) -> AnyArray:
             f"allowed are {_names(_BOOSTING)}."
         )
     return _stages(model, rows)
-
-
-def _unwrapped(estimator: Any, X: Table) -> tuple[Any, Table]:
-    """The ensemble inside pipelines and searches, and the inputs as it gets them."""
-    while not hasattr(estimator, "predict_members"):
-        if isinstance(estimator, Pipeline):
-            check_is_fitted(estimator)
-            if len(estimator.steps) > 1:
-                X = estimator[:-1].transform(X)
-            estimator = estimator.steps[-1][1]
-        elif _is_search(estimator):
-            check_is_fitted(estimator)
-            if not hasattr(estimator, "best_estimator_"):
-                raise NotFittedError(
-                    f"estimator={type(estimator).__name__} with refit={estimator.refit!r} keeps "
-                    "no fitted estimator; search with refit=True."
-                )
-            estimator = estimator.best_estimator_
-        else:
-            break
-    return estimator, X
-
-
-def _is_search(estimator: Any) -> bool:
-    # The parent class of the searches is not public. Only they, and classifiers that tune a
-    # threshold, wrap an estimator and say whether to refit it.
-    wraps = hasattr(estimator, "estimator") and hasattr(estimator, "refit")
-    return wraps and not _classifies(estimator)
-
-
-def _classifies(estimator: Any) -> bool:
-    # scikit-learn raises when asked about anything but its own kind.
-    return isinstance(estimator, BaseEstimator) and bool(is_classifier(estimator))
 
 
 def _reader(model: Any) -> Callable[[Any, Table], AnyArray]:
@@ -180,7 +145,7 @@ def _refusal(model: Any) -> TypeError:
             "transforms its prediction back, and the inverse of a mean is not the mean of the "
             "inverses; pass its regressor_ and the transformed target"
         )
-    elif _classifies(model):
+    elif classifies(model):
         reason = "is a classifier, and the decompositions are of squared error"
     else:
         reason = "is not an ensemble whose members are known"

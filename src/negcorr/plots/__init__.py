@@ -1,4 +1,4 @@
-"""Pictures of a fitted ensemble, in the way of scikit-learn's displays (needs matplotlib)."""
+"""Pictures of a fitted ensemble, made like scikit-learn's displays (needs matplotlib)."""
 
 from negcorr.plots.diversity import DiversityDisplay
 from negcorr.plots.dof import DofDisplay

@@ -1,4 +1,4 @@
-"""Colours that the colour-blind can tell apart, for every picture of the package."""
+"""Colours that colour-blind readers can distinguish, for every picture of the package."""
 
 __all__ = ["COLOURS", "GREY"]
 

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_array
 
 from negcorr._common.arrays import to_host
 from negcorr._common.types import FloatArray, Table
+from negcorr._common.validation import target_columns
+from negcorr.diversity.inner_model import inner_model
 from negcorr.exceptions import NoiseVarianceWarning, PrecisionWarning
 from negcorr.path.curve_view import positions
 from negcorr.path.path import NCLPath
 from negcorr.plots.colours import COLOURS, GREY
 from negcorr.plots.drawing import (
-    check_axes,
+    axes_for,
     gap_axis,
     label_of_output,
     legend,
-    mark_choice,
-    new_axes,
     require_matplotlib,
 )
-from negcorr.plots.models import check_output, check_path, gaps_of, path_of, unwrapped
-from negcorr.spectrum.gap import lam_text
+from negcorr.plots.models import check_output, check_path, gaps_of, path_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +40,7 @@ _TERMS: dict[str, tuple[str, str, str]] = {
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DiversityDisplay:
     """Ensemble error, average member error and diversity against λ (equation 1).
 
@@ -89,31 +89,19 @@ class DiversityDisplay:
     True
     """
 
-    ax_: Axes
-    figure_: Figure | SubFigure
-    lines_: dict[str, Line2D]
-    chosen_line_: Line2D | None
+    gaps: FloatArray
+    ensemble_error: FloatArray
+    member_error: FloatArray
+    diversity: FloatArray
+    variance: float | None = None
+    chosen_gap: float | None = None
+    rows: str = "training rows"
+    name: str | None = None
 
-    def __init__(
-        self,
-        *,
-        gaps: FloatArray,
-        ensemble_error: FloatArray,
-        member_error: FloatArray,
-        diversity: FloatArray,
-        variance: float | None = None,
-        chosen_gap: float | None = None,
-        rows: str = "training rows",
-        name: str | None = None,
-    ) -> None:
-        self.gaps = gaps
-        self.ensemble_error = ensemble_error
-        self.member_error = member_error
-        self.diversity = diversity
-        self.variance = variance
-        self.chosen_gap = chosen_gap
-        self.rows = rows
-        self.name = name
+    ax_: Axes = field(init=False)
+    figure_: Figure | SubFigure = field(init=False)
+    lines_: dict[str, Line2D] = field(init=False)
+    chosen_line_: Line2D | None = field(init=False)
 
     @classmethod
     def from_estimator(
@@ -154,12 +142,21 @@ class DiversityDisplay:
             return cls.from_path(path, gaps=gaps, output=output, ax=ax, line_kw=line_kw)
         output = check_output(output, path.spectrum.n_outputs)
         values = gaps_of(path, gaps, output, per_decade=4)
-        target = check_array(to_host(y), dtype=np.float64, ensure_2d=False, input_name="y")
-        terms = _terms_on_rows(*unwrapped(estimator, X), target, values)
+        target = target_columns(y, X)[:, output]
+        model, inputs = inner_model(estimator, X)
+        terms: dict[str, list[float]] = {name: [] for name in _TERMS}
+        with warnings.catch_warnings():
+            # The first warning is not about predictions; the second was given once for all gaps.
+            warnings.simplefilter("ignore", NoiseVarianceWarning)
+            warnings.simplefilter("ignore", PrecisionWarning)
+            for gap in values:
+                found = model.with_lam(gap=float(gap)).diversity(inputs, y)
+                for name, column in terms.items():
+                    column.append(float(np.atleast_1d(getattr(found, name))[output]))
         return cls(
             gaps=values,
-            **{name: column[:, output] for name, column in terms.items()},
-            variance=float(target.reshape(len(target), -1)[:, output].var()),
+            **{name: np.array(column) for name, column in terms.items()},
+            variance=float(target.var()),
             chosen_gap=float(path.chosen_gap[output]),
             rows=f"{len(target)} given rows",
             name=label_of_output(output, path.spectrum.n_outputs),
@@ -182,7 +179,7 @@ class DiversityDisplay:
         path : NCLPath
             From a fitted model (``path_``) or :func:`ncl_path`.
         gaps : array-like, optional
-            Where, in [0, 1]; by default from 1 (λ = 0) to where nothing happens any more, or
+            Where, in [0, 1]; by default from 1 (λ = 0) to where the curves stop changing, or
             to what the factorisation resolves.
         output : int, default=0
             Which output, of several.
@@ -226,40 +223,24 @@ class DiversityDisplay:
             Itself, with the artists as attributes.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
-        if ax is None:
-            (ax,) = new_axes(height=4.2)
-        check_axes(ax)
-        self.ax_, self.figure_, self.lines_, self.chosen_line_ = ax, ax.figure, {}, None
+        ax = axes_for(ax, height=4.2)
+        self.ax_, self.figure_, self.lines_ = ax, ax.figure, {}
         for term, (label, colour, dashes) in _TERMS.items():
             values = getattr(self, term)
-            look: dict[str, Any] = {
-                "color": colour,
-                "linestyle": dashes,
-                "linewidth": 1.8,
-                "label": label,
-            }
-            # A diversity of 0 has no logarithm: a hole in the line, not a fall out of the picture.
+            look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.8}
+            look |= {"label": label, **(line_kw or {})}
+            # A diversity of 0 has no logarithm: the line has a hole there.
             shown = np.where(values > 0.0, values, np.nan)
-            (line,) = ax.plot(positions(self.gaps), shown, **{**look, **(line_kw or {})})
-            self.lines_[term] = line
+            (self.lines_[term],) = ax.plot(positions(self.gaps), shown, **look)
         if self.variance is not None and self.variance > 0.0:
             label = "variance of y: error of a constant"
             look = {"color": GREY, "linewidth": 1.2, "linestyle": ":", "label": label}
             self.lines_["variance"] = ax.axhline(self.variance, **look)
-        shown = self.gaps
-        if self.chosen_gap is not None:
-            label = f"λ = {lam_text(self.chosen_gap)} of the model"
-            self.chosen_line_ = mark_choice(ax, shown, self.chosen_gap, label)
-            shown = np.append(shown, self.chosen_gap)
-        gap_axis(ax, shown)
-        self._finish(ax)
-        return self
-
-    def _finish(self, ax: Axes) -> None:
+        self.chosen_line_ = gap_axis(ax, self.gaps, self.chosen_gap)
         terms = np.concatenate([self.ensemble_error, self.member_error, self.diversity])
         positive = terms[np.isfinite(terms) & (terms > 0.0)]
         if len(positive):
-            # An error that vanishes would take all the room with decades of nothing.
+            # An error that is almost 0 would make the axis many decades long.
             least = 1e-4 * float(np.nanmax(np.append(self.ensemble_error, self.variance or 0.0)))
             low, high = max(float(positive.min()), least) / 1.5, 1.5 * float(positive.max())
             if ax.get_yscale() == "log":  # of another display, on these axes or beside them
@@ -270,17 +251,4 @@ class DiversityDisplay:
         if self.name is not None:
             ax.set_title(self.name)
         legend(ax)
-
-
-def _terms_on_rows(model: Any, X: Table, y: FloatArray, gaps: FloatArray) -> dict[str, FloatArray]:
-    """The terms at every gap, (gaps, outputs), from the members' predictions."""
-    terms: dict[str, list[FloatArray]] = {name: [] for name in _TERMS}
-    with warnings.catch_warnings():
-        # The first does not matter for predictions, the second has been said once for all gaps.
-        warnings.simplefilter("ignore", NoiseVarianceWarning)
-        warnings.simplefilter("ignore", PrecisionWarning)
-        for gap in gaps:
-            found = model.with_lam(gap=float(gap)).diversity(X, y)
-            for name, column in terms.items():
-                column.append(np.atleast_1d(getattr(found, name)))
-    return {name: np.stack(column) for name, column in terms.items()}
+        return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,21 +13,14 @@ from sklearn.pipeline import Pipeline
 
 from negcorr._common.arrays import to_host
 from negcorr._common.types import FloatArray, Table
+from negcorr.diversity.inner_model import inner_model
 from negcorr.dof.degrees import degrees_of_freedom
 from negcorr.dof.monte_carlo.estimate import monte_carlo_dof
 from negcorr.path.curve_view import positions
 from negcorr.path.path import NCLPath
 from negcorr.plots.colours import COLOURS
-from negcorr.plots.drawing import (
-    check_axes,
-    gap_axis,
-    legend,
-    mark_choice,
-    new_axes,
-    require_matplotlib,
-)
-from negcorr.plots.models import check_output, check_path, gaps_of, path_of, sorted_gaps, unwrapped
-from negcorr.spectrum.gap import lam_text
+from negcorr.plots.drawing import axes_for, evenly, gap_axis, legend, require_matplotlib
+from negcorr.plots.models import check_output, check_path, gaps_of, path_of, sorted_gaps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,12 +30,13 @@ if TYPE_CHECKING:
 
 __all__ = ["DofDisplay"]
 
-#: Gaps of Monte-Carlo estimates, where none are named.
+#: Number of Monte-Carlo estimates by default.
 ESTIMATES = 4
 
 _DASHES = ("--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DofDisplay:
     """Degrees of freedom against λ: exact, by Monte Carlo, and those of other models.
 
@@ -93,27 +88,18 @@ class DofDisplay:
     ([0.1, 1.0], 8.64)
     """
 
-    ax_: Axes
-    figure_: Figure | SubFigure
-    line_: Line2D
-    errorbar_: ErrorbarContainer | None
-    other_lines_: dict[str, Line2D]
-    chosen_line_: Line2D | None
+    gaps: FloatArray
+    dof: FloatArray
+    chosen_gap: float | None = None
+    estimates: Mapping[float, tuple[float, float]] | None = None
+    others: Mapping[str, tuple[float, float]] | None = None
 
-    def __init__(
-        self,
-        *,
-        gaps: FloatArray,
-        dof: FloatArray,
-        chosen_gap: float | None = None,
-        estimates: Mapping[float, tuple[float, float]] | None = None,
-        others: Mapping[str, tuple[float, float]] | None = None,
-    ) -> None:
-        self.gaps = gaps
-        self.dof = dof
-        self.chosen_gap = chosen_gap
-        self.estimates = estimates
-        self.others = others
+    ax_: Axes = field(init=False)
+    figure_: Figure | SubFigure = field(init=False)
+    line_: Line2D = field(init=False)
+    errorbar_: ErrorbarContainer | None = field(init=False)
+    other_lines_: dict[str, Line2D] = field(init=False)
+    chosen_line_: Line2D | None = field(init=False)
 
     @classmethod
     def from_estimator(
@@ -171,15 +157,24 @@ class DofDisplay:
         values = gaps_of(path, gaps, output)
         options = {"sample_weight": sample_weight, "random_state": random_state, **options}
         known = _others(others, X, y, output, options)
-        found = None
+        found: dict[float, tuple[float, float]] | None = None
         if X is not None:
-            wanted = (
-                _spread_out(values) if estimates is None else sorted_gaps(estimates, "estimates")
-            )
-            found = {
-                float(gap): _number(monte_carlo_dof(_at(estimator, gap), X, y, **options), output)
-                for gap in wanted
-            }
+            if estimates is None:
+                # A few gaps over the whole range, without λ = 1, where a fit may fail.
+                inside = values[values > 0.0] if (values > 0.0).any() else values
+                wanted = inside[evenly(len(inside), ESTIMATES)]
+            else:
+                wanted = sorted_gaps(estimates, "estimates")
+            model, _ = inner_model(estimator)
+            while hasattr(estimator, "best_estimator_"):
+                estimator = estimator.best_estimator_
+            found = {}
+            for gap in map(float, wanted):
+                refitted = clone(model).set_params(lam="auto", gap=gap)
+                if isinstance(estimator, Pipeline):  # its other steps are fitted again too
+                    last = estimator.steps[-1][0]
+                    refitted = clone(estimator).set_params(**{last: refitted})
+                found[gap] = _number(monte_carlo_dof(refitted, X, y, **options), output)
         chosen = float(path.chosen_gap[output])
         dof = to_host(path.spectrum.dof(gap=values))
         display = cls(gaps=values, dof=dof, chosen_gap=chosen, estimates=found, others=known)
@@ -206,7 +201,7 @@ class DofDisplay:
             Degrees of freedom of other models by name: numbers, or what
             :func:`degrees_of_freedom` and :func:`monte_carlo_dof` return.
         gaps : array-like, optional
-            Where, in [0, 1]; by default from 1 (λ = 0) to where nothing happens any more, or
+            Where, in [0, 1]; by default from 1 (λ = 0) to where the curves stop changing, or
             to what the factorisation resolves.
         output : int, default=0
             Whose choice is marked, of several outputs; the curve is the same for all.
@@ -246,66 +241,29 @@ class DofDisplay:
             Itself, with the artists as attributes.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
-        if ax is None:
-            (ax,) = new_axes(height=4.2)
-        check_axes(ax)
-        self.ax_, self.figure_, self.errorbar_, self.chosen_line_ = ax, ax.figure, None, None
-        look: dict[str, Any] = {
-            "color": COLOURS[0],
-            "linewidth": 1.8,
-            "label": "exact",
-            **(line_kw or {}),
-        }
-        (self.line_,) = ax.plot(positions(self.gaps), self.dof, **look)
-        self._plot_others(ax)
+        ax = axes_for(ax, height=4.2)
+        self.ax_, self.figure_, self.errorbar_, self.other_lines_ = ax, ax.figure, None, {}
+        look: dict[str, Any] = {"color": COLOURS[0], "linewidth": 1.8, "label": "exact"}
+        (self.line_,) = ax.plot(positions(self.gaps), self.dof, **look | (line_kw or {}))
+        for i, (name, (dof, error)) in enumerate((self.others or {}).items()):
+            # A leading underscore would hide the name from the legend.
+            look = {"linewidth": 1.4, "label": f"{name.lstrip('_') or 'model'}: {dof:.4g}"}
+            colour, look["linestyle"] = COLOURS[2:5][i % 3], _DASHES[i % len(_DASHES)]
+            self.other_lines_[name] = ax.axhline(dof, color=colour, **look)
+            if error > 0.0:
+                ax.axhspan(dof - 2.0 * error, dof + 2.0 * error, color=colour, alpha=0.15, lw=0)
         shown = np.append(self.gaps, list(self.estimates or ()))
         if self.estimates:
-            dof, error = np.array(list(self.estimates.values())).T
-            where = positions(np.append(shown, list(self.estimates)))[-len(dof) :]
+            dofs, errors = np.array(list(self.estimates.values())).T
+            where = positions(shown)[-len(dofs) :]
             look = {"fmt": "o", "color": COLOURS[1], "markersize": 5, "capsize": 3, "zorder": 4}
             label = "Monte Carlo, ± 2 standard errors"
-            self.errorbar_ = ax.errorbar(where, dof, 2.0 * error, label=label, **look)
-        if self.chosen_gap is not None:
-            label = f"λ = {lam_text(self.chosen_gap)} of the model"
-            self.chosen_line_ = mark_choice(ax, shown, self.chosen_gap, label)
-            shown = np.append(shown, self.chosen_gap)
-        gap_axis(ax, shown)
+            self.errorbar_ = ax.errorbar(where, dofs, 2.0 * errors, label=label, **look)
+        self.chosen_line_ = gap_axis(ax, shown, self.chosen_gap)
         ax.set_ylim(0.0, max(ax.get_ylim()[1], 1.06 * float(np.max(self.dof)), 1.0))
         ax.set_ylabel("degrees of freedom")
         legend(ax)
         return self
-
-    def _plot_others(self, ax: Axes) -> None:
-        self.other_lines_ = {}
-        for i, (name, (dof, error)) in enumerate((self.others or {}).items()):
-            colour = COLOURS[2:5][i % 3]
-            # A leading underscore would hide the name from the legend.
-            label = f"{name.lstrip('_') or 'model'}: {dof:.4g}"
-            look: dict[str, Any] = {
-                "color": colour,
-                "linewidth": 1.4,
-                "linestyle": _DASHES[i % len(_DASHES)],
-            }
-            self.other_lines_[name] = ax.axhline(dof, label=label, **look)
-            if error > 0.0:
-                ax.axhspan(dof - 2.0 * error, dof + 2.0 * error, color=colour, alpha=0.15, lw=0)
-
-
-def _spread_out(gaps: FloatArray) -> FloatArray:
-    """A few of the gaps, from one end to the other, without λ = 1 where a fit may fail."""
-    inside = gaps[gaps > 0.0] if (gaps > 0.0).any() else gaps
-    return inside[np.unique(np.linspace(0, len(inside) - 1, ESTIMATES).round().astype(int))]
-
-
-def _at(estimator: Any, gap: float) -> Any:
-    """What is to be refitted at a gap: the model, or its pipeline with it."""
-    model, _ = unwrapped(estimator)
-    while hasattr(estimator, "best_estimator_"):
-        estimator = estimator.best_estimator_
-    moved = clone(model).set_params(lam="auto", gap=float(gap))
-    if isinstance(estimator, Pipeline):
-        return clone(estimator).set_params(**{estimator.steps[-1][0]: moved})
-    return moved
 
 
 def _number(result: Any, output: int) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What all displays share: axes in the gap, the mark at the chosen λ, matplotlib when needed."""
+"""Drawing that all displays share: axes, an axis of gaps with the chosen λ, legends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from negcorr._common.types import FloatArray
+from negcorr._common.types import FloatArray, IntArray
 from negcorr.path.curve_view import positions
 from negcorr.plots.colours import GREY
 from negcorr.spectrum.gap import gap_text, lam_text
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GAP_LABEL",
-    "check_axes",
+    "axes_for",
+    "evenly",
     "gap_axis",
     "label_of_output",
     "legend",
-    "mark_choice",
     "new_axes",
     "require_matplotlib",
 ]
 
-#: What the two lines of numbers below a gap axis are.
+#: Label of a gap axis: each tick has two lines of numbers.
 GAP_LABEL = "λ and, below it, the gap 1 − λ (log scale)"
 
 #: Inches that one label of the gap axis needs.
@@ -49,7 +49,7 @@ def require_matplotlib(caller: str) -> None:
 def new_axes(
     rows: int = 1, *, height: float, heights: tuple[float, ...] | None = None
 ) -> list[Axes]:
-    """Panels above each other in a new figure of pyplot's, with quiet frames."""
+    """Panels above each other in a new figure of pyplot, with a light grid."""
     import matplotlib.pyplot as plt
 
     _, grid = plt.subplots(
@@ -69,19 +69,51 @@ def new_axes(
     return axes
 
 
-def check_axes(ax: Any) -> None:
-    """Raise unless this can be drawn on."""
+def axes_for(ax: Any, height: float | None = None) -> Axes:
+    """Given axes, if they can be drawn on, or else axes of a new figure of so many inches."""
     from matplotlib.axes import Axes
 
+    if ax is None and height is not None:
+        (ax,) = new_axes(height=height)
     if not isinstance(ax, Axes):
         raise TypeError(f"ax must be matplotlib axes, got {type(ax).__name__}.")
+    return ax
 
 
-def gap_axis(ax: Axes, gaps: FloatArray, *, labelled: bool = True) -> None:
-    """Make the horizontal axis one of gaps: λ = 0 at the left, numbers for λ and for the gap.
+def gap_axis(
+    ax: Axes,
+    gaps: FloatArray,
+    chosen: float | None = None,
+    label: str = "λ = {} of the model",
+    *,
+    labelled: bool = True,
+) -> Line2D | None:
+    """Make the horizontal axis one of gaps, λ = 0 at the left, and mark the chosen gap.
 
     Axes that are one already keep what they show, and show these gaps too.
+
+    Parameters
+    ----------
+    ax : Axes
+    gaps : ndarray of shape (k,)
+        What is drawn; ticks have numbers for λ and for the gap.
+    chosen : float, optional
+        Where a dashed vertical line is drawn.
+    label : str
+        Of this line, with {} where λ is to be written.
+    labelled : bool, default=True
+        Whether the axis says what its numbers are.
+
+    Returns
+    -------
+    Line2D or None
+        The line at the chosen gap.
     """
+    line = None
+    if chosen is not None:
+        gaps = np.append(gaps, chosen)
+        look: dict[str, Any] = {"color": GREY, "linewidth": 1.2, "linestyle": (0, (4, 3))}
+        line = ax.axvline(float(positions(gaps)[-1]), label=label.format(lam_text(chosen)), **look)
     where = positions(gaps)
     left, right = 1.0, min(float(where.min()), 0.5)
     margin = 10.0 ** (-0.02 * np.log10(right))
@@ -92,38 +124,30 @@ def gap_axis(ax: Axes, gaps: FloatArray, *, labelled: bool = True) -> None:
         right = min(right, before[1])
     ax.set_xscale("log")
     ax.set_xlim(*ends)
+    # Gaps at which there is room for a label, powers of ten where there are several.
     width = ax.get_window_extent().width / ax.figure.dpi
-    ticks = _ticks(right, max(int(width / _ROOM), 2))
+    most, decades = max(int(width / _ROOM), 2), -np.log10(right)
+    if decades < 1.5:
+        least = right * (1.0 - 1e-9)
+        ticks = [gap for gap in (1.0, 0.5, 0.2, 0.1, 0.05) if gap >= least][:most]
+    else:
+        step = max(1, int(np.ceil((decades + 1e-9) / most)))
+        ticks = [10.0**-power for power in range(0, int(decades + 1e-6) + 1, step)]
     marks = {tick: (lam_text(tick), gap_text(tick)) for tick in ticks}
     if (gaps == 0.0).any():
         edge = float(where.min())
-        apart = (np.log10(left) - np.log10(right)) * _ROOM / max(width, _ROOM)
+        apart = decades * _ROOM / max(width, _ROOM)
         marks = {t: text for t, text in marks.items() if np.log10(t / edge) > apart}
         marks[edge] = ("1", "0")
     ax.set_xticks(list(marks), [f"{lam}\n{gap}" for lam, gap in marks.values()])
     ax.minorticks_off()
     if labelled:
         ax.set_xlabel(GAP_LABEL)
-
-
-def _ticks(right: float, most: int) -> list[float]:
-    """Gaps at which there is room for a label, powers of ten where there are several."""
-    decades = -np.log10(right)
-    if decades < 1.5:
-        candidates = [1.0, 0.5, 0.2, 0.1, 0.05]
-        return [gap for gap in candidates if gap >= right * (1.0 - 1e-9)][:most]
-    step = max(1, int(np.ceil((decades + 1e-9) / most)))
-    return [10.0**-power for power in range(0, int(decades + 1e-6) + 1, step)]
-
-
-def mark_choice(ax: Axes, gaps: FloatArray, chosen: float, label: str) -> Line2D:
-    """A dashed vertical line at the chosen λ."""
-    where = float(positions(np.append(gaps, chosen))[-1])
-    return ax.axvline(where, color=GREY, linewidth=1.2, linestyle=(0, (4, 3)), label=label)
+    return line
 
 
 def legend(ax: Axes, **options: Any) -> None:
-    """A legend without a frame line that hides no curve."""
+    """Add a legend without a frame line, small on narrow axes."""
     narrow = ax.get_window_extent().width / ax.figure.dpi < _NARROW
     look: dict[str, Any] = {"framealpha": 0.85, "edgecolor": "none", "borderpad": 0.2}
     look |= {"fontsize": "x-small" if narrow else "small", "labelspacing": 0.3}
@@ -131,6 +155,11 @@ def legend(ax: Axes, **options: Any) -> None:
     ax.legend(**{**look, **options})
 
 
+def evenly(n: int, most: int) -> IntArray:
+    """At most so many of the numbers below ``n``, evenly from the first to the last."""
+    return np.unique(np.linspace(0, n - 1, most).round().astype(int))
+
+
 def label_of_output(output: int, n_outputs: int) -> str | None:
-    """What to call one of several outputs; None for the only one."""
+    """The name of one of several outputs; None for a single output."""
     return f"output {output}" if n_outputs > 1 else None

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length
 
 from negcorr._common.arrays import to_host
 from negcorr._common.types import FloatArray, Table
-from negcorr._common.validation import check_positive_int
-from negcorr.diversity.decompositions import USELESS_ALONE, ambiguity_decomposition
+from negcorr._common.validation import check_positive_int, target_columns
+from negcorr.diversity.decompositions import (
+    USELESS_ALONE,
+    USELESS_NOTE,
+    ambiguity_decomposition,
+)
+from negcorr.diversity.inner_model import inner_model
 from negcorr.diversity.members import members_of
 from negcorr.plots.colours import COLOURS, GREY
-from negcorr.plots.drawing import check_axes, label_of_output, legend, new_axes, require_matplotlib
+from negcorr.plots.drawing import axes_for, evenly, label_of_output, legend, require_matplotlib
 from negcorr.plots.input_slices import Slice
 from negcorr.plots.models import check_output
 
@@ -29,13 +34,14 @@ __all__ = ["MembersDisplay"]
 #: Points of data that are drawn at most.
 MOST_POINTS = 1000
 
-#: Members may take this many times the room of ensemble and data; beyond, they leave the picture.
+#: The picture is at most this many times as high as the range of ensemble and data.
 MOST_ROOM = 4.0
 
-#: Letters of a small title in an inch.
+#: Letters for each inch of a small title.
 LETTERS = 16
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MembersDisplay:
     """Members as curves around their ensemble, along one input.
 
@@ -93,34 +99,21 @@ class MembersDisplay:
     ((12, 100), 'bmi (other inputs: medians)')
     """
 
-    ax_: Axes
-    figure_: Figure | SubFigure
-    line_: Line2D
-    member_lines_: list[Line2D]
-    points_: PathCollection | None
+    x: FloatArray
+    ensemble: FloatArray
+    members: FloatArray
+    n_members: int | None = None
+    feature_name: str = "x"
+    others: str | None = None
+    points: tuple[FloatArray, FloatArray] | None = None
+    member_error_ratio: float | None = None
+    name: str | None = None
 
-    def __init__(
-        self,
-        *,
-        x: FloatArray,
-        ensemble: FloatArray,
-        members: FloatArray,
-        n_members: int | None = None,
-        feature_name: str = "x",
-        others: str | None = None,
-        points: tuple[FloatArray, FloatArray] | None = None,
-        member_error_ratio: float | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.x = x
-        self.ensemble = ensemble
-        self.members = members
-        self.n_members = n_members
-        self.feature_name = feature_name
-        self.others = others
-        self.points = points
-        self.member_error_ratio = member_error_ratio
-        self.name = name
+    ax_: Axes = field(init=False)
+    figure_: Figure | SubFigure = field(init=False)
+    line_: Line2D = field(init=False)
+    member_lines_: list[Line2D] = field(init=False)
+    points_: PathCollection | None = field(init=False)
 
     @classmethod
     def from_estimator(
@@ -177,8 +170,19 @@ class MembersDisplay:
         members = _with_outputs(members_of(estimator, along.rows), 2)
         output = check_output(output, members.shape[2])
         ensemble = _with_outputs(to_host(estimator.predict(along.rows)), 1)
-        shown = np.unique(np.linspace(0, len(members) - 1, n_members).round().astype(int))
-        target = None if y is None else _targets(y, X, output, members.shape[2])
+        shown = evenly(len(members), n_members)
+        points, ratio = None, None
+        if y is not None:
+            target = target_columns(y, X, members.shape[2])[:, output]
+            drawn = evenly(len(target), MOST_POINTS)
+            points = along.column[drawn], target[drawn]
+            on_rows = _with_outputs(members_of(estimator, X), 2)[:, :, output]
+            error = float(ambiguity_decomposition(on_rows, target).member_error)
+            ratio = error / float(target.var()) if target.var() > 0.0 else None
+        else:
+            path = getattr(inner_model(estimator)[0], "path_", None)
+            if path is not None and (variance := float(to_host(path.spectrum.total)[output])) > 0.0:
+                ratio = float(np.atleast_1d(to_host(path.member_error()))[output]) / variance
         return cls(
             x=along.x,
             ensemble=ensemble[:, output],
@@ -186,8 +190,8 @@ class MembersDisplay:
             n_members=len(members),
             feature_name=along.name,
             others=along.others,
-            points=None if target is None else _thinned(along.column, target),
-            member_error_ratio=_error_ratio(estimator, X, target, output),
+            points=points,
+            member_error_ratio=ratio,
             name=label_of_output(output, members.shape[2]),
         ).plot(ax, line_kw=line_kw, member_kw=member_kw)
 
@@ -213,9 +217,7 @@ class MembersDisplay:
             Itself, with the artists as attributes.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
-        if ax is None:
-            (ax,) = new_axes(height=4.4)
-        check_axes(ax)
+        ax = axes_for(ax, height=4.4)
         self.ax_, self.figure_, self.points_ = ax, ax.figure, None
         if self.points is not None:
             look: dict[str, Any] = {"s": 12, "color": GREY, "alpha": 0.35, "linewidths": 0}
@@ -228,11 +230,6 @@ class MembersDisplay:
         self.member_lines_[0].set_label(label)
         look = {"color": COLOURS[1], "linewidth": 2.4, "label": "ensemble", **(line_kw or {})}
         (self.line_,) = ax.plot(self.x, self.ensemble, **look)
-        self._finish(ax)
-        return self
-
-    def _finish(self, ax: Axes) -> None:
-        """Limits, words, and a warning where members are of no use alone."""
         core = self.ensemble if self.points is None else np.append(self.ensemble, self.points[1])
         low, high = float(core.min()), float(core.max())
         centre, room = 0.5 * (low + high), high - low
@@ -240,10 +237,10 @@ class MembersDisplay:
         notes = []
         if self.member_error_ratio is not None and self.member_error_ratio > USELESS_ALONE:
             notes.append(
-                "Members are useless alone: their average error is "
-                f"{self.member_error_ratio:.3g} times the variance of y."
+                f"{USELESS_NOTE}: their average error is {self.member_error_ratio:.3g} times the "
+                "variance of y."
             )
-        # A little beyond is let in: cutting it off would cost more than it saves.
+        # Members that are only a little beyond are shown.
         if reach > 0.75 * MOST_ROOM * room > 0.0:
             ax.set_ylim(centre - 0.5 * MOST_ROOM * room, centre + 0.5 * MOST_ROOM * room)
             ends = [f"{float(f'{end(self.members):.2g}'):g}" for end in (np.min, np.max)]
@@ -256,41 +253,10 @@ class MembersDisplay:
         ax.set_xlabel(f"{self.feature_name}{still}")
         ax.set_ylabel("prediction" if self.name is None else f"prediction, {self.name}")
         legend(ax)
+        return self
 
 
 def _with_outputs(values: Any, ndim: int) -> FloatArray:
-    """Predictions with an axis of outputs at the end, whether there are several or not."""
+    """Predictions with an axis of outputs at the end, also for a single output."""
     array = np.asarray(values, dtype=np.float64)
     return array[..., np.newaxis] if array.ndim == ndim else array
-
-
-def _targets(y: Any, X: Table, output: int, n_outputs: int) -> FloatArray:
-    target = check_array(to_host(y), dtype=np.float64, ensure_2d=False, input_name="y")
-    check_consistent_length(X, target)
-    target = target.reshape(len(target), -1)
-    if target.shape[1] != n_outputs:
-        raise ValueError(f"y has {target.shape[1]} output(s), the estimator {n_outputs}.")
-    column: FloatArray = target[:, output]
-    return column
-
-
-def _thinned(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    keep = np.unique(np.linspace(0, len(x) - 1, MOST_POINTS).round().astype(int))
-    return x[keep], y[keep]
-
-
-def _error_ratio(estimator: Any, X: Table, y: FloatArray | None, output: int) -> float | None:
-    """Average member error over the variance of y, on the rows or from the model's own path."""
-    if y is not None:
-        members = _with_outputs(members_of(estimator, X), 2)[:, :, output]
-        error, variance = float(ambiguity_decomposition(members, y).member_error), float(y.var())
-    else:
-        while hasattr(estimator, "steps") or hasattr(estimator, "best_estimator_"):
-            last = getattr(estimator, "steps", None)
-            estimator = last[-1][1] if last else estimator.best_estimator_
-        path = getattr(estimator, "path_", None)
-        if path is None:
-            return None
-        error = float(np.atleast_1d(to_host(path.member_error()))[output])
-        variance = float(to_host(path.spectrum.total)[output])
-    return error / variance if variance > 0.0 else None

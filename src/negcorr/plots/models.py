@@ -1,4 +1,4 @@
-"""From what users hand to a display to the path and the gaps that are drawn."""
+"""The path and the gaps that a display draws, from what users give it."""
 
 from __future__ import annotations
 
@@ -8,52 +8,39 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from negcorr._common.types import FloatArray, Table
+from negcorr._common.types import FloatArray
+from negcorr.diversity.inner_model import inner_model
 from negcorr.ensemble.fitted import FittedPathMixin
 from negcorr.exceptions import PrecisionWarning, warn_caller
 from negcorr.path.curve_view import drawn_gaps
 from negcorr.path.path import NCLPath
 from negcorr.spectrum.gap import resolve_gap
 
-__all__ = ["check_output", "check_path", "gaps_of", "path_of", "sorted_gaps", "unwrapped"]
+__all__ = ["check_output", "check_path", "gaps_of", "path_of", "sorted_gaps"]
 
 
-def unwrapped(estimator: Any, X: Table | None = None) -> tuple[Any, Table | None]:
-    """The model inside pipelines and searches, and inputs as it gets them.
+def path_of(estimator: Any, caller: str) -> NCLPath:
+    """The path of a fitted model, alone or at the end of a pipeline or a search.
 
     Raises
     ------
     TypeError
         If there is no NCLRegressor inside.
+    ValueError
+        If its path has been dropped.
     sklearn.exceptions.NotFittedError
         If it is not fitted.
     """
-    given = estimator
-    while not isinstance(estimator, FittedPathMixin):
-        if isinstance(estimator, Pipeline):
-            check_is_fitted(estimator)
-            if X is not None and len(estimator.steps) > 1:
-                X = estimator[:-1].transform(X)
-            estimator = estimator.steps[-1][1]
-        elif hasattr(estimator, "estimator") and hasattr(estimator, "refit"):
-            check_is_fitted(estimator, "best_estimator_")
-            estimator = estimator.best_estimator_
-        else:
-            hint = " (draw a path by from_path)" if isinstance(given, NCLPath) else ""
-            raise TypeError(
-                f"estimator of type {type(given).__name__} has no path in lam{hint}; allowed are a "
-                "fitted NCLRegressor, and pipelines and searches that end in one."
-            )
-    check_is_fitted(estimator)
-    return estimator, X
-
-
-def path_of(estimator: Any, caller: str) -> NCLPath:
-    """The path of a fitted model, alone or at the end of a pipeline or a search."""
-    model, _ = unwrapped(estimator)
+    model, _ = inner_model(estimator)
+    if not isinstance(model, FittedPathMixin):
+        hint = " (draw a path by from_path)" if isinstance(estimator, NCLPath) else ""
+        raise TypeError(
+            f"estimator of type {type(estimator).__name__} has no path in lam{hint}; allowed are a "
+            "fitted NCLRegressor, and pipelines and searches that end in one."
+        )
+    check_is_fitted(model)
     if not hasattr(model, "path_"):
         raise ValueError(
             f"{caller} needs the path, which compact() has dropped; use the model that compact() "
@@ -64,7 +51,7 @@ def path_of(estimator: Any, caller: str) -> NCLPath:
 
 
 def check_path(path: Any) -> None:
-    """Raise unless this is a path."""
+    """Raise a TypeError unless this is an NCLPath."""
     if not isinstance(path, NCLPath):
         raise TypeError(
             f"path must be an NCLPath, got {type(path).__name__}; for a fitted model use "
@@ -73,7 +60,7 @@ def check_path(path: Any) -> None:
 
 
 def check_output(output: Any, n_outputs: int) -> int:
-    """The number of an output, if there is such an output."""
+    """The number of an output; an error where there is no such output."""
     if isinstance(output, bool) or not isinstance(output, numbers.Integral):
         raise TypeError(f"output={output!r} must be an integer, got {type(output).__name__}.")
     if not 0 <= int(output) < n_outputs:
@@ -83,7 +70,7 @@ def check_output(output: Any, n_outputs: int) -> int:
 
 
 def sorted_gaps(gaps: npt.ArrayLike, name: str = "gaps") -> FloatArray:
-    """Given gaps, checked, each once, λ = 0 first."""
+    """Given gaps in descending order, each once, or an error about ``name``."""
     try:
         values = np.unique(resolve_gap(gap=gaps))[::-1]
     except (TypeError, ValueError) as error:
@@ -96,7 +83,7 @@ def sorted_gaps(gaps: npt.ArrayLike, name: str = "gaps") -> FloatArray:
 def gaps_of(
     path: NCLPath, gaps: npt.ArrayLike | None, output: int, per_decade: int = 20
 ) -> FloatArray:
-    """Given gaps, or those worth drawing."""
+    """Given gaps in descending order, by default those where the curves change."""
     if gaps is None:
         return drawn_gaps(path, float(path.chosen_gap[output]), per_decade)
     values = sorted_gaps(gaps)
@@ -104,6 +91,6 @@ def gaps_of(
         warnings.simplefilter("always")
         path.warn_if_unresolved(values, stacklevel=2)
     for warning in said:
-        # At the user's line, whichever display it called.
+        # The warning names the user's line, whichever display was called.
         warn_caller(str(warning.message), PrecisionWarning)
     return values

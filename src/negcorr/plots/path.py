@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,16 +16,14 @@ from negcorr.path.curve_view import far_apart, positions, readable_limits
 from negcorr.path.path import CRITERIA, NCLPath
 from negcorr.plots.colours import COLOURS
 from negcorr.plots.drawing import (
-    check_axes,
+    axes_for,
     gap_axis,
     label_of_output,
     legend,
-    mark_choice,
     new_axes,
     require_matplotlib,
 )
 from negcorr.plots.models import check_output, check_path, gaps_of, path_of
-from negcorr.spectrum.gap import lam_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,33 +34,24 @@ __all__ = ["PathDisplay"]
 
 _ERROR = "mean squared error\n(units of y squared)"
 
-#: Curves by name: words for the legend, and a kind; only one kind fits on one axis.
+_INFORMATION = "information criterion"
+
+#: Curves by name: label, unit, colour and dashes. Curves of one unit fit on one axis, and each has
+#: its own colour and dashes, whichever others are drawn.
 _CURVES = {
-    "kfold": ("K-fold error", _ERROR),
-    "loo": ("leave-one-out error", _ERROR),
-    "sure": ("SURE + σ²", _ERROR),
-    "gcv": ("GCV", _ERROR),
-    "train_error": ("training error", _ERROR),
-    "aic": ("AIC", "information criterion"),
-    "aicc": ("AICc", "information criterion"),
-    "bic": ("BIC", "information criterion"),
-    "cp": ("C$_p$", "C$_p$ (units of σ²)"),
-}
-
-#: Every curve always has its own colour and dashes, whichever others are drawn.
-_LOOK: dict[str, dict[str, Any]] = {
-    "kfold": {"color": COLOURS[1], "linestyle": "-"},
-    "loo": {"color": COLOURS[4], "linestyle": "-"},
-    "sure": {"color": COLOURS[0], "linestyle": "--"},
-    "gcv": {"color": COLOURS[3], "linestyle": "-."},
-    "train_error": {"color": COLOURS[2], "linestyle": "-"},
-    "aic": {"color": COLOURS[0], "linestyle": "-"},
-    "aicc": {"color": COLOURS[1], "linestyle": "--"},
-    "bic": {"color": COLOURS[2], "linestyle": "-."},
-    "cp": {"color": COLOURS[0], "linestyle": "-"},
+    "kfold": ("K-fold error", _ERROR, COLOURS[1], "-"),
+    "loo": ("leave-one-out error", _ERROR, COLOURS[4], "-"),
+    "sure": ("SURE + σ²", _ERROR, COLOURS[0], "--"),
+    "gcv": ("GCV", _ERROR, COLOURS[3], "-."),
+    "train_error": ("training error", _ERROR, COLOURS[2], "-"),
+    "aic": ("AIC", _INFORMATION, COLOURS[0], "-"),
+    "aicc": ("AICc", _INFORMATION, COLOURS[1], "--"),
+    "bic": ("BIC", _INFORMATION, COLOURS[2], "-."),
+    "cp": ("C$_p$", "C$_p$ (units of σ²)", COLOURS[0], "-"),
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PathDisplay:
     """Criteria and degrees of freedom against λ, with the chosen λ marked.
 
@@ -114,28 +104,18 @@ class PathDisplay:
     ['dof', 'gcv', 'kfold', 'sure', 'train_error']
     """
 
-    ax_: Axes
-    dof_ax_: Axes | None
-    figure_: Figure | SubFigure
-    lines_: dict[str, Line2D]
-    chosen_lines_: list[Line2D]
+    gaps: FloatArray
+    curves: Mapping[str, FloatArray]
+    dof: FloatArray
+    chosen_gap: float | None = None
+    criterion: str | None = None
+    name: str | None = None
 
-    def __init__(
-        self,
-        *,
-        gaps: FloatArray,
-        curves: Mapping[str, FloatArray],
-        dof: FloatArray,
-        chosen_gap: float | None = None,
-        criterion: str | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.gaps = gaps
-        self.curves = curves
-        self.dof = dof
-        self.chosen_gap = chosen_gap
-        self.criterion = criterion
-        self.name = name
+    ax_: Axes = field(init=False)
+    dof_ax_: Axes | None = field(init=False)
+    figure_: Figure | SubFigure = field(init=False)
+    lines_: dict[str, Line2D] = field(init=False)
+    chosen_lines_: list[Line2D] = field(init=False)
 
     @classmethod
     def from_estimator(
@@ -189,7 +169,7 @@ class PathDisplay:
             errors that this path has: K-fold where there are folds, SURE where σ² is known, GCV
             and the training error, leave-one-out where the path was made for it.
         gaps : array-like, optional
-            Where, in [0, 1]; by default from 1 (λ = 0) to where nothing happens any more, or
+            Where, in [0, 1]; by default from 1 (λ = 0) to where the curves stop changing, or
             to what the factorisation resolves.
         output : int, default=0
             Which output, of several.
@@ -206,16 +186,35 @@ class PathDisplay:
         require_matplotlib(f"{cls.__name__}.from_path")
         check_path(path)
         output = check_output(output, path.spectrum.n_outputs)
-        names = _default_criteria(path, gaps) if criteria is None else _checked(criteria)
+        if criteria is None:
+            names = ["kfold"] if path.folds.splits else []
+            names += ["loo"] if path.leave_one_out is not None or "loo" in path.tables else []
+            if gaps is not None:
+                known, wanted = path.tables, np.asarray(gaps)
+                names = [n for n in names if n not in known or known[n].has(wanted)]
+            names += [] if np.isnan(path.noise_variance).any() else ["sure"]
+            names += ["gcv", "train_error"]
+        else:
+            names = _checked(criteria)
         values = gaps_of(path, gaps, output)
         tables = [path.tables[name] for name in names if name in path.tables]
         if tables and gaps is None:
-            # What is known at some gaps only, is drawn from those.
+            # Curves that are known at some gaps only are drawn from those.
             both = functools.reduce(np.intersect1d, (table.gaps for table in tables))
             values = both[both >= values[-1]][::-1]
+        curves = {}
+        for name in names:
+            if name in CRITERIA:
+                curve = path.criterion_curve(name, values)
+            else:
+                curve = getattr(path.spectrum, name)(gap=values)
+            curves[name] = to_host(curve)[:, output]
+        if "sure" in curves:
+            # SURE is about the noise-free function; with σ² it can be compared with the others.
+            curves["sure"] = curves["sure"] + path.noise_variance[output]
         return cls(
             gaps=values,
-            curves={name: _curve(path, name, values, output) for name in names},
+            curves=curves,
             dof=to_host(path.spectrum.dof(gap=values)),
             chosen_gap=float(path.chosen_gap[output]),
             criterion=path.criterion,
@@ -239,93 +238,52 @@ class PathDisplay:
         """
         require_matplotlib(f"{type(self).__name__}.plot")
         _checked(list(self.curves))
-        top, bottom = _panels(ax)
+        if ax is None:
+            ax = new_axes(2, height=5.4, heights=(3.0, 2.0))
+        several = isinstance(ax, (Sequence, np.ndarray))
+        if several and len(ax) != 2:
+            raise ValueError(f"ax has {len(ax)} axes; give one, or two: for criteria and for dof.")
+        top = axes_for(ax[0] if several else ax)
+        bottom = axes_for(ax[1]) if several else None
         self.ax_, self.dof_ax_, self.figure_ = top, bottom, top.figure
         self.lines_, self.chosen_lines_ = {}, []
         drawn_before = top.has_data()
+        where = positions(self.gaps)
         for name, values in self.curves.items():
-            look: dict[str, Any] = {
-                "linewidth": 1.8,
-                **_LOOK[name],
-                "label": _CURVES[name][0],
-                **(line_kw or {}),
-            }
-            (self.lines_[name],) = top.plot(positions(self.gaps), values, **look)
+            label, _, colour, dashes = _CURVES[name]
+            look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.8}
+            look |= {"label": label, **(line_kw or {})}
+            (self.lines_[name],) = top.plot(where, values, **look)
         if not drawn_before and far_apart(self.curves.values()):
             top.set_yscale("log")
         elif top.get_yscale() != "log":
-            _set_limits(top, readable_limits(self.curves.values()), drawn_before)
-        self._finish(top, "", labelled=bottom is None or not _share_x(top, bottom))
-        top.set_ylabel(_unit(self.curves))
+            low, high = readable_limits(self.curves.values())
+            if drawn_before:  # what is shown already stays in the picture
+                low, high = min(low, top.get_ylim()[0]), max(high, top.get_ylim()[1])
+            top.set_ylim(low, high)
+        shared = bottom is not None and top.get_shared_x_axes().joined(top, bottom)
+        self._mark_choice(top, "", labelled=not shared)
+        top.set_ylabel(_CURVES[next(iter(self.curves))][1])
         if self.name is not None:
             top.set_title(self.name)
         legend(top)
         if bottom is not None:
-            self._plot_dof(bottom, line_kw)
+            look = {"linewidth": 1.8, "color": "black", "label": "degrees of freedom"}
+            (self.lines_["dof"],) = bottom.plot(where, self.dof, **look | (line_kw or {}))
+            at_choice = self.dof[self.gaps == self.chosen_gap]
+            self._mark_choice(bottom, f"{at_choice[0]:.4g} at " if len(at_choice) else "")
+            bottom.set_ylim(0.0, max(bottom.get_ylim()[1], 1.06 * float(np.max(self.dof))))
+            bottom.set_ylabel("degrees of freedom")
+            if self.chosen_gap is not None:
+                legend(bottom, handles=self.chosen_lines_[-1:])
         return self
 
-    def _plot_dof(self, ax: Axes, line_kw: dict[str, Any] | None) -> None:
-        look: dict[str, Any] = {
-            "linewidth": 1.8,
-            "color": "black",
-            "label": "degrees of freedom",
-            **(line_kw or {}),
-        }
-        (self.lines_["dof"],) = ax.plot(positions(self.gaps), self.dof, **look)
-        at_choice = self.dof[self.gaps == self.chosen_gap]
-        value = f"{at_choice[0]:.4g} at " if len(at_choice) else ""
-        self._finish(ax, value, labelled=True)
-        ax.set_ylim(0.0, max(ax.get_ylim()[1], 1.06 * float(np.max(self.dof))))
-        ax.set_ylabel("degrees of freedom")
-        if self.chosen_gap is not None:
-            legend(ax, handles=self.chosen_lines_[-1:])
-
-    def _finish(self, ax: Axes, value: str, *, labelled: bool) -> None:
-        shown = self.gaps
-        if self.chosen_gap is not None:
-            by = "given" if self.criterion is None else f"by {self.criterion}"
-            label = f"{value}λ = {lam_text(self.chosen_gap)}, {by}"
-            self.chosen_lines_.append(mark_choice(ax, shown, self.chosen_gap, label))
-            shown = np.append(shown, self.chosen_gap)
-        gap_axis(ax, shown, labelled=labelled)
-
-
-def _panels(ax: Any) -> tuple[Axes, Axes | None]:
-    """Axes for the criteria, and for the degrees of freedom where there are two."""
-    if ax is None:
-        top, bottom = new_axes(2, height=5.4, heights=(3.0, 2.0))
-        return top, bottom
-    if not isinstance(ax, (Sequence, np.ndarray)):
-        check_axes(ax)
-        return ax, None
-    if len(ax) != 2:
-        raise ValueError(f"ax has {len(ax)} axes; give one, or two: for criteria and for dof.")
-    for one in ax:
-        check_axes(one)
-    return ax[0], ax[1]
-
-
-def _share_x(one: Axes, other: Axes) -> bool:
-    return bool(one.get_shared_x_axes().joined(one, other))
-
-
-def _set_limits(ax: Axes, limits: tuple[float, float], drawn_before: bool) -> None:
-    """Show these limits, and what is shown already."""
-    low, high = limits
-    if drawn_before:
-        low, high = min(low, ax.get_ylim()[0]), max(high, ax.get_ylim()[1])
-    ax.set_ylim(low, high)
-
-
-def _default_criteria(path: NCLPath, gaps: npt.ArrayLike | None) -> list[str]:
-    names = ["kfold"] if path.folds.splits else []
-    if path.leave_one_out is not None or "loo" in path.tables:
-        names.append("loo")
-    if gaps is not None:
-        names = [n for n in names if n not in path.tables or path.tables[n].has(np.asarray(gaps))]
-    if not np.isnan(path.noise_variance).any():
-        names.append("sure")
-    return [*names, "gcv", "train_error"]
+    def _mark_choice(self, ax: Axes, value: str, *, labelled: bool = True) -> None:
+        """Make the horizontal axis one of gaps, with a line at the chosen one."""
+        by = "given" if self.criterion is None else f"by {self.criterion}"
+        label = f"{value}λ = {{}}, {by}"
+        line = gap_axis(ax, self.gaps, self.chosen_gap, label, labelled=labelled)
+        self.chosen_lines_ += [] if line is None else [line]
 
 
 def _checked(criteria: Sequence[str]) -> list[str]:
@@ -342,15 +300,3 @@ def _checked(criteria: Sequence[str]) -> list[str]:
             "errors (kfold, loo, sure, gcv, train_error), aic, aicc and bic, and cp apart."
         )
     return names
-
-
-def _unit(curves: Mapping[str, FloatArray]) -> str:
-    return _CURVES[next(iter(curves))][1]
-
-
-def _curve(path: NCLPath, name: str, gaps: FloatArray, output: int) -> FloatArray:
-    if name not in CRITERIA:
-        return to_host(getattr(path.spectrum, name)(gap=gaps))[:, output]
-    values: FloatArray = to_host(path.criterion_curve(name, gaps))[:, output]
-    # SURE is about the noise-free function; with σ² it can be compared with the others.
-    return values + path.noise_variance[output] if name == "sure" else values

@@ -1,10 +1,4 @@
-r"""What a page needs to recompute every curve at every λ: the spectrum, and little more.
-
-With ρ and κ at hand, degrees of freedom, training error, diversity, SURE and GCV are sums over the
-modes (:mod:`negcorr.spectrum.spectrum`). Only the ridge inside the blocks is no such sum: it takes
-α‖β(g)‖², which is analytic in log g within a strip of half-width π, so that a Chebyshev
-interpolant of a hundred-odd values is as good as the function itself. K-fold is tabulated.
-"""
+"""The numbers that a page needs to compute every curve at every λ: the spectrum and a few more."""
 
 from __future__ import annotations
 
@@ -16,17 +10,22 @@ from negcorr._common.arrays import to_host
 from negcorr._common.types import FloatArray
 from negcorr.criteria.tabulated import sampled_gaps
 from negcorr.path.path import NCLPath
-from negcorr.spectrum.spectrum import Spectrum
 
 __all__ = ["CurveData", "curve_data"]
 
-#: Nodes of the interpolant for each decade of gaps, and at least.
+#: Nodes of the interpolant for each decade of gaps, and the least number of nodes.
 NODES_PER_DECADE, FEWEST_NODES = 14, 48
 
 
 @dataclass(frozen=True)
 class CurveData:
     """A path in numbers that a page can carry.
+
+    With ρ and κ, degrees of freedom, training error, diversity, SURE and GCV are sums over the
+    modes (:mod:`negcorr.spectrum.spectrum`). Only the ridge inside the blocks is no such sum: it
+    takes α‖β(g)‖², which is analytic in log g within a strip of half-width π. A Chebyshev
+    interpolant of a hundred-odd values is therefore as good as the function itself. K-fold is
+    tabulated.
 
     Attributes
     ----------
@@ -68,7 +67,7 @@ class CurveData:
 
 
 def curve_data(path: NCLPath) -> CurveData:
-    """Take from a path what its curves follow from.
+    """The numbers of a path that all its curves can be computed from.
 
     Parameters
     ----------
@@ -87,7 +86,22 @@ def curve_data(path: NCLPath) -> CurveData:
     """
     spectrum = path.spectrum
     smallest = float(min(spectrum.smallest_useful_gap, *path.chosen_gap[path.chosen_gap > 0], 1.0))
-    gaps = _tabulated(path, smallest)
+    gaps, kfold = np.empty(0), np.empty((spectrum.n_outputs, 0))
+    if path.folds.splits:
+        # The chosen gaps are among these.
+        gaps = sampled_gaps(max(smallest, path.smallest_trusted_gap), path.chosen_gap)
+        table = path.tables.get("kfold")
+        gaps = gaps if table is None else gaps[np.isin(gaps, table.gaps)]
+        kfold = to_host(path.criterion_curve("kfold", gaps)).T
+    ridge = np.empty((spectrum.n_outputs, 0))
+    if spectrum.has_excess and smallest < 1.0:
+        # The values at Chebyshev nodes of log₁₀ gap, from 1 down to the smallest gap.
+        decades = -np.log10(smallest)
+        n_nodes = max(FEWEST_NODES, int(np.ceil(NODES_PER_DECADE * decades)))
+        nodes = np.cos(np.pi * np.arange(n_nodes) / (n_nodes - 1))
+        node_gaps = np.power(10.0, -decades * (1.0 - nodes) / 2.0)
+        node_gaps[0] = 1.0
+        ridge = to_host(spectrum.excess(node_gaps)).T
     return CurveData(
         n_members=spectrum.n_members,
         weight=spectrum.weight,
@@ -99,30 +113,7 @@ def curve_data(path: NCLPath) -> CurveData:
         noise_variance=path.noise_variance,
         smallest_gap=smallest,
         chosen_gap=path.chosen_gap,
-        ridge=_ridge(spectrum, smallest),
+        ridge=ridge,
         kfold_gaps=gaps,
-        kfold=to_host(path.criterion_curve("kfold", gaps)).T
-        if len(gaps)
-        else np.empty((spectrum.n_outputs, 0)),
+        kfold=kfold,
     )
-
-
-def _tabulated(path: NCLPath, smallest: float) -> FloatArray:
-    """Gaps at which K-fold is tabulated, the chosen ones among them; none without folds."""
-    if not path.folds.splits:
-        return np.empty(0)
-    gaps = sampled_gaps(max(smallest, path.smallest_trusted_gap), path.chosen_gap)
-    table = path.tables.get("kfold")
-    return gaps if table is None else gaps[np.isin(gaps, table.gaps)]
-
-
-def _ridge(spectrum: Spectrum, smallest: float) -> FloatArray:
-    """What members pay beyond predictions, at Chebyshev nodes of log₁₀ gap down to ``smallest``."""
-    if not spectrum.has_excess or smallest == 1.0:
-        return np.empty((spectrum.n_outputs, 0))
-    decades = -np.log10(smallest)
-    n_nodes = max(FEWEST_NODES, int(np.ceil(NODES_PER_DECADE * decades)))
-    nodes = np.cos(np.pi * np.arange(n_nodes) / (n_nodes - 1))
-    gaps = np.power(10.0, -decades * (1.0 - nodes) / 2.0)
-    gaps[0] = 1.0
-    return to_host(spectrum.excess(gaps)).T

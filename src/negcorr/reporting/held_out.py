@@ -7,26 +7,28 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, check_array, check_consistent_length
+from sklearn.utils import _safe_indexing
 
-from negcorr._common.types import AnyArray, FloatArray, Table
-from negcorr.diversity.decompositions import ambiguity_decomposition
+from negcorr._common.types import FloatArray, IntArray, Table
+from negcorr.diversity.decompositions import (
+    USELESS_ALONE,
+    USELESS_NOTE,
+    ambiguity_decomposition,
+)
+from negcorr.diversity.inner_model import inner_model
 from negcorr.rows.keys import content_hash
 
 __all__ = [
     "HeldOut",
     "Importance",
-    "checked_target",
     "fingerprint",
     "held_out_rows",
     "importances_of",
-    "last_step",
     "members_in_words",
 ]
 
-#: Rows that are drawn, and rows and columns that importance is measured on.
-MOST_POINTS, IMPORTANCE_ROWS, IMPORTANCE_COLUMNS = 2000, 2000, 100
+#: Rows that are drawn or that importance is measured on, and columns that it is measured on.
+MOST_ROWS, MOST_COLUMNS = 2000, 100
 
 #: Times that a column is shuffled.
 REPEATS = 5
@@ -69,99 +71,62 @@ class Importance:
     spread: float
 
 
-def last_step(model: Any) -> Any:
-    """What stands at the end of a pipeline, or the model itself."""
-    return model[-1] if isinstance(model, Pipeline) else model
-
-
-def checked_target(X: Table, y: Any, n_outputs: int) -> FloatArray:
-    """Targets of shape (n, outputs), as many as the model has."""
-    if y is None:
-        raise ValueError("y=None: the rows of X need their targets.")
-    target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-    check_consistent_length(X, target)
-    target = target.reshape(len(target), -1)
-    if target.shape[1] != n_outputs:
-        raise ValueError(f"y has {target.shape[1]} output(s), the model has {n_outputs}.")
-    return target
-
-
 def held_out_rows(model: Any, X: Table, target: FloatArray) -> tuple[HeldOut, ...]:
     """Predictions beside observations, for each output.
 
     Parameters
     ----------
     model : estimator
-        Fitted; intervals are those of its last step, if it has them.
+        Fitted; intervals are those of the model inside pipelines and searches, if it has them.
     X, target : rows and their targets
     """
-    ensemble = last_step(model)
-    rows, seen = _inputs_of_last(model, X, target)
-    mean = np.asarray(ensemble.predict(rows)).reshape(seen.shape)
-    ends: AnyArray | None = None
+    chosen = _some_rows(len(target))
+    ensemble, rows = inner_model(model, _safe_indexing(X, chosen))
+    observed = target[chosen]
+    predicted = np.asarray(ensemble.predict(rows)).reshape(observed.shape)
+    ends: Any = [(None, None)] * target.shape[1]
     if hasattr(ensemble, "predict_interval"):
-        ends = np.asarray(ensemble.predict_interval(rows, COVERAGE)).reshape(len(seen), 2, -1)
-    return tuple(
-        HeldOut(
-            mean[:, j],
-            seen[:, j],
-            None if ends is None else ends[:, 0, j],
-            None if ends is None else ends[:, 1, j],
-        )
-        for j in range(seen.shape[1])
-    )
+        intervals = np.asarray(ensemble.predict_interval(rows, COVERAGE))
+        ends = intervals.reshape(len(observed), 2, -1).transpose(2, 1, 0)
+    columns = zip(predicted.T, observed.T, ends, strict=True)
+    return tuple(HeldOut(one, other, lower, upper) for one, other, (lower, upper) in columns)
 
 
 def members_in_words(model: Any, X: Table, target: FloatArray) -> tuple[str, ...]:
     """How members differ on these rows, a sentence for each output; none without members."""
-    ensemble = last_step(model)
+    chosen = _some_rows(len(target))
+    ensemble, rows = inner_model(model, _safe_indexing(X, chosen))
     if not hasattr(ensemble, "predict_members"):
         return ()
-    rows, seen = _inputs_of_last(model, X, target)
+    observed = target[chosen]
     members = np.asarray(ensemble.predict_members(rows), dtype=np.float64)
-    terms = ambiguity_decomposition(members.reshape(len(members), *seen.shape), seen)
-    parts = (terms.ensemble_error, terms.member_error, terms.diversity, np.var(seen, axis=0))
-    return tuple(_in_words(*values) for values in zip(*map(np.atleast_1d, parts), strict=True))
-
-
-def _in_words(error: float, alone: float, diversity: float, variance: float) -> str:
-    useless = ", more than a constant would: members are useless alone" if alone > variance else ""
-    times = f"{alone / error:.4g} times the error of the ensemble" if error > 0 else "an error"
-    return (
-        f"On the rows held out a member alone has {times}{useless}. Their average error is "
-        f"{alone:.4g}, their diversity {diversity:.4g}, and the ensemble's error the difference, "
-        f"{error:.4g}."
-    )
-
-
-def _inputs_of_last(model: Any, X: Table, target: FloatArray) -> tuple[Any, FloatArray]:
-    """Some of the rows as the last step sees them, and their targets."""
-    chosen = _some_rows(len(target), MOST_POINTS)
-    rows = _safe_indexing(X, chosen)
-    if isinstance(model, Pipeline) and len(model) > 1:
-        rows = model[:-1].transform(rows)
-    return rows, target[chosen]
-
-
-def _some_rows(n_rows: int, most: int) -> AnyArray:
-    if n_rows <= most:
-        return np.arange(n_rows)
-    return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
+    terms = ambiguity_decomposition(members.reshape(len(members), *observed.shape), observed)
+    parts = (terms.ensemble_error, terms.member_error, terms.diversity, np.var(observed, axis=0))
+    sentences = []
+    for error, alone, diversity, variance in zip(*map(np.atleast_1d, parts), strict=True):
+        times = f"{alone / error:.4g} times the error of the ensemble" if error > 0 else "an error"
+        useless = f" {USELESS_NOTE}: a constant has a smaller error."
+        sentences.append(
+            f"On the rows held out a member alone has {times}."
+            f"{useless if alone > USELESS_ALONE * variance else ''} The average error of members "
+            f"is {alone:.4g}, their diversity {diversity:.4g}, and the ensemble's error the "
+            f"difference, {error:.4g}."
+        )
+    return tuple(sentences)
 
 
 def importances_of(model: Any, X: Table, target: FloatArray) -> tuple[Importance, ...]:
-    """Inputs by what shuffling them costs, the dearest first; none where there are too many."""
-    from sklearn.inspection import permutation_importance  # loads a good deal of others
+    """Inputs by what shuffling them costs, the largest first; none where there are too many."""
+    from sklearn.inspection import permutation_importance  # takes a while to load
 
     variance = float(np.var(target, axis=0).mean())
-    if X.shape[1] > IMPORTANCE_COLUMNS or len(target) < 2 or variance == 0:
+    if X.shape[1] > MOST_COLUMNS or len(target) < 2 or variance == 0:
         return ()
-    chosen = _some_rows(len(target), IMPORTANCE_ROWS)
-    single = target[chosen, 0] if target.shape[1] == 1 else target[chosen]
+    chosen = _some_rows(len(target))
     found = permutation_importance(
         model,
         _safe_indexing(X, chosen),
-        single,
+        target[chosen, 0] if target.shape[1] == 1 else target[chosen],
         scoring="neg_mean_squared_error",
         n_repeats=REPEATS,
         random_state=0,
@@ -172,7 +137,14 @@ def importances_of(model: Any, X: Table, target: FloatArray) -> tuple[Importance
     return tuple(sorted(listed, key=lambda part: -part.growth))
 
 
+def _some_rows(n_rows: int) -> IntArray:
+    """Numbers of all rows, or of a random sample where there are too many to draw."""
+    if n_rows <= MOST_ROWS:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(0).choice(n_rows, MOST_ROWS, replace=False))
+
+
 def fingerprint(X: Table, y: Any) -> str:
-    """The same for the same rows in any order."""
+    """Sixteen hexadecimal digits, the same for the same rows in any order."""
     keys = np.sort(content_hash(X, np.asarray(y)))
     return hashlib.sha256(keys.astype("<u8").tobytes()).hexdigest()[:16]

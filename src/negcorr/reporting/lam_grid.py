@@ -1,4 +1,4 @@
-"""What a page shows of a deep ensemble: the grid that λ was chosen from, and what was trained."""
+"""What a page shows of a deep ensemble: the grid of λ, facts about the training, and notes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from negcorr._common.number_text import amount_with_error
 from negcorr._common.types import FloatArray
 
 __all__ = ["LamGrid", "deep_facts", "deep_notes", "lam_grid"]
@@ -69,7 +70,7 @@ def lam_grid(table: Any) -> LamGrid | None:
 
 
 def deep_facts(model: Any) -> tuple[tuple[str, str], ...]:
-    """What was trained, for the table of settings."""
+    """Names and values for the table of settings."""
     network, table = model.network_, model.lam_table_
     layers = ", ".join(str(width) for width in network.widths[1:-1])
     norm = ", batch norm" if network.batch_norm else ""
@@ -89,12 +90,10 @@ def deep_facts(model: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _with_errors(values: Any, errors: Any) -> str:
+    """Numbers of several outputs with their standard errors, where these are known."""
     pairs = np.broadcast_arrays(np.atleast_1d(values), np.atleast_1d(errors))
-    listed = [
-        "unknown" if np.isnan(v) else f"{v:.4g}" + ("" if np.isnan(e) else f" ± {e:.2g}")
-        for v, e in zip(*pairs, strict=True)
-    ]
-    return ", ".join(listed)
+    listed = (amount_with_error(float(v), float(e)) for v, e in zip(*pairs, strict=True))
+    return ", ".join(text or "unknown" for text in listed)
 
 
 def deep_notes(model: Any) -> tuple[str, ...]:

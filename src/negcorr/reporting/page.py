@@ -1,24 +1,31 @@
-"""HTML from what a report says; nothing that comes from a user's data can become code in it."""
+"""``negcorr.report``: HTML from what a report says, in one file that needs nothing else.
+
+Nothing that comes from a user's data can become code in the page.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
+import os
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from negcorr.reporting.contents import Contents
+from negcorr._common.files import write_atomically
+from negcorr._common.types import Table
+from negcorr.reporting.contents import Contents, ExtraTable, gather
 
-__all__ = ["page"]
+__all__ = ["page", "report"]
 
-#: What each of the numbers at the slider is.
+#: Numbers beside the slider: their keys in the script, and their names.
 QUANTITIES = (
     ("dof", "degrees of freedom"),
     ("train_error", "training error"),
@@ -29,22 +36,103 @@ QUANTITIES = (
     ("diversity", "diversity"),
 )
 
-#: And of those at the λ of a deep ensemble.
-GRID_QUANTITIES = (
-    ("dof", "degrees of freedom"),
-    ("train_error", "training error"),
-    ("sure_new", "SURE + σ²"),
-    ("gcv", "GCV"),
-)
+#: Numbers that a deep ensemble has too.
+OF_NETWORKS = ("dof", "train_error", "sure_new", "gcv")
 
-#: What may stand in a column of numbers: a number with its unit, or nothing.
+#: A cell of a column of numbers: it begins with a number, or is empty.
 _NUMBER = re.compile(r"([-+−]?[\d.]|$)")
 
+#: Charts against λ; a deep ensemble has the first two.
 CHARTS = (
     ("chart-criteria", "Estimates of the error"),
     ("chart-dof", "Degrees of freedom"),
     ("chart-diversity", "Ambiguity decomposition on the training rows"),
 )
+
+HELD_OUT_CHARTS = (
+    ("predicted-observed", "Observed against predicted"),
+    ("residuals", "Residuals"),
+)
+
+
+def report(
+    model: Any,
+    X: Table = None,
+    y: Any = None,
+    *,
+    path: str | os.PathLike[str] = "report.html",
+    title: str = "Negative Correlation Learning ensemble",
+    outputs: Sequence[str] | None = None,
+    tables: Sequence[ExtraTable] = (),
+    details: Sequence[ExtraTable] = (),
+    verdict: str = "",
+    notes: Sequence[str] = (),
+    snippet: str | None = None,
+    evaluated: Any = None,
+) -> Path:
+    """Write one self-contained HTML page about a fitted ensemble.
+
+    A slider moves λ, and degrees of freedom, training error, SURE, GCV and the ambiguity
+    decomposition are computed again in the page, exactly. Of deep networks it shows the grid of λ
+    that was trained. It opens from disk and asks no network.
+
+    Parameters
+    ----------
+    model : NCLRegressor, DeepNCLRegressor, or a pipeline or search that ends in one
+        Fitted.
+    X, y : rows and targets, optional
+        Rows that the model has not seen, for predictions beside observations, residuals and the
+        importance of inputs.
+    path : str or path, default="report.html"
+        The file, which is replaced if it is there.
+    title : str
+        At the top of the page.
+    outputs : sequence of str, optional
+        Names of the targets.
+    tables, details : sequence of (title, header, rows)
+        Further tables, shown first, and shown before the settings.
+    verdict : str
+        A sentence below the title.
+    notes : sequence of str
+        Warnings in plain words, beside those of ``model.summary()``.
+    snippet : str, optional
+        Code that rebuilds the model; by default made from its parameters.
+    evaluated : estimator, optional
+        A model fitted without these rows, which predicts them in place of ``model``, whose curves
+        are shown: for a model that was fitted to all rows in the end.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_diabetes
+    >>> from negcorr import NCLRegressor, report
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = NCLRegressor(20, basis="fourier", gamma="kwok-tsang", random_state=0)
+    >>> model = model.fit(X[:300], y[:300])
+    >>> with TemporaryDirectory() as folder:
+    ...     file = report(model, X[300:], y[300:], path=f"{folder}/diabetes.html")
+    ...     text = file.read_text(encoding="utf-8")
+    >>> "src=" in text, "id='knob'" in text
+    (False, True)
+    """
+    measured = gather(model, X, y, outputs=outputs, evaluated=evaluated)
+    contents = replace(
+        measured,
+        title=title,
+        verdict=verdict,
+        tables=tables,
+        details=details,
+        notes=(*notes, *measured.notes),
+        snippet=measured.snippet if snippet is None else snippet,
+    )
+    file = Path(path)
+    write_atomically(file, page(contents).encode("utf-8"))
+    return file
 
 
 def page(contents: Contents) -> str:
@@ -60,13 +148,22 @@ def page(contents: Contents) -> str:
     str
         HTML, in UTF-8.
     """
-    scripts = [_static("uPlot.iife.min.js"), _static("report.js")]
-    allowed = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    folder = files("negcorr.reporting") / "static"
+    names = ("uPlot.iife.min.js", "report.js", "uPlot.min.css", "report.css")
+    plot, own, *styles = ((folder / name).read_text(encoding="utf-8") for name in names)
+    digests = (base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in (plot, own))
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     policy = (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    body = "\n".join(part for part in _sections(contents) if part)
+    shown = ("curves", "grid", "members", "held_out", "outputs")
+    everything = asdict(contents)
+    data = json.dumps(_jsonable({name: everything[name] for name in shown}), allow_nan=False)
+    # Without < nothing in the data can end the script element.
+    for character in "<>&":
+        data = data.replace(character, f"\\u{ord(character):04x}")
+    body = "\n".join(html for section in SECTIONS if (html := section(contents)))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -75,73 +172,33 @@ def page(contents: Contents) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="generator" content="negcorr">
 <title>{escape(contents.title)}</title>
-<style>{_static("uPlot.min.css")}
-{_static("report.css")}</style>
+<style>{styles[0]}
+{styles[1]}</style>
 </head>
 <body>
 {body}
-<script type="application/json" id="negcorr-data">{_as_json(_payload(contents))}</script>
-<script>{scripts[0]}</script>
-<script>{scripts[1]}</script>
+<script type="application/json" id="negcorr-data">{data}</script>
+<script>{plot}</script>
+<script>{own}</script>
 </body>
 </html>
 """
 
 
-def _static(name: str) -> str:
-    return (files("negcorr.reporting") / "static" / name).read_text(encoding="utf-8")
-
-
-def _digest(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-def _payload(contents: Contents) -> dict[str, Any]:
-    return {
-        "curves": None if contents.curves is None else asdict(contents.curves),
-        "grid": None if contents.grid is None else asdict(contents.grid),
-        "members": list(contents.members),
-        "held_out": [asdict(part) for part in contents.held_out],
-        "outputs": list(contents.outputs),
-    }
-
-
-def _as_json(value: Any) -> str:
-    """JSON in which no ``<`` can end the element that it stands in."""
-    text = json.dumps(_plain(value), ensure_ascii=True, allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _plain(value: Any) -> Any:
+def _jsonable(value: Any) -> Any:
     """Arrays as base64 of doubles, exact to the last bit, NaN and infinities among them."""
     if isinstance(value, np.ndarray):
         numbers = np.ascontiguousarray(value, dtype="<f8")
         return {"f8": base64.b64encode(numbers.tobytes()).decode(), "shape": list(value.shape)}
     if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
+        return {name: _jsonable(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [_jsonable(part) for part in value]
     return value
 
 
-def _sections(contents: Contents) -> list[str]:
-    return [
-        f"<header><h1>{escape(contents.title)}</h1>\n<p class='soft'>{_opening(contents)}</p>"
-        "</header>",
-        f"<p class='verdict'>{escape(contents.verdict)}</p>" if contents.verdict else "",
-        *(_table(*table) for table in contents.tables),
-        *(f"<p class='warning'>{escape(note)}</p>" for note in contents.notes),
-        *((_grid(contents),) if contents.curves is None else (_knob(contents), _charts())),
-        _held_out(contents),
-        _members(contents),
-        _importances(contents),
-        *(_table(*table) for table in contents.details),
-        _settings(contents),
-    ]
-
-
 def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table; columns of numbers are set against their right edge."""
+    """A table; columns of numbers are aligned to the right."""
     numeric = [all(_NUMBER.match(str(row[k])) for row in rows) for k in range(len(header))]
 
     def cells(values: Sequence[str], tag: str) -> str:
@@ -157,93 +214,87 @@ def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     )
 
 
-def _opening(contents: Contents) -> str:
-    if contents.curves is None:
-        return (
-            "An ensemble of deep networks trained by Negative Correlation Learning: its diversity "
-            "measured, its degrees of freedom estimated from twins with moved targets."
-        )
-    return (
-        "A regression ensemble trained by Negative Correlation Learning: its diversity measured, "
-        "its degrees of freedom exact."
-    )
-
-
-def _choice(names: tuple[str, ...]) -> str:
-    """Which output is shown, where there are several."""
-    if len(names) == 1:
-        return ""
-    options = "".join(f"<option value='{j}'>{escape(n)}</option>" for j, n in enumerate(names))
-    return f"<p><label for='output'>Output</label> <select id='output'>{options}</select></p>"
-
-
-def _numbers(quantities: tuple[tuple[str, str], ...]) -> str:
-    listed = "".join(
-        f"<div><dt>{escape(title)}</dt><dd data-quantity='{key}'></dd></div>"
-        for key, title in quantities
-    )
-    return f"<dl class='now' aria-live='polite'>{listed}</dl>"
-
-
-def _grid(contents: Contents) -> str:
-    """The values of λ that were trained, in place of a knob."""
-    grid, choice = contents.grid, _choice(contents.outputs)
-    if grid is None:
-        return f"<div class='card'>{choice}</div>" if choice else ""
-    lam = f"{grid.lam[grid.chosen]:.6g}"
-    several = len(grid.lam) > 1
-    words = (
-        f"One of {len(grid.lam)} values that were trained side by side."
-        if several
-        else "No other value was trained."
-    )
-    card = (
-        f"<h2>The knob λ</h2>\n<div class='card'>{choice}<p><strong>λ = {lam}</strong></p>"
-        f"<p class='soft'>{words} From members that are trained apart (λ = 0) to one model (λ = 1)."
-        f"</p>{_numbers(GRID_QUANTITIES)}</div>"
-    )
-    if not several:
-        return card
+def _charts(charts: Sequence[tuple[str, str]]) -> str:
+    """Empty places that the script draws charts in."""
     figures = "".join(
         f"<figure><figcaption>{title}</figcaption><div id='{key}'></div></figure>"
-        for key, title in CHARTS[:2]
+        for key, title in charts
     )
-    return (
-        f"{card}<p class='soft'>Points are what was trained, the dashed line is the λ that was "
-        "chosen. Bars are one standard error over probes. SURE is drawn with σ² added, so that it "
-        "estimates an error on new targets as the others do.</p>"
-        f"<div class='charts'>{figures}</div>"
+    return f"<div class='charts'>{figures}</div>"
+
+
+def _opening(contents: Contents) -> str:
+    """Title, verdict, the caller's tables and the notes."""
+    kind = (
+        "An ensemble of deep networks trained by Negative Correlation Learning: its diversity "
+        "measured, its degrees of freedom estimated from copies with perturbed targets."
+        if contents.curves is None
+        else "A regression ensemble trained by Negative Correlation Learning: its diversity "
+        "measured, its degrees of freedom exact."
     )
+    parts = [f"<header><h1>{escape(contents.title)}</h1>\n<p class='soft'>{kind}</p></header>"]
+    if contents.verdict:
+        parts.append(f"<p class='verdict'>{escape(contents.verdict)}</p>")
+    parts += [_table(*table) for table in contents.tables]
+    parts += [f"<p class='warning'>{escape(note)}</p>" for note in contents.notes]
+    return "\n".join(parts)
 
 
 def _knob(contents: Contents) -> str:
-    return (
-        "<h2>The knob λ</h2>\n<div class='card'>"
-        f"{_choice(contents.outputs)}"
-        "<label for='knob'>λ = <output id='lam-now' for='knob'></output></label> "
-        "<button type='button' id='at-choice' hidden>Back to the chosen λ</button>"
-        "<input type='range' id='knob' min='0' max='1' value='0' step='1'>"
-        "<p class='soft'>From members that are trained apart (λ = 0, left) to one model (λ = 1, "
-        "right), on a logarithmic scale of 1 − λ. All numbers are exact at every λ but K-fold, "
-        "which is interpolated between tabulated ones.</p>"
-        f"{_numbers(QUANTITIES)}</div>"
+    """The slider, or for a deep ensemble the values of λ that were trained, and charts."""
+    choice, grid = "", contents.grid
+    quantities, charts = list(QUANTITIES), list(CHARTS)
+    if len(contents.outputs) > 1:
+        names = enumerate(map(escape, contents.outputs))
+        options = "".join(f"<option value='{j}'>{name}</option>" for j, name in names)
+        choice = f"<p><label for='output'>Output</label> <select id='output'>{options}</select></p>"
+    if contents.curves is None and grid is None:
+        return f"<div class='card'>{choice}</div>" if choice else ""
+    if grid is None:
+        control = (
+            "<label for='knob'>λ = <output id='lam-now' for='knob'></output></label> "
+            "<button type='button' id='at-choice' hidden>Back to the chosen λ</button>"
+            "<input type='range' id='knob' min='0' max='1' value='0' step='1'>"
+            "<p class='soft'>From members that are trained apart (λ = 0, left) to one model "
+            "(λ = 1, right), on a logarithmic scale of 1 − λ. All numbers are exact at every λ but "
+            "K-fold, which is interpolated between tabulated ones.</p>"
+        )
+        legend = "The dashed line is where λ was chosen, the other where the slider is."
+    else:
+        quantities = [one for one in QUANTITIES if one[0] in OF_NETWORKS]
+        several = len(grid.lam) > 1
+        charts = charts[:2] if several else []
+        others = (
+            f"One of {len(grid.lam)} values that were trained side by side."
+            if several
+            else "No other value was trained."
+        )
+        control = (
+            f"<p><strong>λ = {grid.lam[grid.chosen]:.6g}</strong></p><p class='soft'>{others} From "
+            "members that are trained apart (λ = 0) to one model (λ = 1).</p>"
+        )
+        legend = (
+            "Points are what was trained, the dashed line is the λ that was chosen. Bars are one "
+            "standard error over probes."
+        )
+    numbers = "".join(
+        f"<div><dt>{escape(title)}</dt><dd data-quantity='{key}'></dd></div>"
+        for key, title in quantities
     )
-
-
-def _charts() -> str:
-    figures = "".join(
-        f"<figure><figcaption>{title}</figcaption><div id='{key}'></div></figure>"
-        for key, title in CHARTS
+    card = (
+        f"<h2>The knob λ</h2>\n<div class='card'>{choice}{control}"
+        f"<dl class='now' aria-live='polite'>{numbers}</dl></div>"
     )
+    if not charts:
+        return card
     return (
-        "<p class='soft'>The dashed line is where λ was chosen, the other where the slider is. "
-        "SURE is drawn with σ² added, so that it estimates an error on new targets as the others "
-        "do.</p>"
-        f"<div class='charts'>{figures}</div>"
+        f"{card}\n<p class='soft'>{legend} SURE is drawn with σ² added, so that it estimates an "
+        f"error on new targets as the others do.</p>{_charts(charts)}"
     )
 
 
 def _held_out(contents: Contents) -> str:
+    """Predictions on rows that the model has not seen."""
     if not contents.held_out:
         return "<h2>Rows held out</h2>\n<p>No rows were held out for this report.</p>"
     drawn = len(contents.held_out[0].observed)
@@ -257,13 +308,12 @@ def _held_out(contents: Contents) -> str:
     )
     return (
         f"<h2>Rows held out</h2>\n<p class='soft'>{count} rows, at the chosen λ{dashed}.</p>{other}"
-        "<div class='charts'><figure><figcaption>Observed against predicted"
-        "</figcaption><div id='predicted-observed'></div></figure><figure><figcaption>Residuals"
-        "</figcaption><div id='residuals'></div></figure></div>"
+        f"{_charts(HELD_OUT_CHARTS)}"
     )
 
 
 def _members(contents: Contents) -> str:
+    """What diversity is and what it is not, beside numbers that the script writes."""
     deep = contents.curves is None
     if deep and not contents.members:
         return ""
@@ -276,6 +326,7 @@ def _members(contents: Contents) -> str:
 
 
 def _importances(contents: Contents) -> str:
+    """A bar for each input."""
     if not contents.importances:
         return ""
     largest = max(max(part.growth for part in contents.importances), 1e-300)
@@ -287,18 +338,25 @@ def _importances(contents: Contents) -> str:
     )
     return (
         "<h2>Which inputs matter</h2>\n<p class='soft'>Growth of the mean squared error on "
-        "held-out rows when a column is shuffled, over the variance of the target. Inputs that can "
-        f"stand in for each other share it.</p>{bars}"
+        "held-out rows when a column is shuffled, over the variance of the target. Inputs that "
+        f"carry the same information share it.</p>{bars}"
     )
 
 
 def _settings(contents: Contents) -> str:
+    """The caller's details, settings and versions, and code that rebuilds the model."""
     rows = [*contents.facts, *contents.versions]
     if contents.fingerprint:
         rows.append(("Fingerprint of the rows held out", contents.fingerprint))
     table = "".join(f"<tr><th>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
+    details = "\n".join(_table(*table) for table in contents.details)
     return (
-        f"<h2>Settings</h2>\n<div class='scroll'><table><tbody>{table}</tbody></table></div>"
-        f"<p><button type='button' data-copy='snippet'>Copy the code</button></p>"
+        f"{details}\n<h2>Settings</h2>\n"
+        f"<div class='scroll'><table><tbody>{table}</tbody></table></div>"
+        "<p><button type='button' data-copy='snippet'>Copy the code</button></p>"
         f"<pre id='snippet'>{escape(contents.snippet)}</pre>"
     )
+
+
+#: Sections of the page, in their order; each takes the contents and returns HTML, or nothing.
+SECTIONS = (_opening, _knob, _held_out, _members, _importances, _settings)

@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 
 from negcorr._common.arrays import dispatched, place_of, taken, to_host
 from negcorr._common.types import FloatArray, IntArray
-from negcorr._common.validation import check_weight, float_types
+from negcorr._common.validation import check_weight, float_types, target_columns
 from negcorr.rows.keys import HashArray, content_hash
 from negcorr.scale.chunks import Chunk
 from negcorr.selection.automatic_basis import open_questions
@@ -171,7 +171,7 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True, y: Any = None) 
     # A column that does not vary has no square, whatever rounding makes of its mean.
     constant = np.ptp(rows, axis=0) == 0
     mean = np.where(constant, rows[0], mean)
-    target = _targets(y, len(rows))
+    target = None if y is None else target_columns(y, rows)
     chosen, keys = np.empty(0, np.intp), np.empty(0, np.uint64)
     if sampled:
         chosen, keys = _sample(rows, mass, target)
@@ -189,14 +189,6 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True, y: Any = None) 
     )
 
 
-def _targets(y: Any, n_rows: int) -> FloatArray | None:
-    """Targets as a matrix, where there are targets."""
-    if y is None:
-        return None
-    target = check_array(to_host(y), dtype=np.float64, ensure_2d=False, input_name="y")
-    return np.asarray(target.reshape(n_rows, -1))
-
-
 def _summary_on_device(X: Any, weight: Any, sampled: bool, y: Any) -> InputSummary:
     """The same of rows on a device, of which no more than the sample comes home."""
     place = place_of(X)
@@ -208,7 +200,7 @@ def _summary_on_device(X: Any, weight: Any, sampled: bool, y: Any) -> InputSumma
     constant = xp.max(rows, axis=0) == xp.min(rows, axis=0)
     mean = xp.where(constant, rows[0, :], share @ rows / total)
     square = share @ (rows - mean) ** 2
-    target = _targets(y, int(rows.shape[0]))
+    target = None if y is None else target_columns(y, rows)
     chosen, keys = np.empty(0, np.intp), np.empty(0, np.uint64)
     if sampled:
         chosen, keys = _sample(rows, None if mass is None else to_host(mass), target)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from negcorr._common.arrays import NUMPY
 from negcorr._common.types import FloatArray
 
-__all__ = ["_SUPERSCRIPT", "gap_text", "lam_in_words", "lam_text"]
+__all__ = ["_SUPERSCRIPT", "gap_text", "lam_text"]
 
 
 #: Points per decade of the lattice on which λ is chosen.
@@ -131,7 +131,7 @@ def gap_text(gap: float) -> str:
 
     Examples
     --------
-    >>> from negcorr.path.curve_view import gap_text
+    >>> from negcorr.spectrum.gap import gap_text
     >>> gap_text(1.0), gap_text(0.24), gap_text(1e-06), gap_text(0.0)
     ('1', '0.24', '10⁻⁶', '0')
     >>> gap_text(2.5e-12)
@@ -144,33 +144,24 @@ def gap_text(gap: float) -> str:
     return power if digits == "1.0" else f"{digits.removesuffix('.0')}·{power}"
 
 
-def lam_text(gap: float) -> str:
+def lam_text(gap: float, digits: int = 4) -> str:
     """The λ of a gap in few characters, however near 1 it is.
-
-    Examples
-    --------
-    >>> from negcorr.path.curve_view import lam_text
-    >>> lam_text(1.0), lam_text(0.24), lam_text(1e-3), lam_text(1e-12), lam_text(0.0)
-    ('0', '0.76', '0.999', '1−10⁻¹²', '1')
-    """
-    if gap == 0.0:
-        return "1"
-    return f"{1.0 - gap:.4g}" if gap >= 0.99e-4 else f"1−{gap_text(gap)}"
-
-
-def lam_in_words(gap: float) -> str:
-    """λ from its gap 1 − λ, which says more where λ is near 1.
 
     Parameters
     ----------
     gap : float
+    digits : int, default=4
+        Digits of λ; what would be rounded to 1 by them is written as 1 less the gap.
 
     Examples
     --------
-    >>> from negcorr._common.number_text import lam_in_words
-    >>> lam_in_words(0.24), lam_in_words(2.754e-6), lam_in_words(1.0)
-    ('0.760', '1 − 2.8e-06', '0')
+    >>> from negcorr.spectrum.gap import lam_text
+    >>> lam_text(1.0), lam_text(0.24), lam_text(1e-3), lam_text(1e-12), lam_text(0.0)
+    ('0', '0.76', '0.999', '1−10⁻¹²', '1')
+    >>> lam_text(4e-4), lam_text(4e-4, 3)
+    ('0.9996', '1−4·10⁻⁴')
     """
-    if gap == 1:
-        return "0"
-    return f"{1 - gap:.3f}" if gap >= 1e-3 else f"1 − {gap:.2g}"
+    if gap == 0.0:
+        return "1"
+    near = gap < 0.99 * 10.0**-digits
+    return f"1−{gap_text(gap)}" if near else f"{1.0 - gap:.{digits}g}"

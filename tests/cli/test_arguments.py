@@ -1,7 +1,6 @@
 import pytest
 
-from negcorr.cli.errors import UsageError
-from negcorr.cli.names import check_choice, columns_named, parts_of
+from negcorr.cli.arguments import UsageError, check_choice, columns_named, parts_of
 
 
 @pytest.mark.parametrize(
