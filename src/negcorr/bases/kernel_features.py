@@ -120,7 +120,7 @@ class KernelFeatures(NystroemFeatures):
             self.landmarks_ = self.input_map_(X[rows].toarray())
         self.rotation_seed_ = int(rng.randint(np.iinfo(np.int32).max))
         self.stage_ranks_ = None
-        vars(self).pop("stages_", None)
+        self.__dict__.pop("stages_", None)
         widths = [_dealt(stage.mixing.shape, self.n_components) for stage in self.stages_]
         self.stage_ranks_ = [int(stage.mixing.shape[1]) for stage in self.stages_]
         self.block_starts_ = np.concatenate([[0], np.cumsum(np.concatenate(widths))]).astype(

@@ -73,7 +73,8 @@ def fit_settings(
     random_state: Any,
 ) -> FitSettings:
     """Check the parameters of :class:`~negcorr.NCLRegressor`, and bring them into one value."""
-    features, automatic = as_basis(basis, random_state), isinstance(alpha, str)
+    features: Any = as_basis(basis, random_state)
+    automatic = isinstance(alpha, str)
     if isinstance(features, AutoBasis):
         features = search_space(features, alpha)
         if criterion == "loo":

@@ -218,11 +218,11 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 weight = to_host(rows.weight)
                 warn_if_not_frequencies(float(weight.sum()), int(np.count_nonzero(weight)))
             self._state = fit_rows(rows, groups, settings, single_output)
-            vars(self).pop("_drawn", None)
+            self.__dict__.pop("_drawn", None)
         return self
 
     def draw(
-        self, X: Table, sample_weight: Any = None, y: Any = None, n_rows: float | None = None
+        self, X: Table, sample_weight: Any = None, y: Any = None, n_rows: Any = None
     ) -> Self:
         """Draw the basis, with its scales and bandwidth, from these rows, and nothing else.
 
@@ -275,7 +275,7 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 y = np.zeros(X.shape[0] if hasattr(X, "shape") else len(X))
             rows, _ = validated_rows(self, X, y, sample_weight)
             self._drawn = drawn_basis(rows, settings, None if n_rows is None else float(n_rows))
-            vars(self).pop("_state", None)
+            self.__dict__.pop("_state", None)
         return self
 
     @available_if(_can_stream)  # type: ignore[untyped-decorator]
@@ -645,7 +645,7 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _settings(self) -> FitSettings:
         return fit_settings(**self.get_params(deep=False))
 
-    def _with_rows_of(self, other: Self, *, subtract: bool) -> Self:
+    def _with_rows_of(self, other: Any, *, subtract: bool) -> Self:
         if not isinstance(other, NCLRegressor):
             what = "taken from" if subtract else "merged with"
             raise TypeError(

@@ -266,7 +266,8 @@ def search_space(basis: AutoBasis, alpha: Any) -> SearchSpace:
             f"subspace={basis.subspace!r} is not known to bases={basis.bases!r}; allowed are 1, "
             "'auto', and the bases 'kernel', 'fourier' and 'nystroem'."
         )
-    relevance, given = (False, True), None
+    given = None
+    relevance: tuple[bool, ...] = (False, True)
     if isinstance(basis.relevance, (bool, np.bool_)):
         relevance = (bool(basis.relevance),)
     elif not _is_auto(basis.relevance):

@@ -75,16 +75,17 @@ class RowsSpectrum(Spectrum):
                 nesting=self.basis.nesting_,
             )
 
-    @property
-    def whitening(self) -> Whitening:  # type: ignore[override]
+    @cached_property  # type: ignore[misc]  # a field of the parent, found late
+    def whitening(self) -> Whitening:
         """W, made again where it was not stored."""
         return self._factorised.whitening
 
-    @property
-    def modes(self) -> Modes:  # type: ignore[override]
+    @cached_property  # type: ignore[misc]
+    def modes(self) -> Modes:
         """U, made again where it was not stored."""
         return self._factorised.modes
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what follows from the rows."""
-        return {name: part for name, part in vars(self).items() if name != "_factorised"}
+        kept = {each.name for each in fields(self) if each.init}
+        return {name: part for name, part in vars(self).items() if name in kept}

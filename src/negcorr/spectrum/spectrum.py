@@ -363,5 +363,5 @@ class CurvesOnly(Spectrum):
             "compact() was called on, or compact(path=True)."
         )
 
-    whitening = property(_dropped)  # type: ignore[assignment]
-    modes = property(_dropped)  # type: ignore[assignment]
+    whitening = property(_dropped)
+    modes = property(_dropped)
