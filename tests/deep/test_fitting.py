@@ -284,6 +284,6 @@ def test_a_warm_start_from_other_networks_is_refused(changes, outputs, columns, 
     before = model.predict(X)
     model.set_params(**changes)
     X_other, y_other = data(outputs)
-    with pytest.raises(ValueError, match=f"warm_start=True goes on .* 3 of 3-4-1 .*{words}"):
+    with pytest.raises(ValueError, match=f"warm_start=True continues .* 3 of 3-4-1 .*{words}"):
         model.fit(X_other[:, :columns], y_other)
     np.testing.assert_array_equal(model.predict(X), before)

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("torch")
 pandas = pytest.importorskip("pandas")
 
-from negcorr.deep.history import History, LamTable
+from negcorr.deep.fitted import History, LamTable
 
 LAMS = np.array([0.0, 0.5, 1.0])
 

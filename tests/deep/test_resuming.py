@@ -11,9 +11,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep import grid
+from negcorr.deep import checkpoint, grid
+from negcorr.deep.checkpoint import read_tensors
 from negcorr.deep.regressor import DeepNCLRegressor
-from negcorr.deep.training.checkpoint import read_tensors
 from negcorr.deep.training.loop import Step
 from negcorr.exceptions import CheckpointError, DivergenceError
 
@@ -21,13 +21,13 @@ from negcorr.exceptions import CheckpointError, DivergenceError
 CHILD = """
 import json, os, signal, sys
 import numpy as np, torch
-from negcorr.deep import DeepNCLRegressor, grid
+from negcorr.deep import DeepNCLRegressor, checkpoint, grid
 
 torch.set_num_threads(1)
 params, data, out, writes = json.loads(sys.argv[1])
 rows = np.load(data)
 grid.CHECKPOINT_SECONDS = 0.0
-write = grid.write_tensors
+write = checkpoint.write_tensors
 
 def write_then_die(*arguments):
     global writes
@@ -36,7 +36,7 @@ def write_then_die(*arguments):
     if writes == 0:
         os.kill(os.getpid(), signal.SIGKILL)
 
-grid.write_tensors = write_then_die
+checkpoint.write_tensors = write_then_die
 model = DeepNCLRegressor(**params).fit(rows["X"], rows["y"])
 np.save(out, model.predict_members(rows["X"]))
 """
@@ -102,7 +102,7 @@ def same(first, second):
 
 def interrupt_at(monkeypatch, write):
     """Ctrl-C right after so many checkpoints."""
-    kept, seen = grid.write_tensors, []
+    kept, seen = checkpoint.write_tensors, []
 
     def interrupted(*arguments):
         kept(*arguments)
@@ -111,7 +111,7 @@ def interrupt_at(monkeypatch, write):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(grid, "CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr(grid, "write_tensors", interrupted)
+    monkeypatch.setattr(checkpoint, "write_tensors", interrupted)
 
 
 # Killed, and gone on with

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 pytest.importorskip("torch")
 
-from negcorr.deep.scaling import Scaling
+from negcorr.deep.fitted import Scaling
 
 repeatable = settings(derandomize=True, deadline=None)
 

@@ -1,14 +1,13 @@
-"""Twins against Algorithm 1 by hand, one training after another."""
+"""PerturbedCopies against Algorithm 1 by hand, one training after another."""
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep.training.architecture import initialise
 from negcorr.deep.training.loop import Problem, Recipe, Training, train
-from negcorr.deep.training.networks import EnsembleMLP
-from negcorr.deep.training.perturbed_copies import Twins, draw_probes
+from negcorr.deep.training.networks import EnsembleMLP, initialise
+from negcorr.deep.training.perturbed_copies import PerturbedCopies, draw_probes
 
 LAMS = torch.tensor([0.0, 0.6, 1.0], dtype=torch.float64)
 RECIPE = Recipe(max_epochs=40)
@@ -42,7 +41,7 @@ def fitted(problem, outputs=1):
 def test_twins_are_algorithm_1_one_after_another(outputs):
     X, Y = data(outputs)
     probes = draw_probes(2, len(X), outputs, seed=3)
-    twins = Twins(LAMS, probes, eps=0.05)
+    twins = PerturbedCopies(LAMS, probes, eps=0.05)
     found = twins.dof(fitted(twins.problem(X, Y), outputs))
     for g, lam in enumerate(LAMS):
         alone = fitted(Problem(X, Y, lam.reshape(1)), outputs)[0]
@@ -60,7 +59,7 @@ def test_a_linear_answer_has_its_trace():
     probes = draw_probes(40, n, 1, seed=0)
     S = torch.diag(torch.arange(1.0, n + 1, dtype=torch.float64))
     y = torch.ones(n, 1, dtype=torch.float64)
-    twins = Twins(torch.tensor([0.5]), probes, eps=0.5)
+    twins = PerturbedCopies(torch.tensor([0.5]), probes, eps=0.5)
     problem = twins.problem(torch.zeros(n, 1), y)
     found = twins.dof(S @ problem.Y)
     np.testing.assert_allclose(found.dof, [[21.0]])
@@ -68,7 +67,7 @@ def test_a_linear_answer_has_its_trace():
 
 
 def test_without_probes_there_is_nothing_to_tell():
-    twins = Twins(LAMS, draw_probes(0, 5, 1, seed=0), eps=0.1)
+    twins = PerturbedCopies(LAMS, draw_probes(0, 5, 1, seed=0), eps=0.1)
     problem = twins.problem(torch.zeros(5, 2), torch.ones(5, 1))
     assert problem.lam.tolist() == LAMS.tolist()
     found = twins.dof(torch.zeros(3, 5, 1))
@@ -77,14 +76,14 @@ def test_without_probes_there_is_nothing_to_tell():
 
 
 def test_one_probe_has_a_value_and_no_error():
-    twins = Twins(LAMS[:1], draw_probes(1, 4, 1, seed=0), eps=0.1)
+    twins = PerturbedCopies(LAMS[:1], draw_probes(1, 4, 1, seed=0), eps=0.1)
     found = twins.dof(twins.problem(torch.zeros(4, 1), torch.ones(4, 1)).Y)
     np.testing.assert_allclose(found.dof, [[4.0]], rtol=1e-6)
     assert np.isnan(found.std_error).all()
 
 
 def test_originals_are_those_without_perturbation():
-    twins = Twins(LAMS, draw_probes(2, 4, 1, seed=0), eps=0.1)
+    twins = PerturbedCopies(LAMS, draw_probes(2, 4, 1, seed=0), eps=0.1)
     Y = torch.arange(4.0).reshape(4, 1)
     originals = twins.originals(twins.problem(torch.zeros(4, 1), Y).Y)
     assert originals.shape == (3, 4, 1)
@@ -101,7 +100,7 @@ def test_own_scale_is_a_procedure_that_standardises_what_it_is_given(outputs):
     X, Y = data(outputs)
     Y = (Y - Y.mean(dim=0)) / Y.std(dim=0, correction=0)
     probes = draw_probes(2, len(X), outputs, seed=3)
-    twins = Twins(LAMS, probes, eps=0.1, own_scale=True)
+    twins = PerturbedCopies(LAMS, probes, eps=0.1, own_scale=True)
     found = twins.dof(twins.in_units(fitted(twins.problem(X, Y), outputs), Y))
 
     def procedure(y, lam):
@@ -118,7 +117,7 @@ def test_own_scale_is_a_procedure_that_standardises_what_it_is_given(outputs):
 
 def test_targets_as_they_are_keep_their_units_and_twins_get_them():
     Y = torch.tensor([[1.0, 10.0], [2.0, 30.0], [4.0, 20.0], [9.0, 50.0]], dtype=torch.float64)
-    twins = Twins(LAMS, draw_probes(3, 4, 2, seed=1), eps=0.5, own_scale=True)
+    twins = PerturbedCopies(LAMS, draw_probes(3, 4, 2, seed=1), eps=0.5, own_scale=True)
     targets = twins.problem(torch.zeros(4, 1), Y).Y
     assert torch.equal(twins.originals(targets), Y.expand(3, 4, 2))
     for e in range(12):
@@ -132,7 +131,7 @@ def test_targets_as_they_are_keep_their_units_and_twins_get_them():
 def test_a_fit_that_returns_its_targets_has_all_degrees_of_freedom_in_any_scale():
     Y = data(outputs=2, n=9)[1]
     for own_scale in (False, True):
-        twins = Twins(LAMS, draw_probes(2, 9, 2, seed=0), eps=0.1, own_scale=own_scale)
+        twins = PerturbedCopies(LAMS, draw_probes(2, 9, 2, seed=0), eps=0.1, own_scale=own_scale)
         answer = twins.in_units(twins.problem(torch.zeros(9, 1), Y).Y, Y)
         np.testing.assert_allclose(twins.dof(answer).dof, 9.0, rtol=1e-10)
 
@@ -143,7 +142,7 @@ def test_a_fit_of_mean_and_scale_has_two_degrees_of_freedom():
     generator = torch.Generator().manual_seed(0)
     Y = torch.randn(n, 1, generator=generator, dtype=torch.float64)
     Y = (Y - Y.mean()) / Y.std(correction=0)
-    twins = Twins(LAMS[:1], draw_probes(800, n, 1, seed=0), eps=1e-3, own_scale=True)
+    twins = PerturbedCopies(LAMS[:1], draw_probes(800, n, 1, seed=0), eps=1e-3, own_scale=True)
     found = twins.dof(twins.in_units(Y.expand(801, n, 1), Y))
     assert abs(float(found.dof[0, 0]) - 2.0) < 4 * float(found.std_error[0, 0])
     assert found.std_error < 0.2
@@ -155,7 +154,7 @@ def test_constant_targets_are_centred_and_not_scaled(value, dtype):
     # NumPy's standard deviation of many times 0.1 is a rounding error, which must not divide.
     Y = torch.full((1000, 2), value, dtype=dtype)
     Y[:, 1] = torch.arange(1000)
-    twins = Twins(LAMS, draw_probes(2, 1000, 2, seed=0), eps=0.1, own_scale=True)
+    twins = PerturbedCopies(LAMS, draw_probes(2, 1000, 2, seed=0), eps=0.1, own_scale=True)
     _, scale = twins.scales(Y)
     assert (scale[..., 0] == 1).all()
     assert (scale[1:, :, 1] != 1).all()
@@ -170,7 +169,7 @@ def test_constant_targets_are_centred_and_not_scaled(value, dtype):
 def test_targets_that_a_probe_makes_constant_are_finite():
     probes = torch.tensor([[[-1.0], [1.0]]], dtype=torch.float64)
     Y = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
-    twins = Twins(LAMS[:1], probes, eps=1.0, own_scale=True)
+    twins = PerturbedCopies(LAMS[:1], probes, eps=1.0, own_scale=True)
     assert twins.problem(torch.zeros(2, 1), Y).Y[1].tolist() == [[0.0], [0.0]]
     centre, scale = twins.scales(Y)
     assert scale.flatten().tolist() == [1.0, 1.0]
@@ -179,7 +178,7 @@ def test_targets_that_a_probe_makes_constant_are_finite():
 
 def test_scales_of_single_precision_are_those_of_double():
     Y = data(outputs=2, n=500)[1]
-    twins = Twins(LAMS, draw_probes(3, 500, 2, seed=0), eps=0.1, own_scale=True)
+    twins = PerturbedCopies(LAMS, draw_probes(3, 500, 2, seed=0), eps=0.1, own_scale=True)
     for single, double in zip(twins.scales(Y.float()), twins.scales(Y), strict=True):
         assert single.dtype == torch.float32
         torch.testing.assert_close(single.double(), double, rtol=1e-6, atol=1e-6)

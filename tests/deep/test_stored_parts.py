@@ -8,8 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
+from negcorr.deep.checkpoint import read_tensors, write_tensors
 from negcorr.deep.regressor import DeepNCLRegressor
-from negcorr.deep.training.checkpoint import read_tensors, write_tensors
 from negcorr.exceptions import CheckpointError
 
 SMALL = {

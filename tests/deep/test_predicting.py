@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 
 from sklearn.exceptions import NotFittedError
 
-from negcorr.deep import fitted as module
+from negcorr.deep import regressor as module
 from negcorr.deep.regressor import DeepNCLRegressor
 from negcorr.deep.settings import seed_of
 from negcorr.deep.training.perturbed_copies import draw_probes
