@@ -19,13 +19,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from negcorr._common.types import FloatArray, Table
+from negcorr.deep.checkpoint import read_tensors, write_tensors
 from negcorr.deep.fitted import DeepFit, History, LamTable
 from negcorr.deep.fitting import chosen, continued, tensors, trained_grid, with_new_heads
-from negcorr.deep.settings import settings_of, to_be_chosen
-from negcorr.deep.stored_parts import load_model, save_model
+from negcorr.deep.settings import resolve_device, settings_of, to_be_chosen
+from negcorr.deep.stored_parts import KIND, model_from_parts, stored_parts
 from negcorr.deep.training.networks import EnsembleMLP
 from negcorr.diversity.collusion import Collusion, collusion, warn_if_useless
 from negcorr.diversity.decompositions import AmbiguityDecomposition, ambiguity_decomposition
+from negcorr.exceptions import CheckpointError
 
 __all__ = ["DeepNCLRegressor"]
 
@@ -295,7 +297,7 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             If the file exists, it is replaced in one step.
         """
         self._fitted()
-        save_model(self, Path(path))
+        write_tensors(Path(path), *stored_parts(self))
 
     @classmethod
     def load(cls, path: Any, device: str = "cpu") -> Self:
@@ -307,7 +309,11 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         device : {"cpu", "cuda", "auto"}, default="cpu"
             Device of its networks.
         """
-        model: Self = load_model(cls, Path(path), device)
+        resolve_device(device)  # a device that is not there is refused before the file is read
+        parts, about = read_tensors(Path(path))
+        if about.get("kind") != KIND:
+            raise CheckpointError(f"{path} holds a {about.get('kind')}, not a {KIND}.")
+        model: Self = model_from_parts(cls, parts, about, device)
         return model
 
     def predict(

@@ -1,4 +1,4 @@
-"""Fitted deep ensembles in one file: safetensors for numbers, JSON for the rest, no pickle.
+"""Deep ensembles as parts that files can hold: tensors, and a description in JSON; no pickle.
 
 :func:`stored_parts` takes an estimator apart into tensors by name and a description, and
 :func:`model_from_parts` builds it again, after checking that the parts fit together.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from pathlib import Path
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,12 @@ import torch
 from torch import Tensor
 
 from negcorr._common.types import FloatArray
-from negcorr.deep.checkpoint import read_tensors, write_tensors
 from negcorr.deep.fitted import DeepFit, History, LamTable, Scaling
 from negcorr.deep.settings import resolve_device
 from negcorr.deep.training.networks import Architecture, EnsembleMLP
 from negcorr.exceptions import CheckpointError
 
-__all__ = ["load_model", "model_from_parts", "save_model", "stored_parts"]
+__all__ = ["KIND", "model_from_parts", "stored_parts"]
 
 #: The kind of the content, as files of models name it.
 KIND = "DeepNCLRegressor"
@@ -51,23 +50,23 @@ ARCHITECTURE_ENTRIES: dict[str, tuple[type, ...]] = {
     "batch_norm": (bool,),
 }
 
+#: Attributes of a fit: numbers in the description, arrays with a value for each output, scales.
+PLAIN = ("learning_rate", "last_rate", "eps", "n_epochs", "single")
+PER_OUTPUT = ("dof", "dof_std_error", "noise_variance")
+SCALINGS = ("inputs", "target")
+
 #: Arrays of a table over λ, and of a history.
 TABLE = tuple(f.name for f in dataclasses.fields(LamTable) if f.name != "chosen")
 HISTORY = tuple(f.name for f in dataclasses.fields(History))
 
-
-def save_model(model: Any, path: Path) -> None:
-    """Write a fitted estimator to one file, which is replaced in one step."""
-    write_tensors(path, *stored_parts(model))
-
-
-def load_model(cls: type[Any], path: Path, device: str) -> Any:
-    """A fitted estimator from its file."""
-    resolve_device(device)  # a device that is not there is refused before the file is read
-    tensors, about = read_tensors(path)
-    if about.get("kind") != KIND:
-        raise CheckpointError(f"{path} holds a {about.get('kind')}, not a {KIND}.")
-    return model_from_parts(cls, tensors, about, device)
+#: Names of arrays in a file, and where a fit has them.
+ARRAYS = {
+    "twin_centre": "copy_scaling.centre",
+    "twin_scale": "copy_scaling.scale",
+    **{f"{name}.{part}": f"{name}.{part}" for name in SCALINGS for part in ("centre", "scale")},
+    **{name: name for name in ("lam", *PER_OUTPUT)},
+    **{f"history.{name}": f"history.{name}" for name in HISTORY},
+}
 
 
 def stored_parts(model: Any) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -88,29 +87,16 @@ def stored_parts(model: Any) -> tuple[dict[str, Tensor], dict[str, Any]]:
     if found is None:
         return {}, about
     network, table = found.network, found.table
-    tensors: dict[str, Tensor] = {
-        "network.theta": network.theta,
-        "network.statistics": network.statistics,
-    }
-    if found.copies is not None:
-        tensors["twins.theta"] = found.copies.theta
-        tensors["twins.statistics"] = found.copies.statistics
-    arrays = {
-        "twin_centre": found.copy_scaling.centre,
-        "twin_scale": found.copy_scaling.scale,
-        "inputs.centre": found.inputs.centre,
-        "inputs.scale": found.inputs.scale,
-        "target.centre": found.target.centre,
-        "target.scale": found.target.scale,
-        "lam": np.asarray(found.lam, dtype=np.float64),
-        "dof": found.dof,
-        "dof_std_error": found.dof_std_error,
-        "noise_variance": found.noise_variance,
-        **{f"history.{name}": getattr(found.history, name) for name in HISTORY},
-        **({} if table is None else {f"table.{name}": getattr(table, name) for name in TABLE}),
-    }
+    arrays = {name: attrgetter(path)(found) for name, path in ARRAYS.items()}
+    if table is not None:
+        arrays |= {f"table.{name}": getattr(table, name) for name in TABLE}
     # A copy: arrays of a model may be views of one another, which the format cannot hold.
-    tensors |= {name: torch.tensor(np.asarray(value)) for name, value in arrays.items()}
+    tensors = {
+        name: torch.tensor(np.asarray(value, dtype=np.float64)) for name, value in arrays.items()
+    }
+    for name, part in (("network", network), ("twins", found.copies)):
+        if part is not None:
+            tensors |= {f"{name}.theta": part.theta, f"{name}.statistics": part.statistics}
     names = getattr(model, "feature_names_in_", None)
     shape = dataclasses.asdict(network.architecture)
     about |= {
@@ -118,12 +104,8 @@ def stored_parts(model: Any) -> tuple[dict[str, Tensor], dict[str, Any]]:
         "n_outputs": network.widths[-1],
         "n_features_in": model.n_features_in_,
         "feature_names_in": None if names is None else [str(name) for name in names],
-        "learning_rate": found.learning_rate,
-        "last_rate": found.last_rate,
-        "eps": found.eps,
-        "n_epochs": found.n_epochs,
-        "single": found.single,
         "chosen": None if table is None else table.chosen,
+        **{name: getattr(found, name) for name in PLAIN},
     }
     return tensors, about
 
@@ -175,21 +157,17 @@ def model_from_parts(
     lam, table = arrays["lam"], None
     if about["chosen"] is not None:
         table = LamTable(**{n: arrays[f"table.{n}"] for n in TABLE}, chosen=about["chosen"])
-    plain = ("learning_rate", "last_rate", "eps", "n_epochs", "single")
     fit = DeepFit(
         network=networks["network"],
         copies=networks.get("twins"),
         copy_scaling=Scaling(arrays["twin_centre"], arrays["twin_scale"]),
-        inputs=Scaling(arrays["inputs.centre"], arrays["inputs.scale"]),
-        target=Scaling(arrays["target.centre"], arrays["target.scale"]),
         lam=float(lam) if lam.ndim == 0 else lam,
-        dof=arrays["dof"],
-        dof_std_error=arrays["dof_std_error"],
-        noise_variance=arrays["noise_variance"],
         table=table,
         history=History(**{name: arrays[f"history.{name}"] for name in HISTORY}),
         training=None,
-        **{name: about[name] for name in plain},
+        **{name: about[name] for name in PLAIN},
+        **{name: arrays[name] for name in PER_OUTPUT},
+        **{name: Scaling(arrays[f"{name}.centre"], arrays[f"{name}.scale"]) for name in SCALINGS},
     )
     return model._adopt(fit)
 
@@ -220,7 +198,7 @@ def _check_tensors(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> N
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(("inputs.centre", "inputs.scale"), (inputs,)),
         **dict.fromkeys(("target.centre", "target.scale"), (outputs,)),
-        **dict.fromkeys(("dof", "dof_std_error", "noise_variance"), (outputs,)),
+        **dict.fromkeys(PER_OUTPUT, (outputs,)),
         **dict.fromkeys(("history.lams", "history.rates"), (n_lams,)),
         "history.losses": (len(_floats(tensors, "history.losses")), n_lams),
         # Without perturbed copies their scales are not used.

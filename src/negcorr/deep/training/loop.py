@@ -266,28 +266,25 @@ class Replayed:
         """One step on these rows."""
         length = 0 if batch is None else len(batch)
         if length not in self._records:
-            self._records[length] = self._recorded(batch)
+            rows = None if batch is None else batch.clone()
+            before = [tensor.clone() for tensor in self.state]
+            stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                for _ in range(WARM_UP):
+                    self.step(rows)
+            torch.cuda.current_stream().wait_stream(stream)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                loss = self.step(rows)
+            for tensor, value in zip(self.state, before, strict=True):
+                tensor.copy_(value)
+            self._records[length] = graph, rows, loss
         graph, rows, loss = self._records[length]
         if rows is not None and batch is not None:
             rows.copy_(batch)
         graph.replay()
         return loss.clone()
-
-    def _recorded(self, batch: Tensor | None) -> tuple[torch.cuda.CUDAGraph, Tensor | None, Tensor]:
-        rows = None if batch is None else batch.clone()
-        before = [tensor.clone() for tensor in self.state]
-        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(WARM_UP):
-                self.step(rows)
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            loss = self.step(rows)
-        for tensor, value in zip(self.state, before, strict=True):
-            tensor.copy_(value)
-        return graph, rows, loss
 
 
 def _batches(n: int, size: int, seed: int, epoch: int, device: torch.device) -> list[Tensor | None]:

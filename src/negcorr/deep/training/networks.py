@@ -353,7 +353,16 @@ def initialise(network: EnsembleMLP, X: Tensor, seed: int) -> None:
         layers = one.layers()
         for k, layer in enumerate(layers):
             layer["weight"].copy_(_orthonormal(layer["weight"].shape, generator))
-            signal = _unit_variance(layer["weight"], signal)
+            # Scaled until each member's outputs have variance 1, unless they do not vary.
+            floor = ROUNDING * signal.square().mean(dim=(1, 2))
+            for _ in range(ATTEMPTS):
+                out = torch.bmm(layer["weight"], signal)
+                variance = out.flatten(1).var(dim=1, correction=0)
+                varies = variance > floor
+                if bool(((variance - 1.0).abs() < TOLERANCE)[varies].all()):
+                    break
+                layer["weight"] /= torch.where(varies, variance, 1.0).sqrt()[:, None, None]
+            signal = torch.bmm(layer["weight"], signal)
             if "scale" in layer:
                 layer["scale"].fill_(1.0)
                 variance, mean = torch.var_mean(signal, dim=2, keepdim=True, correction=0)
@@ -375,20 +384,3 @@ def _orthonormal(shape: torch.Size, generator: torch.Generator) -> Tensor:
     signs = torch.sign(torch.diagonal(triangle, dim1=1, dim2=2))
     uniform: Tensor = basis * signs.unsqueeze(1)
     return uniform.transpose(1, 2) if wide else uniform
-
-
-def _unit_variance(weight: Tensor, signal: Tensor) -> Tensor:
-    """Scale the weights of each member until its outputs have variance 1; return the outputs.
-
-    Weights of members whose outputs do not vary stay as they are.
-    """
-    out = torch.bmm(weight, signal)
-    floor = ROUNDING * signal.square().mean(dim=(1, 2))
-    for _ in range(ATTEMPTS):
-        variance = out.flatten(1).var(dim=1, correction=0)
-        varies = variance > floor
-        if bool(((variance - 1.0).abs() < TOLERANCE)[varies].all()):
-            break
-        weight /= torch.where(varies, variance, 1.0).sqrt()[:, None, None]
-        out = torch.bmm(weight, signal)
-    return out

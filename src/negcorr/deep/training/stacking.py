@@ -7,7 +7,7 @@ import copy
 import functools
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import torch
@@ -172,7 +172,19 @@ class StackedModule(nn.Module):
             with _fit_for_vmap(self.each):
                 out, rebound = vmap(one, randomness="different")(slots, numbers)
         except Exception as error:
-            self._explain(error, inputs)
+            try:
+                self.member(0)(*inputs)
+            except Exception:
+                # A plain member fails too: vmap is not the cause.
+                raise error from None
+            names = {id(part): name for name, part in self.each.named_modules()}
+            # The innermost frame that belongs to a module shows which one it was.
+            frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+            owners = [self.each, *(frame.f_locals.get("self") for frame in frames)]
+            culprit = [owner for owner in owners if id(owner) in names][-1]
+            place = f" ({names[id(culprit)]!r} of a member)" if culprit is not self.each else ""
+            what = f"{type(culprit).__name__}{place} works for one member but not for all at once"
+            raise RuntimeError(f"{what}, by torch.func.vmap: {error}") from error
         for name, buffer in rebound.items():
             _rebind(self.each, name, buffer.contiguous())
         new = ((name, tensor) for name, tensor in _slots(self.each).items() if name not in slots)
@@ -225,20 +237,6 @@ class StackedModule(nn.Module):
                 norm.momentum = momentum
             for part, mode in modes:
                 part.training = mode
-
-    def _explain(self, error: Exception, inputs: tuple[Tensor, ...]) -> NoReturn:
-        """Raise the same error if a plain member fails too, else one that names vmap as cause."""
-        try:
-            self.member(0)(*inputs)
-        except Exception:
-            raise error from None
-        names = {id(part): name for name, part in self.each.named_modules()}
-        # The innermost frame that belongs to a module tells which one it was.
-        owners = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
-        culprit = [owner for owner in (self.each, *owners) if id(owner) in names][-1]
-        place = f" ({names[id(culprit)]!r} of a member)" if culprit is not self.each else ""
-        what = f"{type(culprit).__name__}{place} works for one member but not for all at once"
-        raise RuntimeError(f"{what}, by torch.func.vmap: {error}") from error
 
 
 def _with_tensors(module: nn.Module, tensors: dict[str, Tensor]) -> nn.Module:

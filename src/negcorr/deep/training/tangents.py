@@ -214,10 +214,8 @@ class _TangentStep(Step):
         steps, rate = self.training.steps, self.training.schedule.rate
         seen, members = gradient, len(self.theta) // len(rate)
         if steps.clip is not None:
-            parts, changes = (
-                gradient.view(len(rate), -1),
-                change.reshape(len(change), len(rate), -1),
-            )
+            parts = gradient.view(len(rate), -1)
+            changes = change.reshape(len(change), len(rate), -1)
             norm = parts.norm(dim=1, keepdim=True)
             length = norm.clamp(min=steps.clip)
             # Where a gradient is shortened, only changes of its direction remain.
