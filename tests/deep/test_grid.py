@@ -1,4 +1,4 @@
-"""A grid of λ with twins against trainings one after another; checkpoints and divergence."""
+"""A grid of λ with perturbed copies against single trainings; checkpoints and divergence."""
 
 import dataclasses
 import warnings
@@ -66,7 +66,7 @@ def alone(X, Y, lam, start=None):
 
 @pytest.fixture
 def check_often(monkeypatch):
-    """A look after every other epoch."""
+    """A check after every other epoch."""
     monkeypatch.setattr(training_module, "CHECK_EVERY", 5)
 
 
@@ -151,7 +151,7 @@ def test_picked_ensembles_are_copies_of_the_ones_that_were_asked_for():
         assert torch.equal(network(X), expected)
 
 
-def test_network_of_a_lam_has_its_ensemble_and_then_its_twins():
+def test_network_of_a_lam_has_its_ensemble_and_then_its_copies():
     X, Y = data()
     found = fitted_grid(X, Y)
     with torch.no_grad():
@@ -227,7 +227,7 @@ def test_a_checkpoint_of_the_end_is_the_end(tmp_path):
     same(again, first)
 
 
-def test_a_training_that_was_stopped_early_is_not_gone_on_with(tmp_path, check_often):
+def test_a_training_that_was_stopped_early_is_not_continued(tmp_path, check_often):
     X, Y = data()
     recipe = dataclasses.replace(RECIPE, max_epochs=300, early_stopping=2)
     kept = Checkpoint(tmp_path / "kept", {})
@@ -385,7 +385,7 @@ def test_predictions_that_overflow_are_none(monkeypatch):
     assert np.isfinite(found.dof.dof).ravel().tolist() == [False, True, True]
 
 
-def test_divergence_of_twins_alone_is_a_warning_of_degrees_of_freedom(poison):
+def test_divergence_of_copies_alone_is_a_warning_of_degrees_of_freedom(poison):
     poison(1, 8)
     with pytest.warns(DivergenceWarning, match=r"lam=0, 1 .* degrees of freedom are not known"):
         found = fitted_grid(*data())

@@ -1,4 +1,4 @@
-"""Fits that were killed: gone on with to the same bits, or refused where they are of another."""
+"""Fits that were killed: continued to the same bits, or refused where they belong to another."""
 
 import json
 import os
@@ -114,11 +114,11 @@ def interrupt_at(monkeypatch, write):
     monkeypatch.setattr(checkpoint, "write_tensors", interrupted)
 
 
-# Killed, and gone on with
+# Killed, and continued
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
-def test_a_killed_fit_is_gone_on_with_to_the_same_bits(tmp_path, steps):
+def test_a_killed_fit_is_continued_to_the_same_bits(tmp_path, steps):
     path = tmp_path / "training.safetensors"
     status, members = in_a_process(tmp_path, writes=3, checkpoint=str(path), learning_rate="auto")
     assert (status, members) == (-signal.SIGKILL, None)
@@ -147,7 +147,7 @@ def test_another_process_gives_the_same_bits(tmp_path):
         {"optimiser": "sgd", "n_probes": 0, "lam": 0.5},
     ],
 )
-def test_an_interrupted_fit_is_gone_on_with_to_the_same_bits(tmp_path, monkeypatch, changes):
+def test_an_interrupted_fit_is_continued_to_the_same_bits(tmp_path, monkeypatch, changes):
     X, y = data()
     model = estimator(checkpoint=tmp_path / "training", **changes)
     with monkeypatch.context() as patch:
@@ -158,7 +158,7 @@ def test_an_interrupted_fit_is_gone_on_with_to_the_same_bits(tmp_path, monkeypat
     same(model.fit(X, y), estimator(**changes).fit(X, y))
 
 
-def test_a_warm_start_is_gone_on_with_too(tmp_path, monkeypatch):
+def test_a_warm_start_is_continued_too(tmp_path, monkeypatch):
     X, y = data()
     models = [estimator(warm_start=True).fit(X, y) for _ in range(2)]
     models[0].set_params(checkpoint=tmp_path / "training")

@@ -135,24 +135,22 @@ def fit_grid(
     return GridFit(copies, training, error, copies.dof(fitted), scaling)
 
 
+@dataclass
 class _Watch:
     """Called every few epochs of a training: keeps it on disk, and its last finite weights."""
 
-    def __init__(
-        self,
-        copies: PerturbedCopies,
-        training: Training,
-        checkpoint: Checkpoint | None,
-        advance: Callable[[], None],
-    ) -> None:
-        self.copies, self.training = copies, training
-        self.checkpoint, self.advance = checkpoint, advance
-        self.finite = training.network.theta.detach().clone()
-        self.finite_epoch = training.epoch
+    copies: PerturbedCopies
+    training: Training
+    checkpoint: Checkpoint | None
+    advance: Callable[[], None]
+
+    def __post_init__(self) -> None:
+        self.finite = self.training.network.theta.detach().clone()
+        self.finite_epoch = self.training.epoch
         self.written = time.monotonic()
-        if checkpoint is not None and checkpoint.tensors is None:
+        if self.checkpoint is not None and self.checkpoint.tensors is None:
             # At once, since the file also keeps the learning rate that was chosen before.
-            checkpoint.write(training)
+            self.checkpoint.write(self.training)
 
     def __call__(self, training: Training) -> bool:
         """Whether to stop, since training diverged at every λ."""

@@ -135,14 +135,14 @@ def settings_of(model: Any, n_samples: int, n_outputs: int) -> Settings:
                 "number, or None."
             )
     elif variance is not None:
-        variance = _numbers(variance)
-        fits = variance is not None and variance.shape in ((), (n_outputs,))
-        if not fits or not ((variance >= 0) & np.isfinite(variance)).all():
+        found = _numbers(variance)
+        fits = found is not None and found.shape in ((), (n_outputs,))
+        if found is None or not fits or not ((found >= 0) & np.isfinite(found)).all():
             raise ValueError(
-                f"noise_variance={model.noise_variance!r} must be a finite number of at least 0, "
+                f"noise_variance={variance!r} must be a finite number of at least 0, "
                 f"one for each of {n_outputs} output(s), 'paper', 'difference' or None."
             )
-        variance = np.broadcast_to(variance, n_outputs)
+        variance = np.broadcast_to(found, n_outputs)
     batch_size, patience = model.batch_size, model.patience
     if isinstance(batch_size, str):
         batch_size = min(max(n_samples // BATCHES, FEWEST), MOST)

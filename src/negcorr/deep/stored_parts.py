@@ -82,7 +82,7 @@ def stored_parts(model: Any) -> tuple[dict[str, Tensor], dict[str, Any]]:
             plain, bool | int | float | str | list | None
         ):
             params[name] = plain
-    about = {"kind": KIND, "version": version("negcorr"), "params": params}
+    about: dict[str, Any] = {"kind": KIND, "version": version("negcorr"), "params": params}
     found: DeepFit | None = getattr(model, "_fit", None)
     if found is None:
         return {}, about
@@ -157,6 +157,10 @@ def model_from_parts(
     lam, table = arrays["lam"], None
     if about["chosen"] is not None:
         table = LamTable(**{n: arrays[f"table.{n}"] for n in TABLE}, chosen=about["chosen"])
+    values: dict[str, Any] = {name: about[name] for name in PLAIN}
+    values |= {name: arrays[name] for name in PER_OUTPUT}
+    for name in SCALINGS:
+        values[name] = Scaling(arrays[f"{name}.centre"], arrays[f"{name}.scale"])
     fit = DeepFit(
         network=networks["network"],
         copies=networks.get("twins"),
@@ -165,9 +169,7 @@ def model_from_parts(
         table=table,
         history=History(**{name: arrays[f"history.{name}"] for name in HISTORY}),
         training=None,
-        **{name: about[name] for name in PLAIN},
-        **{name: arrays[name] for name in PER_OUTPUT},
-        **{name: Scaling(arrays[f"{name}.centre"], arrays[f"{name}.scale"]) for name in SCALINGS},
+        **values,
     )
     return model._adopt(fit)
 
@@ -194,22 +196,7 @@ def _check_description(about: Mapping[str, Any]) -> None:
 def _check_tensors(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
     """Refuse tensors that are missing, not of floats, or of shapes that do not fit together."""
     outputs, inputs = about["n_outputs"], about["n_features_in"]
-    n_lams = _floats(tensors, "history.lams").numel()
-    shapes: dict[str, tuple[int, ...]] = {
-        **dict.fromkeys(("inputs.centre", "inputs.scale"), (inputs,)),
-        **dict.fromkeys(("target.centre", "target.scale"), (outputs,)),
-        **dict.fromkeys(PER_OUTPUT, (outputs,)),
-        **dict.fromkeys(("history.lams", "history.rates"), (n_lams,)),
-        "history.losses": (len(_floats(tensors, "history.losses")), n_lams),
-        # Without perturbed copies their scales are not used.
-        **{name: tuple(_floats(tensors, name).shape) for name in ("twin_centre", "twin_scale")},
-    }
-    if about["chosen"] is not None:
-        n_rows = _floats(tensors, "table.lam").numel()
-        if not 0 <= about["chosen"] < n_rows:
-            raise CheckpointError(f"chosen={about['chosen']} is no row of a table of {n_rows}.")
-        shapes |= {f"table.{name}": (n_rows, outputs) for name in TABLE}
-        shapes |= {"table.lam": (n_rows,), "table.noise_variance": (outputs,)}
+    shapes: dict[str, tuple[int, ...]] = {}
     dtype = _floats(tensors, "network.theta").dtype
     # Shapes without numbers: what a description asks for may be larger than memory.
     for name, network in _networks(tensors, about, "meta").items():
@@ -220,6 +207,22 @@ def _check_tensors(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> N
         if name == "twins":
             n_copies = len(network.theta) // network.n_members
             shapes |= dict.fromkeys(("twin_centre", "twin_scale"), (n_copies, 1, outputs))
+    n_lams = _floats(tensors, "history.lams").numel()
+    shapes |= {
+        **dict.fromkeys(("inputs.centre", "inputs.scale"), (inputs,)),
+        **dict.fromkeys(("target.centre", "target.scale", *PER_OUTPUT), (outputs,)),
+        **dict.fromkeys(("history.lams", "history.rates"), (n_lams,)),
+        "history.losses": (len(_floats(tensors, "history.losses")), n_lams),
+    }
+    if about["chosen"] is not None:
+        n_rows = _floats(tensors, "table.lam").numel()
+        if not 0 <= about["chosen"] < n_rows:
+            raise CheckpointError(f"chosen={about['chosen']} is no row of a table of {n_rows}.")
+        shapes |= {f"table.{name}": (n_rows, outputs) for name in TABLE}
+        shapes |= {"table.lam": (n_rows,), "table.noise_variance": (outputs,)}
+    for name in ("twin_centre", "twin_scale"):
+        # Without perturbed copies any shape will do, since they are not used.
+        shapes.setdefault(name, tuple(_floats(tensors, name).shape))
     for name, shape in shapes.items():
         found = tuple(_floats(tensors, name).shape)
         if found != shape:

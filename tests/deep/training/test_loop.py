@@ -251,7 +251,7 @@ def test_the_callback_sees_every_look_and_the_end():
     ("batch_size", "epochs"),
     [(None, 50), (100, 50), (37, 50), (19, 25), (2, 2), (1, 1)],
 )
-def test_looks_are_fifty_steps_apart_and_at_least_an_epoch(batch_size, epochs):
+def test_checks_are_fifty_steps_apart_and_at_least_an_epoch(batch_size, epochs):
     assert CHECK_EVERY == 50
     recipe = Recipe(max_epochs=2 * epochs + 1, batch_size=batch_size)
     data, seen = problem(LAMS[:1]), []
@@ -260,7 +260,7 @@ def test_looks_are_fifty_steps_apart_and_at_least_an_epoch(batch_size, epochs):
     assert seen == [epochs, 2 * epochs, 2 * epochs + 1]
 
 
-def test_looks_of_a_training_that_goes_on_are_where_they_would_have_been():
+def test_checks_of_a_continued_training_are_where_they_would_have_been():
     seen, training = [], started(problem(), LONG)
     train(training, problem(), dataclasses.replace(LONG, max_epochs=LOOK + 3))
     train(training, problem(), LONG, after_epochs=lambda t: bool(seen.append(t.epoch)))

@@ -168,12 +168,12 @@ def test_images_are_linear_in_the_probe():
     assert_near(images[:, 2], 2.0 * images[:, 0] - 3.0 * images[:, 1], 1e-12)
 
 
-def test_the_estimate_is_that_of_twins_with_a_small_step():
+def test_the_estimate_is_that_of_perturbed_copies_with_a_small_step():
     problem, recipe, eps = data(outputs=2), Recipe(max_epochs=30), 1e-6
     probes = draw_probes(3, problem.n_samples, 2, seed=3)
     found = carried(problem, recipe, 0.02, probes).dof()
-    twins = PerturbedCopies(LAMS, probes, eps)
-    expected = twins.dof(fitted(twins.problem(problem.X, problem.Y), recipe, 0.02))
+    copies = PerturbedCopies(LAMS, probes, eps)
+    expected = copies.dof(fitted(copies.problem(problem.X, problem.Y), recipe, 0.02))
     for name in ("dof", "std_error", "values"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-4)
 
@@ -289,10 +289,10 @@ def test_chaotic_training_is_told_and_a_finite_step_is_not_fooled():
     ):
         found = carried(problem, recipe, 0.1, probes, hidden=(5, 5, 5))
     assert (found.responses.amax(dim=1) > 1e4).all()
-    twins = PerturbedCopies(problem.lam, probes, eps=0.3)
-    moved = twins.problem(problem.X, problem.Y)
-    by_twins = twins.dof(fitted(moved, recipe, 0.1, hidden=(5, 5, 5)))
-    assert ((by_twins.dof > 20) & (by_twins.dof < 32)).all()
+    copies = PerturbedCopies(problem.lam, probes, eps=0.3)
+    moved = copies.problem(problem.X, problem.Y)
+    by_copies = copies.dof(fitted(moved, recipe, 0.1, hidden=(5, 5, 5)))
+    assert ((by_copies.dof > 20) & (by_copies.dof < 32)).all()
     calm = carried(problem, Recipe(max_epochs=60), 0.003, probes, hidden=(5, 5, 5))
     assert (calm.responses < 1).all()
 

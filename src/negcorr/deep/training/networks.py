@@ -72,14 +72,11 @@ class Architecture:
         """Networks of this shape, their weights all zero."""
         return EnsembleMLP(
             n_features,
-            self.hidden_layer_sizes,
-            n_outputs,
-            n_members=self.n_members,
+            n_outputs=n_outputs,
             n_ensembles=n_ensembles,
-            activation=self.activation,
-            batch_norm=self.batch_norm,
             dtype=dtype,
             device=device,
+            **vars(self),
         )
 
     def started(self, X: Tensor, n_outputs: int, n_ensembles: int | None, seed: int) -> EnsembleMLP:
