@@ -1,4 +1,4 @@
-r"""Output layers (heads) in closed form, by Theorems 4 and 5, on fixed hidden layers (bodies).
+r"""Output layers (heads) in closed form, by Theorems 4 and 5, on fixed hidden layers.
 
 A member's output is a linear map of the signals of its last hidden layer, :math:`f_m(x) =
 w_m^\top \phi_m(x) + b_m`. With fixed hidden layers the :math:`\phi_m` are fixed basis functions:
@@ -104,17 +104,17 @@ def head_features(network: EnsembleMLP, X: Any, *, ensemble: int | None = None) 
     >>> head_features(network, X).shape
     (50, 20)
     """
-    body = _one_ensemble(network, ensemble).to("cpu", torch.float64)
+    alone = _one_ensemble(network, ensemble).to("cpu", torch.float64)
     inputs = _inputs(network, X)
-    members, width = body.n_members, body.widths[-2]
-    layers = body.layers(body.theta.detach())
+    members, width = alone.n_members, alone.widths[-2]
+    layers = alone.layers(alone.theta.detach())
     # With the identity in place of the heads, outputs are the signals of the last hidden layer.
     layers[-1] = {
         "weight": torch.eye(width, dtype=torch.float64).expand(members, -1, -1),
         "bias": torch.zeros(members, width, 1, dtype=torch.float64),
     }
     with torch.no_grad():
-        signals = body.run(inputs.T, layers)
+        signals = alone.run(inputs.T, layers)
     features = signals.permute(2, 0, 1).reshape(len(inputs), members * width).numpy()
     if not np.isfinite(features).all():
         raise ValueError(
@@ -170,17 +170,17 @@ def refit_heads(
     Notes
     -----
     Theorems 4 and 5 need basis functions that have not seen y. If X and y are the rows that the
-    bodies were trained on, then
+    network was trained on, then
 
-    - ``dof`` is that of the heads alone, given the bodies. It is one part of that of the whole
-      training, which :class:`~negcorr.deep.PerturbedCopies` estimates: the other part, how the
-      features depend on y, is missing. It is usually far too small (but no lower bound, since the
-      other part may have either sign);
+    - ``dof`` is that of the heads alone, given the hidden layers. Another part of that of the whole
+      training (which :class:`~negcorr.deep.PerturbedCopies` estimates) is missing: how the features
+      depend on y. It is usually far too small (but no lower bound, since the other part may have
+      either sign);
     - SURE, GCV and all other criteria are optimistic, since they count too few degrees of freedom;
-      ``"kfold"`` and ``"loo"`` as well, since the bodies know the rows that are held out.
+      ``"kfold"`` and ``"loo"`` as well, since the hidden layers were trained on held-out rows too.
 
-    For rows that the bodies were not trained on, all of it is exact. With ``alpha=0`` no heads on
-    these bodies have a lower NCL loss on these rows, at the chosen λ.
+    For rows that the network was not trained on, all of it is exact. With ``alpha=0`` no other
+    heads on these hidden layers have a lower NCL loss on these rows, at the chosen λ.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def refit_heads(
     >>> problem = Problem(X[:100], y[:100], torch.tensor([0.5]))
     >>> _ = train(Training.start(network, rate, recipe, seed=0), problem, recipe)
 
-    The other 100 rows, which the bodies have not seen, are for the heads:
+    The heads are fitted on the other 100 rows, which the network has not seen:
 
     >>> heads = refit_heads(network, X[100:], y[100:, 0])
     >>> heads.path.dof([0.0, 1.0]).round(6), 6 < heads.dof < 21

@@ -150,7 +150,11 @@ class LamTable:
         )
 
 
-@dataclass(frozen=True, repr=False)
+#: The scaling of perturbed copies where there are none.
+NO_COPIES = Scaling(np.zeros((0, 1, 1)), np.ones((0, 1, 1)))
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
 class DeepFit:
     """A fitted ensemble; errors and variances are in the units of the target.
 
@@ -182,8 +186,8 @@ class DeepFit:
     """
 
     network: EnsembleMLP
-    copies: EnsembleMLP | None
-    copy_scaling: Scaling
+    copies: EnsembleMLP | None = None
+    copy_scaling: Scaling = NO_COPIES
     inputs: Scaling
     target: Scaling
     lam: float | FloatArray
@@ -193,8 +197,8 @@ class DeepFit:
     learning_rate: float
     last_rate: float
     eps: float
-    table: LamTable | None
+    table: LamTable | None = None
     history: History
     n_epochs: int
-    training: Training | None
+    training: Training | None = None
     single: bool

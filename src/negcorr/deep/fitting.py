@@ -31,9 +31,6 @@ from negcorr.path.path import NCLPath
 
 __all__ = ["TrainedGrid", "chosen", "continued", "tensors", "trained_grid", "with_new_heads"]
 
-#: The scaling of perturbed copies where there are none.
-NO_COPIES = Scaling(np.zeros((0, 1, 1)), np.ones((0, 1, 1)))
-
 
 @dataclass(frozen=True, repr=False)
 class TrainedGrid:
@@ -151,7 +148,6 @@ def chosen(
         table=table,
         history=History(table.lam, losses.to("cpu", torch.float64).numpy(), rates),
         n_epochs=training.epoch,
-        training=None,
         single=single,
     )
 
@@ -207,8 +203,6 @@ def continued(
     unknown = np.full(targets.shape[1], np.nan)
     return DeepFit(
         network=training.network.pick(0),
-        copies=None,
-        copy_scaling=NO_COPIES,
         inputs=inputs,
         target=target,
         lam=lam,
@@ -218,7 +212,6 @@ def continued(
         learning_rate=rate if before is None else before.learning_rate,
         last_rate=float(rates[0]),
         eps=settings.eps,
-        table=None,
         history=History(np.array([lam]), losses, rates),
         n_epochs=1 + (0 if before is None else before.n_epochs),
         training=training,
@@ -279,7 +272,7 @@ def tensors(dtype: torch.dtype, device: torch.device, **arrays: FloatArray) -> l
 def _check_networks(
     before: DeepFit, settings: Settings, rows: FloatArray, targets: FloatArray, caller: str
 ) -> None:
-    """Raise unless the networks of a fit are those that settings and rows ask for."""
+    """Raise unless the networks of a fit are those of the settings and rows."""
     network = before.network
     have, want = (
         f"{shape.n_members} of {'-'.join(map(str, (d, *shape.hidden_layer_sizes, p)))} nodes, "
@@ -292,7 +285,7 @@ def _check_networks(
     if have != want:
         raise ValueError(
             f"{caller} continues the networks of the last fit, which are {have}; data and "
-            f"parameters now ask for {want}."
+            f"parameters now require {want}."
         )
 
 

@@ -228,7 +228,7 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         The first call starts new networks, with scales from its rows; where λ or the learning rate
         are to be chosen, it is :meth:`fit`. After ``fit`` the learning rate is that of its end, and
-        Adam's averages start anew. Degrees of freedom are not estimated: ``dof_`` is NaN
+        Adam's averages start from 0. Degrees of freedom are not estimated: ``dof_`` is NaN
         afterwards.
 
         Parameters
@@ -319,7 +319,7 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict(
         self, X: Table, return_std: bool = False
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
-        """Ensemble prediction F(x), with its predictive standard deviation if asked.
+        """Ensemble prediction F(x), and its predictive standard deviation on request.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
 """Deep ensembles as parts that files can hold: tensors, and a description in JSON; no pickle.
 
-:func:`stored_parts` takes an estimator apart into tensors by name and a description, and
+:func:`stored_parts` turns an estimator into tensors by name and a description, and
 :func:`model_from_parts` builds it again, after checking that the parts fit together.
 """
 
@@ -59,7 +59,7 @@ SCALINGS = ("inputs", "target")
 TABLE = tuple(f.name for f in dataclasses.fields(LamTable) if f.name != "chosen")
 HISTORY = tuple(f.name for f in dataclasses.fields(History))
 
-#: Names of arrays in a file, and where a fit has them.
+#: Names of arrays in a file, and where a fit has them. Files say "twins" for perturbed copies.
 ARRAYS = {
     "twin_centre": "copy_scaling.centre",
     "twin_scale": "copy_scaling.scale",
@@ -168,7 +168,6 @@ def model_from_parts(
         lam=float(lam) if lam.ndim == 0 else lam,
         table=table,
         history=History(**{name: arrays[f"history.{name}"] for name in HISTORY}),
-        training=None,
         **values,
     )
     return model._adopt(fit)
@@ -198,7 +197,7 @@ def _check_tensors(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> N
     outputs, inputs = about["n_outputs"], about["n_features_in"]
     shapes: dict[str, tuple[int, ...]] = {}
     dtype = _floats(tensors, "network.theta").dtype
-    # Shapes without numbers: what a description asks for may be larger than memory.
+    # Shapes without numbers: the networks of a description may be larger than memory.
     for name, network in _networks(tensors, about, "meta").items():
         for part in ("theta", "statistics"):
             shapes[f"{name}.{part}"] = tuple(getattr(network, part).shape)
@@ -243,7 +242,7 @@ def _floats(tensors: Mapping[str, Tensor], name: str) -> Tensor:
 def _networks(
     tensors: Mapping[str, Tensor], about: Mapping[str, Any], device: str
 ) -> dict[str, EnsembleMLP]:
-    """Networks of the shapes that a description asks for, without their weights."""
+    """Networks of the shapes in a description, without their weights."""
     shape = about["architecture"]
     found = {}
     for name in ("network", "twins") if "twins.theta" in tensors else ("network",):

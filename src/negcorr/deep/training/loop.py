@@ -1,4 +1,4 @@
-"""The one training loop: E ensembles on the NCL loss, side by side.
+"""The one training loop: E ensembles on the NCL loss, in one program.
 
 A :class:`Problem` says what is learnt, a :class:`Recipe` how, a :class:`Training` how far it is;
 :class:`Step` is one step, which :class:`Replayed` records for a GPU.
@@ -58,7 +58,7 @@ class Recipe:
 
 @dataclass(frozen=True, repr=False)
 class Problem:
-    """What E ensembles are to learn.
+    """Inputs, targets and λ of E ensembles.
 
     Attributes
     ----------

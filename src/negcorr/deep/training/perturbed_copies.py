@@ -1,4 +1,4 @@
-"""Algorithm 1 for many λ in one training: each ensemble beside copies with perturbed targets.
+"""Algorithm 1 for many λ in one training: each ensemble, and copies with perturbed targets.
 
 :class:`PerturbedCopies` makes the problem that the training loop solves, and degrees of freedom of
 what the trained ensembles predict.
@@ -22,7 +22,7 @@ __all__ = ["DofEstimate", "PerturbedCopies", "draw_probes"]
 
 @dataclass(frozen=True, repr=False)
 class DofEstimate:
-    """Degrees of freedom at every λ, from the answers of trained ensembles to probes.
+    """Degrees of freedom at every λ, from the response of trained ensembles to probes.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class PerturbedCopies:
 
     Ensemble g·(1 + K) learns the targets at the g-th λ. Each of the K copies after it learns the
     targets plus ε times one probe. All start from the same weights and see the same batches, so
-    that they differ in the end only by their answers to the targets.
+    that they differ in the end only by their response to the targets.
 
     Attributes
     ----------
@@ -55,8 +55,8 @@ class PerturbedCopies:
         Step ε.
     own_scale : bool, default=False
         Whether perturbed targets get the mean and the standard deviation of the targets again, as
-        in a model that standardises its targets. Predictions that :meth:`in_units` brings back
-        then answer to both. Targets that do not vary get the mean only.
+        in a model that standardises its targets. Predictions in the units of the targets
+        (:meth:`in_units`) then respond to both. Targets that do not vary get the mean only.
 
     Examples
     --------

@@ -240,7 +240,7 @@ class StackedModule(nn.Module):
 
 
 def _with_tensors(module: nn.Module, tensors: dict[str, Tensor]) -> nn.Module:
-    """A copy of the module with other tensors in the places of its own, ties kept."""
+    """A copy of the module with other tensors in place of its own; tied tensors stay tied."""
     memo: dict[int, Any] = {}
     for name, old in tensors_of(module).items():
         new, is_parameter = tensors[name], isinstance(old, nn.Parameter)
@@ -293,7 +293,7 @@ def _fit_for_vmap(module: nn.Module) -> Iterator[None]:
 
 
 def _with_cumulative_average(norm: Any, signal: Tensor) -> Tensor:
-    """Batch norm with momentum None, for which torch asks a tensor for its value."""
+    """Batch norm with momentum None, where torch's forward reads a value, which vmap forbids."""
     norm._check_input_dim(signal)
     norm.num_batches_tracked.add_(1)
     # With momentum 1 these become the statistics of the batch.
