@@ -236,6 +236,18 @@ class EnsembleMLP(nn.Module):
                 f"X of shape {tuple(inputs.transpose(-1, -2).shape)} does not fit: expected "
                 f"(n, {d}) or ({ensembles}, n, {d})."
             )
+        by_batch = self.training and not take_statistics
+        if self.batch_norm and len(layers) > 1:
+            if by_batch and inputs.shape[-1] < 2:
+                raise ValueError(
+                    "batch norm needs batches of at least 2 samples, got 1; give another "
+                    "batch_size, or batch_norm=False."
+                )
+            if not self.training and not take_statistics and bool(self.statistics[1, 0, 0] < 0):
+                raise RuntimeError(
+                    "the network has no statistics for its batch norm: call calibrate(X) with "
+                    "the training inputs before eval() is used."
+                )
         if inputs.ndim == 2:
             # One product for all networks, since all have the same inputs.
             product = weight.reshape(rows * out, -1) @ inputs
@@ -248,46 +260,32 @@ class EnsembleMLP(nn.Module):
         for layer, following in itertools.pairwise(layers):
             if self.batch_norm:
                 nodes = slice(start, start := start + signal.shape[1])
-                if take_statistics:
-                    variance, mean = torch.var_mean(signal, dim=2, correction=0)
-                    self.statistics[0][:, nodes], self.statistics[1][:, nodes] = mean, variance
-                use_batch = self.training and not take_statistics
-                signal = self._normalised(signal, layer, None if use_batch else nodes)
+                if by_batch:
+                    # Channels are the nodes of all networks: torch's function normalises each.
+                    flat = functional.batch_norm(
+                        signal.reshape(1, -1, signal.shape[2]),
+                        None,
+                        None,
+                        layer["scale"].reshape(-1),
+                        layer["shift"].reshape(-1),
+                        training=True,
+                        eps=EPSILON,
+                    )
+                    signal = flat.view(signal.shape)
+                else:
+                    if take_statistics:
+                        variance, mean = torch.var_mean(signal, dim=2, correction=0)
+                        self.statistics[0][:, nodes] = mean
+                        self.statistics[1][:, nodes] = variance
+                    mean, variance = self.statistics[:, :, nodes, None]
+                    factor = layer["scale"] * torch.rsqrt(variance + EPSILON)
+                    signal = (signal - mean) * factor + layer["shift"]
             signal = ACTIVATIONS[self.activation](signal)
             if "bias" in following:
                 signal = torch.baddbmm(following["bias"], following["weight"], signal)
             else:
                 signal = torch.bmm(following["weight"], signal)
         return signal
-
-    def _normalised(self, signal: Tensor, layer: dict[str, Tensor], nodes: slice | None) -> Tensor:
-        """Batch norm, by the stored statistics of these nodes, or by the batch itself for None."""
-        if nodes is not None:
-            mean, variance = self.statistics[:, :, nodes, None]
-            if bool(variance[0, 0] < 0):
-                raise RuntimeError(
-                    "the network has no statistics for its batch norm: call calibrate(X) with "
-                    "the training inputs before eval() is used."
-                )
-            factor = layer["scale"] * torch.rsqrt(variance + EPSILON)
-            return (signal - mean) * factor + layer["shift"]
-        rows, width, n = signal.shape
-        if n < 2:
-            raise ValueError(
-                "batch norm needs batches of at least 2 samples, got 1; give another batch_size, "
-                "or batch_norm=False."
-            )
-        # Channels are the nodes of all networks: torch's own function normalises each by itself.
-        flat = functional.batch_norm(
-            signal.reshape(1, rows * width, n),
-            None,
-            None,
-            layer["scale"].reshape(-1),
-            layer["shift"].reshape(-1),
-            training=True,
-            eps=EPSILON,
-        )
-        return flat.view(rows, width, n)
 
     def calibrate(self, X: Tensor) -> None:
         """Take the statistics of batch norm from these rows, the whole training set."""
