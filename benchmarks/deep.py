@@ -17,9 +17,8 @@ from time import perf_counter
 import torch
 from torch import nn
 
-from negcorr.deep.training.architecture import initialise
 from negcorr.deep.training.loop import Problem, Recipe, Training, train
-from negcorr.deep.training.networks import EnsembleMLP
+from negcorr.deep.training.networks import EnsembleMLP, initialise
 
 ROWS, FEATURES, MEMBERS, HIDDEN, RATE = 404, 13, 30, (5, 5, 5), 0.01
 

@@ -30,8 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from negcorr.datasets import load
 from negcorr.deep.fitting import chosen, trained_grid
 from negcorr.deep.regressor import DeepNCLRegressor
-from negcorr.deep.settings import settings_of
-from negcorr.deep.training.devices import resolve_device
+from negcorr.deep.settings import resolve_device, settings_of
 
 SETS = ("housing", "kinematics", "california")
 FOLDS = 5

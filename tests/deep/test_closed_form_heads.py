@@ -14,10 +14,9 @@ from reference import literal_fit
 
 from negcorr import NCLRegressor, difference_noise_variance
 from negcorr.deep.closed_form_heads import head_features, refit_heads
-from negcorr.deep.training.architecture import initialise
 from negcorr.deep.training.loop import Problem, Recipe, Training, train
 from negcorr.deep.training.loss import NCLLoss
-from negcorr.deep.training.networks import EnsembleMLP
+from negcorr.deep.training.networks import EnsembleMLP, initialise
 from negcorr.exceptions import PrecisionWarning
 from negcorr.path.path import CRITERIA
 from negcorr.path.tune import GivenFeatures

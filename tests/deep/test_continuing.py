@@ -73,7 +73,7 @@ def test_an_epoch_has_no_degrees_of_freedom():
         assert np.isnan(getattr(model, name)).tolist() == [True, True]
     assert model.lam_table_ is None
     assert model.n_epochs_ == 21
-    with pytest.raises(ValueError, match="partial_fit and refit_heads leave behind"):
+    with pytest.raises(ValueError, match="partial_fit and refit_heads drop them"):
         model.predict(X, return_std=True)
 
 
@@ -142,9 +142,9 @@ def test_other_outputs_columns_and_networks_are_refused(fitted_by):
     before = model.predict(X)
     with pytest.raises(ValueError, match=r"X has 1 features, but .* is expecting 2"):
         model.partial_fit(X[:, :1], y)
-    with pytest.raises(ValueError, match=r"partial_fit goes on .* 3 of 2-4-1 .* 3 of 2-4-2 nodes"):
+    with pytest.raises(ValueError, match=r"partial_fit cont.* 3 of 2-4-1 .* 3 of 2-4-2 nodes"):
         model.partial_fit(*data(2))
-    with pytest.raises(ValueError, match=r"partial_fit goes on .* 3 of 2-4-1 .* 5 of 2-4-1 nodes"):
+    with pytest.raises(ValueError, match=r"partial_fit cont.* 3 of 2-4-1 .* 5 of 2-4-1 nodes"):
         copy.deepcopy(model).set_params(n_estimators=5).partial_fit(X, y)
     np.testing.assert_array_equal(model.predict(X), before)
 
@@ -237,7 +237,7 @@ def test_heads_have_a_path_and_their_noise_the_units_of_the_target(with_heads):
     more = heads.refit_heads(X, 10.0 * y, lam=0.75)
     np.testing.assert_allclose(more.noise_variance_, 100.0 * np.asarray(heads.noise_variance_))
     assert heads.lam_table_ is None
-    with pytest.raises(ValueError, match="partial_fit and refit_heads leave behind"):
+    with pytest.raises(ValueError, match="partial_fit and refit_heads drop them"):
         heads.predict(X, return_std=True)
 
 

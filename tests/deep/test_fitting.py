@@ -79,8 +79,8 @@ def test_ensembles_side_by_side_equal_those_trained_alone(batch_size):
     np.testing.assert_allclose(alone.dof_, together.dof_, rtol=1e-8)
     row = together.lam_table_.chosen
     np.testing.assert_allclose(alone.history_.losses[:, 0], together.history_.losses[:, row])
-    without_twins = estimator(batch_size=batch_size, lam=together.lam_, n_probes=0).fit(X, y)
-    np.testing.assert_allclose(without_twins.predict(X), together.predict(X), rtol=1e-10)
+    without_copies = estimator(batch_size=batch_size, lam=together.lam_, n_probes=0).fit(X, y)
+    np.testing.assert_allclose(without_copies.predict(X), together.predict(X), rtol=1e-10)
 
 
 def test_every_row_of_the_table_is_that_of_a_fit_alone(fitted):
@@ -284,6 +284,6 @@ def test_a_warm_start_from_other_networks_is_refused(changes, outputs, columns, 
     before = model.predict(X)
     model.set_params(**changes)
     X_other, y_other = data(outputs)
-    with pytest.raises(ValueError, match=f"warm_start=True goes on .* 3 of 3-4-1 .*{words}"):
+    with pytest.raises(ValueError, match=f"warm_start=True continues .* 3 of 3-4-1 .*{words}"):
         model.fit(X_other[:, :columns], y_other)
     np.testing.assert_array_equal(model.predict(X), before)

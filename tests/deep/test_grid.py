@@ -1,4 +1,4 @@
-"""A grid of λ with twins against trainings one after another; checkpoints and divergence."""
+"""A grid of λ with perturbed copies against single trainings; checkpoints and divergence."""
 
 import dataclasses
 import warnings
@@ -9,13 +9,15 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
+from negcorr.deep import checkpoint as checkpoint_module
 from negcorr.deep import grid as module
-from negcorr.deep.grid import Checkpoint, fit_grid, picked
+from negcorr.deep.checkpoint import Checkpoint, read_tensors, state_of
+from negcorr.deep.grid import fit_grid
+from negcorr.deep.settings import Settings
 from negcorr.deep.sure import lam_table
 from negcorr.deep.training import loop as training_module
-from negcorr.deep.training.architecture import Architecture
-from negcorr.deep.training.checkpoint import read_tensors, state_of
 from negcorr.deep.training.loop import Problem, Recipe, Training, train
+from negcorr.deep.training.networks import Architecture
 from negcorr.deep.training.perturbed_copies import draw_probes
 from negcorr.exceptions import DivergenceError, DivergenceWarning
 
@@ -34,9 +36,19 @@ def data(outputs=1, dtype=torch.float64):
 
 
 def fitted_grid(X, Y, lams=LAMS, rate=RATE, recipe=RECIPE, shape=SHAPE, n_probes=K, **kwargs):
-    return fit_grid(
-        shape, X, Y, lams, rate, recipe, n_probes=n_probes, eps=EPS, seed=SEED, **kwargs
+    settings = Settings(
+        architecture=shape,
+        recipe=recipe,
+        lams=lams,
+        rate=rate,
+        n_probes=n_probes,
+        eps=EPS,
+        noise_variance=None,
+        criterion="sure",
+        device=X.device,
+        dtype=X.dtype,
     )
+    return fit_grid(settings, X, Y, rate, SEED, **kwargs)
 
 
 def alone(X, Y, lam, start=None):
@@ -53,9 +65,9 @@ def alone(X, Y, lam, start=None):
 
 
 @pytest.fixture
-def look_often(monkeypatch):
-    """A look after every other epoch."""
-    monkeypatch.setattr(training_module, "LOOK_EVERY", 5)
+def check_often(monkeypatch):
+    """A check after every other epoch."""
+    monkeypatch.setattr(training_module, "CHECK_EVERY", 5)
 
 
 # ---------------------------------------------------------------------------------------
@@ -78,8 +90,8 @@ def test_the_grid_is_one_training_after_another_that_standardises_what_it_is_giv
             answer = alone(X, (moved - mean) / spread, lam) * spread + mean
             value = (b * (answer - plain)).sum(dim=0) / EPS
             np.testing.assert_allclose(found.dof.values[g, k], value, rtol=1e-7)
-            np.testing.assert_allclose(found.twin_scales[0][k, 0], mean, atol=1e-12)
-            np.testing.assert_allclose(found.twin_scales[1][k, 0], spread, rtol=1e-12)
+            np.testing.assert_allclose(found.copy_scaling.centre[k, 0], mean, atol=1e-12)
+            np.testing.assert_allclose(found.copy_scaling.scale[k, 0], spread, rtol=1e-12)
     assert (found.dof.dof > 0.5).all()
 
 
@@ -120,8 +132,8 @@ def test_weights_to_start_from_keep_the_scale_of_their_targets():
     for k, b in enumerate(draw_probes(K, N, 1, SEED)):
         value = (b * (alone(X, Y + EPS * b, 0.6, start) - plain)).sum(dim=0) / EPS
         np.testing.assert_allclose(found.dof.values[0, k], value, rtol=1e-7)
-    assert (found.twin_scales[0] == 0).all()
-    assert (found.twin_scales[1] == 1).all()
+    assert (found.copy_scaling.centre == 0).all()
+    assert (found.copy_scaling.scale == 1).all()
 
 
 def test_picked_ensembles_are_copies_of_the_ones_that_were_asked_for():
@@ -129,7 +141,7 @@ def test_picked_ensembles_are_copies_of_the_ones_that_were_asked_for():
     network = fitted_grid(X, Y).training.network
     with torch.no_grad():
         expected = network.eval()(X)
-    found = picked(network, [4, 0])
+    found = network.pick([4, 0])
     assert not found.training
     assert found.n_ensembles == 2
     with torch.no_grad():
@@ -139,7 +151,7 @@ def test_picked_ensembles_are_copies_of_the_ones_that_were_asked_for():
         assert torch.equal(network(X), expected)
 
 
-def test_network_of_a_lam_has_its_ensemble_and_then_its_twins():
+def test_network_of_a_lam_has_its_ensemble_and_then_its_copies():
     X, Y = data()
     found = fitted_grid(X, Y)
     with torch.no_grad():
@@ -184,7 +196,7 @@ def same(left, right):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("kills", [[2], [7], [3, 4], [12]])
 def test_a_grid_that_was_killed_ends_with_the_bits_of_one_that_was_not(
-    tmp_path, monkeypatch, look_often, dtype, kills
+    tmp_path, monkeypatch, check_often, dtype, kills
 ):
     monkeypatch.setattr(module, "CHECKPOINT_SECONDS", 0.0)
     X, Y = data(dtype=dtype)
@@ -215,7 +227,7 @@ def test_a_checkpoint_of_the_end_is_the_end(tmp_path):
     same(again, first)
 
 
-def test_a_training_that_was_stopped_early_is_not_gone_on_with(tmp_path, look_often):
+def test_a_training_that_was_stopped_early_is_not_continued(tmp_path, check_often):
     X, Y = data()
     recipe = dataclasses.replace(RECIPE, max_epochs=300, early_stopping=2)
     kept = Checkpoint(tmp_path / "kept", {})
@@ -230,12 +242,14 @@ def test_a_training_that_was_stopped_early_is_not_gone_on_with(tmp_path, look_of
 
 
 def test_checkpoints_are_seconds_apart_and_the_last_is_of_the_end(
-    tmp_path, monkeypatch, look_often
+    tmp_path, monkeypatch, check_often
 ):
     clock, epochs = [0.0], []
     monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(
-        module, "write_tensors", lambda path, state, about: epochs.append(int(state["epoch"]))
+        checkpoint_module,
+        "write_tensors",
+        lambda path, state, about: epochs.append(int(state["epoch"])),
     )
 
     def advance():
@@ -246,9 +260,9 @@ def test_checkpoints_are_seconds_apart_and_the_last_is_of_the_end(
     assert epochs == [0, 6, 12, 18, 24, 24]
 
 
-def test_without_a_checkpoint_nothing_is_written(monkeypatch, look_often):
+def test_without_a_checkpoint_nothing_is_written(monkeypatch, check_often):
     monkeypatch.setattr(module, "CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr(module, "write_tensors", None)
+    monkeypatch.setattr(checkpoint_module, "write_tensors", None)
     assert np.isfinite(fitted_grid(*data()).train_error).all()
 
 
@@ -264,7 +278,7 @@ def wild(batch_norm=True, max_epochs=60):
 
 
 def test_divergence_at_every_lam_is_an_error_that_says_where(monkeypatch):
-    monkeypatch.setattr(training_module, "LOOK_EVERY", 1)
+    monkeypatch.setattr(training_module, "CHECK_EVERY", 1)
     X, Y = data(dtype=torch.float32)
     kwargs = wild(batch_norm=False)
     with pytest.raises(DivergenceError, match=r"learning_rate=1e\+30 and lam=0, 0.6, 1\.") as info:
@@ -282,7 +296,7 @@ def test_divergence_at_every_lam_is_an_error_that_says_where(monkeypatch):
 
 @pytest.mark.parametrize("batch_norm", [True, False])
 def test_the_error_has_the_network_as_it_was_when_last_seen_to_be_finite(monkeypatch, batch_norm):
-    monkeypatch.setattr(training_module, "LOOK_EVERY", 1)
+    monkeypatch.setattr(training_module, "CHECK_EVERY", 1)
     X, Y = data(dtype=torch.float32)
     kwargs = {**wild(batch_norm), "rate": 1e3}
     with pytest.raises(DivergenceError) as info:
@@ -371,7 +385,7 @@ def test_predictions_that_overflow_are_none(monkeypatch):
     assert np.isfinite(found.dof.dof).ravel().tolist() == [False, True, True]
 
 
-def test_divergence_of_twins_alone_is_a_warning_of_degrees_of_freedom(poison):
+def test_divergence_of_copies_alone_is_a_warning_of_degrees_of_freedom(poison):
     poison(1, 8)
     with pytest.warns(DivergenceWarning, match=r"lam=0, 1 .* degrees of freedom are not known"):
         found = fitted_grid(*data())

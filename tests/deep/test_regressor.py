@@ -315,12 +315,12 @@ def test_clones_and_copies(fitted):
     assert not hasattr(clone(fitted), "lam_")
     in_training = estimator(lam=0.5).partial_fit(X, y)
     after = copy.deepcopy(in_training).partial_fit(X, y).predict(X)
-    for twin in (pickle.loads(pickle.dumps(in_training)), copy.deepcopy(in_training)):
-        np.testing.assert_array_equal(twin.predict(X), in_training.predict(X))
-        np.testing.assert_array_equal(twin.partial_fit(X, y).predict(X), after)
-    for twin in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
-        np.testing.assert_array_equal(twin.predict(X, True), fitted.predict(X, True))
-        assert (twin.lam_, twin.dof_) == (fitted.lam_, fitted.dof_)
+    for duplicate in (pickle.loads(pickle.dumps(in_training)), copy.deepcopy(in_training)):
+        np.testing.assert_array_equal(duplicate.predict(X), in_training.predict(X))
+        np.testing.assert_array_equal(duplicate.partial_fit(X, y).predict(X), after)
+    for duplicate in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
+        np.testing.assert_array_equal(duplicate.predict(X, True), fitted.predict(X, True))
+        assert (duplicate.lam_, duplicate.dof_) == (fitted.lam_, fitted.dof_)
 
 
 def test_pipelines_searches_and_cross_validation():

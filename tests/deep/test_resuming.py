@@ -1,4 +1,4 @@
-"""Fits that were killed: gone on with to the same bits, or refused where they are of another."""
+"""Fits that were killed: continued to the same bits, or refused where they belong to another."""
 
 import json
 import os
@@ -11,9 +11,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep import grid
+from negcorr.deep import checkpoint, grid
+from negcorr.deep.checkpoint import read_tensors
 from negcorr.deep.regressor import DeepNCLRegressor
-from negcorr.deep.training.checkpoint import read_tensors
 from negcorr.deep.training.loop import Step
 from negcorr.exceptions import CheckpointError, DivergenceError
 
@@ -21,13 +21,13 @@ from negcorr.exceptions import CheckpointError, DivergenceError
 CHILD = """
 import json, os, signal, sys
 import numpy as np, torch
-from negcorr.deep import DeepNCLRegressor, grid
+from negcorr.deep import DeepNCLRegressor, checkpoint, grid
 
 torch.set_num_threads(1)
 params, data, out, writes = json.loads(sys.argv[1])
 rows = np.load(data)
 grid.CHECKPOINT_SECONDS = 0.0
-write = grid.write_tensors
+write = checkpoint.write_tensors
 
 def write_then_die(*arguments):
     global writes
@@ -36,7 +36,7 @@ def write_then_die(*arguments):
     if writes == 0:
         os.kill(os.getpid(), signal.SIGKILL)
 
-grid.write_tensors = write_then_die
+checkpoint.write_tensors = write_then_die
 model = DeepNCLRegressor(**params).fit(rows["X"], rows["y"])
 np.save(out, model.predict_members(rows["X"]))
 """
@@ -102,7 +102,7 @@ def same(first, second):
 
 def interrupt_at(monkeypatch, write):
     """Ctrl-C right after so many checkpoints."""
-    kept, seen = grid.write_tensors, []
+    kept, seen = checkpoint.write_tensors, []
 
     def interrupted(*arguments):
         kept(*arguments)
@@ -111,14 +111,14 @@ def interrupt_at(monkeypatch, write):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(grid, "CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr(grid, "write_tensors", interrupted)
+    monkeypatch.setattr(checkpoint, "write_tensors", interrupted)
 
 
-# Killed, and gone on with
+# Killed, and continued
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
-def test_a_killed_fit_is_gone_on_with_to_the_same_bits(tmp_path, steps):
+def test_a_killed_fit_is_continued_to_the_same_bits(tmp_path, steps):
     path = tmp_path / "training.safetensors"
     status, members = in_a_process(tmp_path, writes=3, checkpoint=str(path), learning_rate="auto")
     assert (status, members) == (-signal.SIGKILL, None)
@@ -147,7 +147,7 @@ def test_another_process_gives_the_same_bits(tmp_path):
         {"optimiser": "sgd", "n_probes": 0, "lam": 0.5},
     ],
 )
-def test_an_interrupted_fit_is_gone_on_with_to_the_same_bits(tmp_path, monkeypatch, changes):
+def test_an_interrupted_fit_is_continued_to_the_same_bits(tmp_path, monkeypatch, changes):
     X, y = data()
     model = estimator(checkpoint=tmp_path / "training", **changes)
     with monkeypatch.context() as patch:
@@ -158,7 +158,7 @@ def test_an_interrupted_fit_is_gone_on_with_to_the_same_bits(tmp_path, monkeypat
     same(model.fit(X, y), estimator(**changes).fit(X, y))
 
 
-def test_a_warm_start_is_gone_on_with_too(tmp_path, monkeypatch):
+def test_a_warm_start_is_continued_too(tmp_path, monkeypatch):
     X, y = data()
     models = [estimator(warm_start=True).fit(X, y) for _ in range(2)]
     models[0].set_params(checkpoint=tmp_path / "training")

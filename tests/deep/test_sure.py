@@ -9,8 +9,9 @@ torch = pytest.importorskip("torch")
 
 from negcorr.criteria import closed_form as criteria
 from negcorr.criteria.noise import difference_noise_variance
-from negcorr.deep.sure import CRITERIA, lam_table, noise_variance_of
-from negcorr.deep.training.perturbed_copies import TwinDof, Twins, draw_probes
+from negcorr.deep.settings import CRITERIA
+from negcorr.deep.sure import lam_table, noise_variance_of
+from negcorr.deep.training.perturbed_copies import DofEstimate, PerturbedCopies, draw_probes
 from negcorr.exceptions import ChaoticTrainingWarning, NoiseVarianceWarning
 
 N = 40
@@ -20,10 +21,12 @@ def grid(error, dof, lams=(0.0, 0.5, 1.0), n_probes=2):
     """What a choice needs of a trained grid."""
     error, dof = (np.array(part, dtype=np.float64) for part in (error, dof))
     error, dof = (part.reshape(len(lams), -1) for part in (error, dof))
-    twins = Twins(torch.tensor(lams), draw_probes(n_probes, N, error.shape[1], 0), eps=0.1)
+    copies = PerturbedCopies(
+        torch.tensor(lams), draw_probes(n_probes, N, error.shape[1], 0), eps=0.1
+    )
     values = np.repeat(dof[:, None], n_probes, axis=1)
-    found = TwinDof(dof, np.full(dof.shape, 0.3), values)
-    return types.SimpleNamespace(twins=twins, train_error=error, dof=found)
+    found = DofEstimate(dof, np.full(dof.shape, 0.3), values)
+    return types.SimpleNamespace(copies=copies, train_error=error, dof=found)
 
 
 def data(outputs=1):

@@ -9,8 +9,8 @@ from toy_data import toy_setup, toy_study
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep.training.architecture import Architecture
 from negcorr.deep.training.loop import Problem, Recipe, Training, train
+from negcorr.deep.training.networks import Architecture
 from negcorr.deep.training.perturbed_copies import draw_probes
 from negcorr.deep.training.rates import RATES
 from negcorr.paper import deep_training

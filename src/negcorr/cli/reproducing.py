@@ -144,6 +144,6 @@ def _device(options: ReproduceOptions, study: Study) -> str:
         return "cpu"
     if device == "cpu":
         return "cpu"
-    from negcorr.deep.training.devices import resolve_device
+    from negcorr.deep.settings import resolve_device
 
     return str(resolve_device(device))

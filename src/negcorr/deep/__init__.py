@@ -8,14 +8,13 @@ except ImportError as error:
     ) from error
 
 from negcorr.deep.closed_form_heads import RefittedHeads, head_features, refit_heads
-from negcorr.deep.history import History, LamTable
+from negcorr.deep.fitted import History, LamTable
 from negcorr.deep.regressor import DeepNCLRegressor
-from negcorr.deep.training.architecture import Architecture, initialise
-from negcorr.deep.training.devices import resolve_device
+from negcorr.deep.settings import resolve_device
 from negcorr.deep.training.loop import Problem, Recipe, Training, train
 from negcorr.deep.training.loss import NCLLoss
-from negcorr.deep.training.networks import EnsembleMLP
-from negcorr.deep.training.perturbed_copies import TwinDof, Twins, draw_probes
+from negcorr.deep.training.networks import Architecture, EnsembleMLP, initialise
+from negcorr.deep.training.perturbed_copies import DofEstimate, PerturbedCopies, draw_probes
 from negcorr.deep.training.rates import RATES, RateChoice, choose_rate
 from negcorr.deep.training.stacking import StackedModule, stack
 from negcorr.deep.training.tangents import Tangents, train_with_tangents
@@ -32,11 +31,13 @@ __all__ = [
     "Architecture",
     "Collusion",
     "DeepNCLRegressor",
+    "DofEstimate",
     "EnsembleMLP",
     "History",
     "LamTable",
     "MemberErrors",
     "NCLLoss",
+    "PerturbedCopies",
     "Problem",
     "RateChoice",
     "Recipe",
@@ -44,8 +45,6 @@ __all__ = [
     "StackedModule",
     "Tangents",
     "Training",
-    "TwinDof",
-    "Twins",
     "choose_rate",
     "collusion",
     "draw_probes",

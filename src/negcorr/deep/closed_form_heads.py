@@ -1,21 +1,20 @@
-r"""Heads in closed form: with frozen bodies, Theorems 4 and 5 hold for a deep ensemble.
+r"""Output layers (heads) in closed form, by Theorems 4 and 5, on fixed hidden layers.
 
 A member's output is a linear map of the signals of its last hidden layer, :math:`f_m(x) =
-w_m^\top \phi_m(x) + b_m`. Once everything below that layer is left as it is, the :math:`\phi_m`
-are fixed basis functions: the heads that minimise the NCL loss, and their exact degrees of
-freedom, follow at every λ from one factorisation of the features.
+w_m^\top \phi_m(x) + b_m`. With fixed hidden layers the :math:`\phi_m` are fixed basis functions:
+the heads that minimise the NCL loss, and their exact degrees of freedom, follow at every λ from
+one factorisation of the features.
 """
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from negcorr._common.types import FloatArray
 from negcorr.criteria.noise import difference_noise_variance
@@ -26,7 +25,7 @@ from negcorr.path.tune import ncl_path
 
 __all__ = ["RefittedHeads", "head_features", "refit_heads"]
 
-#: Root mean square, in standard deviations of y, by which rounding may move an ensemble's average.
+#: Largest root mean square, in standard deviations of y, of rounding errors of F without a warning.
 TOLERATED_ROUNDING = 1e-3
 
 
@@ -34,7 +33,7 @@ TOLERATED_ROUNDING = 1e-3
 class RefittedHeads:
     """An ensemble whose heads are those of Theorem 4 at one λ, and the path that they come from.
 
-    Its numbers are scalars for y of shape (n,), and one for each output for (n, p).
+    Numbers are scalars for y of shape (n,), and one for each output for (n, p).
 
     Attributes
     ----------
@@ -90,8 +89,8 @@ def head_features(network: EnsembleMLP, X: Any, *, ensemble: int | None = None) 
     -------
     ndarray of shape (n, M·H)
         Columns m·H to (m + 1)·H − 1 are member m's; without hidden layers, the inputs for each
-        member. Computed in double precision also where the network has single: the rounding of
-        signals that nearly depend on each other would pass for features of its own.
+        member. Computed in double precision even for a network of single precision: where signals
+        nearly depend on each other, their rounding errors would act as further features.
 
     Examples
     --------
@@ -105,17 +104,17 @@ def head_features(network: EnsembleMLP, X: Any, *, ensemble: int | None = None) 
     >>> head_features(network, X).shape
     (50, 20)
     """
-    body = _one_ensemble(network, ensemble).to("cpu", torch.float64)
+    alone = _one_ensemble(network, ensemble).to("cpu", torch.float64)
     inputs = _inputs(network, X)
-    members, width = body.n_members, body.widths[-2]
-    layers = body.layers(body.theta.detach())
-    # Heads that hand on what they get: the way through the body is that of every prediction.
+    members, width = alone.n_members, alone.widths[-2]
+    layers = alone.layers(alone.theta.detach())
+    # With the identity in place of the heads, outputs are the signals of the last hidden layer.
     layers[-1] = {
         "weight": torch.eye(width, dtype=torch.float64).expand(members, -1, -1),
         "bias": torch.zeros(members, width, 1, dtype=torch.float64),
     }
     with torch.no_grad():
-        signals = body.run(inputs.T, layers)
+        signals = alone.run(inputs.T, layers)
     features = signals.permute(2, 0, 1).reshape(len(inputs), members * width).numpy()
     if not np.isfinite(features).all():
         raise ValueError(
@@ -140,7 +139,7 @@ def refit_heads(
     solver: str = "qr",
     ensemble: int | None = None,
 ) -> RefittedHeads:
-    r"""The best heads for the bodies of a trained ensemble, with exact degrees of freedom.
+    r"""The best output layers (heads) of a trained ensemble, with their exact degrees of freedom.
 
     Parameters
     ----------
@@ -165,21 +164,23 @@ def refit_heads(
     -------
     RefittedHeads
         A new network and its path. A :class:`~negcorr.exceptions.PrecisionWarning` says where the
-        network's precision is not enough: near λ = 1 the weights of heads are large and cancel.
+        network's precision is not enough: near λ = 1 the weights of heads are large, with
+        predictions that cancel.
 
     Notes
     -----
     Theorems 4 and 5 need basis functions that have not seen y. If X and y are the rows that the
-    bodies were trained on, then
+    network was trained on, then
 
-    - ``dof`` is that of the heads alone, given the bodies: one part of that of the whole training,
-      which :class:`~negcorr.deep.Twins` estimates. How the features answer to y is left out, so
-      that it is usually far too small (though no bound: that answer may have either sign);
+    - ``dof`` is that of the heads alone, given the hidden layers. Another part of that of the whole
+      training (which :class:`~negcorr.deep.PerturbedCopies` estimates) is missing: how the features
+      depend on y. It is usually far too small (but no lower bound, since the other part may have
+      either sign);
     - SURE, GCV and all other criteria are optimistic, since they count too few degrees of freedom;
-      ``"kfold"`` and ``"loo"`` as well, since the bodies know the rows that are held out.
+      ``"kfold"`` and ``"loo"`` as well, since the hidden layers were trained on held-out rows too.
 
-    For rows that the bodies were not trained on, all of it is exact. With ``alpha=0`` no heads on
-    these bodies have a lower NCL loss on these rows, at the chosen λ.
+    For rows that the network was not trained on, all of it is exact. With ``alpha=0`` no other
+    heads on these hidden layers have a lower NCL loss on these rows, at the chosen λ.
 
     Examples
     --------
@@ -194,7 +195,7 @@ def refit_heads(
     >>> problem = Problem(X[:100], y[:100], torch.tensor([0.5]))
     >>> _ = train(Training.start(network, rate, recipe, seed=0), problem, recipe)
 
-    The other 100 rows, which the bodies have not seen, are for the heads:
+    The heads are fitted on the other 100 rows, which the network has not seen:
 
     >>> heads = refit_heads(network, X[100:], y[100:, 0])
     >>> heads.path.dof([0.0, 1.0]).round(6), 6 < heads.dof < 21
@@ -202,12 +203,18 @@ def refit_heads(
     >>> heads.network(X).shape
     torch.Size([4, 200, 1])
     """
-    features = head_features(network, X, ensemble=ensemble)
-    target = _target(network, y, len(features))
+    inputs = _inputs(network, X)
+    features = head_features(network, inputs, ensemble=ensemble)
+    target, n, p = _numbers(y), len(inputs), network.widths[-1]
+    allowed = [(n,), (n, 1)] if p == 1 else [(n, p)]
+    if target.shape not in allowed:
+        raise ValueError(
+            f"y must have the shape {' or '.join(map(str, allowed))}, for {n} rows of X and a "
+            f"network of {p} outputs, got {target.shape}."
+        )
     if isinstance(noise_variance, str) and noise_variance == "difference":
         # Neighbours in the inputs, and not in features that may know the targets.
-        inputs = _inputs(network, X).numpy()
-        noise_variance = difference_noise_variance(inputs, target, sample_weight)
+        noise_variance = difference_noise_variance(inputs.numpy(), target, sample_weight)
     path = ncl_path(
         features,
         target,
@@ -221,8 +228,28 @@ def refit_heads(
         alpha=alpha,
         solver=solver,
     )
-    refitted = _with_heads(_one_ensemble(network, ensemble), path)
-    _warn_if_rounded(refitted, path, _inputs(network, X), features)
+    refitted = _one_ensemble(network, ensemble)
+    weights = path.spectrum.member_coef(gap=path.chosen_gap)
+    by_member = weights.reshape(p, network.n_members, -1).transpose(1, 0, 2)
+    biases = path.spectrum.member_intercepts(weights)
+    head = refitted.layers(refitted.theta.detach())[-1]
+    head["weight"].copy_(torch.from_numpy(np.ascontiguousarray(by_member)))
+    head["bias"].copy_(torch.from_numpy(biases).unsqueeze(2))
+    with torch.no_grad():
+        average = refitted(inputs.to(refitted.theta)).mean(dim=0).cpu().to(torch.float64).numpy()
+    coef = path.spectrum.coef(gap=path.chosen_gap)
+    rounding = average - (features @ coef.T + path.spectrum.intercept(coef))
+    spread = np.sqrt(path.spectrum.total)
+    share = np.sqrt(np.mean(rounding**2, axis=0)) / np.where(spread > 0, spread, 1.0)
+    # Not "share > …": predictions that overflow are NaN.
+    if not bool((share <= TOLERATED_ROUNDING).all()):
+        warn_caller(
+            f"the refitted heads at gap={float(path.chosen_gap.min()):.1e} are too large for "
+            f"{refitted.theta.dtype}: rounding moves the average of the members by "
+            f"{float(share.max()):.1e} standard deviations of y. Refit network.double(), a larger "
+            "gap, or with alpha > 0.",
+            PrecisionWarning,
+        )
     return RefittedHeads(refitted, path)
 
 
@@ -233,46 +260,7 @@ def _one_ensemble(network: EnsembleMLP, ensemble: int | None) -> EnsembleMLP:
     if not isinstance(number, (int, np.integer)) or not 0 <= number < n_ensembles:
         last = n_ensembles - 1
         raise ValueError(f"ensemble={ensemble!r} must be a whole number from 0 to {last}.")
-    rows = slice(number * network.n_members, (number + 1) * network.n_members)
-    theta = nn.Parameter(network.theta.detach()[rows].clone(), network.theta.requires_grad)
-    statistics = network.statistics[:, rows].clone()
-    # What is in the memo counts as copied already: the other ensembles never are.
-    memo: dict[int, Any] = {id(network.theta): theta, id(network.statistics): statistics}
-    alone = copy.deepcopy(network, memo)
-    alone.n_ensembles = None
-    return alone.eval()
-
-
-def _with_heads(network: EnsembleMLP, path: NCLPath) -> EnsembleMLP:
-    """The network, its heads overwritten by those of the path's chosen λ."""
-    weights = path.spectrum.member_coef(gap=path.chosen_gap)
-    biases = path.spectrum.member_intercepts(weights)
-    n_outputs, n_members = len(weights), network.n_members
-    by_member = weights.reshape(n_outputs, n_members, -1).transpose(1, 0, 2)
-    head = network.layers(network.theta.detach())[-1]
-    head["weight"].copy_(torch.from_numpy(np.ascontiguousarray(by_member)))
-    head["bias"].copy_(torch.from_numpy(biases).unsqueeze(2))
-    return network
-
-
-def _warn_if_rounded(
-    network: EnsembleMLP, path: NCLPath, inputs: Tensor, features: FloatArray
-) -> None:
-    with torch.no_grad():
-        average = network(inputs.to(network.theta)).mean(dim=0).cpu().to(torch.float64).numpy()
-    coef = path.spectrum.coef(gap=path.chosen_gap)
-    moved = average - (features @ coef.T + path.spectrum.intercept(coef))
-    spread = np.sqrt(path.spectrum.total)
-    share = np.sqrt(np.mean(moved**2, axis=0)) / np.where(spread > 0, spread, 1.0)
-    # Not "share > …": predictions that overflow are NaN.
-    if not bool((share <= TOLERATED_ROUNDING).all()):
-        warn_caller(
-            f"the refitted heads at gap={float(path.chosen_gap.min()):.1e} are too large for "
-            f"{network.theta.dtype}: rounding moves the average of the members by "
-            f"{float(share.max()):.1e} standard deviations of y. Refit network.double(), a larger "
-            "gap, or with alpha > 0.",
-            PrecisionWarning,
-        )
+    return network.pick(int(number))
 
 
 def _inputs(network: EnsembleMLP, X: Any) -> Tensor:
@@ -282,19 +270,8 @@ def _inputs(network: EnsembleMLP, X: Any) -> Tensor:
     return torch.from_numpy(rows)
 
 
-def _target(network: EnsembleMLP, y: Any, n: int) -> FloatArray:
-    target, p = _numbers(y), network.widths[-1]
-    allowed = [(n,), (n, 1)] if p == 1 else [(n, p)]
-    if target.shape not in allowed:
-        raise ValueError(
-            f"y must have the shape {' or '.join(map(str, allowed))}, for {n} rows of X and a "
-            f"network of {p} outputs, got {target.shape}."
-        )
-    return target
-
-
 def _numbers(values: Any) -> FloatArray:
-    """A float64 array on the CPU, never a view of what the caller holds."""
+    """A copy as a float64 array on the CPU."""
     if isinstance(values, Tensor):
         values = values.detach().to("cpu", torch.float64).numpy()
     return np.array(values, dtype=np.float64)

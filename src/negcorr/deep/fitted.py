@@ -1,147 +1,204 @@
-"""What a fitted deep ensemble can be asked: predictions, members, diversity, collusion."""
+"""A fitted deep ensemble as data: scales, tables over λ, networks and numbers.
+
+:mod:`negcorr.deep.fitting` makes a :class:`DeepFit`, and the estimator predicts from it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import Tensor
 
-from negcorr._common.types import FloatArray, Table
-from negcorr.deep.deep_fit import DeepFit
-from negcorr.deep.fitting import tensors
+from negcorr._common.types import FloatArray
+from negcorr.deep.training.loop import Training
 from negcorr.deep.training.networks import EnsembleMLP
-from negcorr.diversity.collusion import Collusion, collusion
-from negcorr.diversity.decompositions import AmbiguityDecomposition, ambiguity_decomposition
 
-__all__ = ["FittedDeepMixin"]
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
-#: Rows that are predicted at once.
-BLOCK = 8192
+__all__ = ["DeepFit", "History", "LamTable", "Scaling"]
 
 
-class FittedDeepMixin:
-    """Predictions of an estimator whose attribute ``_fit`` is a :class:`DeepFit`."""
+@dataclass(frozen=True, repr=False)
+class Scaling:
+    """A centre and a scale for each column.
 
-    _fit: DeepFit
-    n_probes: int
+    Attributes
+    ----------
+    centre, scale : ndarray of shape (columns,), or one that broadcasts to the columns
+        Columns that do not vary have scale 1.
+    """
 
-    def predict(
-        self, X: Table, return_std: bool = False
-    ) -> FloatArray | tuple[FloatArray, FloatArray]:
-        """Ensemble prediction F(x), with its predictive standard deviation if asked.
+    centre: FloatArray
+    scale: FloatArray
 
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n, d)
-            Inputs.
-        return_std : bool, default=False
-            Also return the standard deviation of a new observation: noise, and the variance
-            σ²‖∂F(x)/∂y‖² of the fit, as the twins answer for it. With few probes the latter is
-            rough. Bias is not in it, and the members' spread is no part of it.
+    @classmethod
+    def of(cls, columns: FloatArray) -> Scaling:
+        """Mean and standard deviation of an array of shape (n, columns)."""
+        # The range as well, since the standard deviation of a constant is its rounding error;
+        # and the standard deviation, since that of the smallest numbers is 0.
+        spread = columns.std(axis=0)
+        varies = (np.ptp(columns, axis=0) > 0) & (spread > 0)
+        centre = np.where(varies, columns.mean(axis=0), columns[0])
+        return cls(centre, np.where(varies, spread, 1.0))
 
-        Returns
-        -------
-        y_mean : ndarray of shape (n,) or (n, outputs)
-        y_std : ndarray of the same shape
-            Only with ``return_std=True``.
-        """
-        found = self._fitted()
-        rows = self._validated_inputs(X)
-        mean = found.target.undo(self._run(found.network, rows, average=True))
-        if not return_std:
-            return self._shaped(mean)
-        if found.twins is None or np.isnan(found.noise_variance).any():
-            raise ValueError(
-                "predict(return_std=True) needs the twins of a fit with n_probes of at least 1 "
-                f"(n_probes={self.n_probes!r}), which partial_fit and refit_heads leave behind."
-            )
-        twins = found.target.undo(found.in_units(self._run(found.twins, rows, average=True)))
-        share = np.mean(((twins - mean) / (found.eps * found.target.scale)) ** 2, axis=0)
-        std = np.sqrt(found.noise_variance * (1.0 + share))
-        return self._shaped(mean), self._shaped(std)
+    @classmethod
+    def none(cls, n_columns: int) -> Scaling:
+        """Centre 0 and scale 1, which leave columns as they are."""
+        return cls(np.zeros(n_columns), np.ones(n_columns))
 
-    def predict_members(self, X: Table) -> FloatArray:
-        """Predictions f_m(x) of every member, whose mean is :meth:`predict`.
+    def apply(self, columns: FloatArray) -> FloatArray:
+        """Standardised columns."""
+        return np.asarray((columns - self.centre) / self.scale)
 
-        Near λ = 1 members are useless alone; their spread is diversity, not uncertainty.
+    def undo(self, columns: FloatArray) -> FloatArray:
+        """Standardised columns, the last axis, in their own units."""
+        return np.asarray(columns * self.scale + self.centre)
 
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n, d)
-            Inputs.
 
-        Returns
-        -------
-        ndarray of shape (M, n) or (M, n, outputs)
-        """
-        self._fitted()
-        return self._members(self._validated_inputs(X))
+@dataclass(frozen=True, repr=False)
+class History:
+    """Loss of every epoch at every λ of a grid.
 
-    def diversity(self, X: Table, y: Any) -> AmbiguityDecomposition:
-        """Ambiguity decomposition of the ensemble on given rows (equation 1).
+    Attributes
+    ----------
+    lams : ndarray of shape (G,)
+        Values of λ.
+    losses : ndarray of shape (epochs, G)
+        Mean loss over each epoch's batches; targets have variance 1.
+    rates : ndarray of shape (G,)
+        Learning rates at the end, after halvings; 0 where training was stopped early.
+    """
 
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n, d)
-            Inputs.
-        y : array-like of shape (n,) or (n, outputs)
-            Targets.
+    lams: FloatArray
+    losses: FloatArray
+    rates: FloatArray
 
-        Returns
-        -------
-        AmbiguityDecomposition
-        """
-        target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-        return ambiguity_decomposition(self.predict_members(X), target)
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.losses)} epochs, {len(self.lams)} values of λ)"
 
-    def collusion(
-        self, X: Table, y: Any, X_test: Table | None = None, y_test: Any = None
-    ) -> Collusion:
-        """Whether members predict, or only their errors cancel (Jeffares et al. 2023).
+    @property
+    def n_epochs(self) -> int:
+        """Epochs done."""
+        return len(self.losses)
 
-        Parameters
-        ----------
-        X, y : array-like
-            Training rows.
-        X_test, y_test : array-like, optional
-            Rows that the ensemble has not seen.
+    def to_frame(self) -> DataFrame:
+        """A data frame with one row for each λ and epoch: ``lam``, ``epoch``, ``loss``."""
+        import pandas
 
-        Returns
-        -------
-        Collusion
-        """
-        members_test = None if X_test is None else self.predict_members(X_test)
-        return collusion(self.predict_members(X), y, members_test, y_test)
+        epochs, n_lams = self.losses.shape
+        return pandas.DataFrame(
+            {
+                "lam": np.repeat(self.lams, epochs),
+                "epoch": np.tile(np.arange(1, epochs + 1), n_lams),
+                "loss": self.losses.T.ravel(),
+            }
+        )
 
-    def _members(self, rows: FloatArray) -> FloatArray:
-        found = self._fit
-        return self._shaped(found.target.undo(self._run(found.network, rows)))
 
-    def _fitted(self) -> DeepFit:
-        check_is_fitted(self, "_fit")
-        return self._fit
+@dataclass(frozen=True, repr=False)
+class LamTable:
+    """The grid that λ was chosen from: one row for each value, errors in units of the targets.
 
-    def _validated_inputs(self, X: Table) -> FloatArray:
-        return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
+    Attributes
+    ----------
+    lam : ndarray of shape (G,)
+        Values of λ.
+    train_error : ndarray of shape (G, outputs)
+        Mean squared error on the training rows.
+    dof, dof_std_error : ndarray of shape (G, outputs)
+        Degrees of freedom by Algorithm 1, NaN without probes.
+    sure, gcv : ndarray of shape (G, outputs)
+        Stein's unbiased risk estimate (Definition 2), and generalised cross-validation.
+    noise_variance : ndarray of shape (outputs,)
+        σ² in ``sure``.
+    chosen : int
+        Row of the chosen λ.
+    """
 
-    def _run(self, network: EnsembleMLP, rows: FloatArray, average: bool = False) -> FloatArray:
-        """Predictions in standardised units: (M, n, outputs), or with an axis of ensembles.
+    lam: FloatArray
+    train_error: FloatArray
+    dof: FloatArray
+    dof_std_error: FloatArray
+    sure: FloatArray
+    gcv: FloatArray
+    noise_variance: FloatArray
+    chosen: int
 
-        With ``average`` those of the ensembles, without the axis of members.
-        """
-        theta = network.theta
-        scaled = self._fit.inputs.apply(rows)
-        blocks: list[Tensor] = []
-        with torch.no_grad():
-            for start in range(0, len(scaled), BLOCK):
-                (block,) = tensors(theta.dtype, theta.device, X=scaled[start : start + BLOCK])
-                members = network(block).to("cpu", torch.float64)
-                blocks.append(members.mean(dim=-3) if average else members)
-        return np.asarray(torch.cat(blocks, dim=-2).numpy())
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({len(self.lam)} values, lam={self.lam[self.chosen]:g} chosen)"
+        )
 
-    def _shaped(self, per_output: FloatArray) -> FloatArray:
-        return per_output[..., 0] if self._fit.single else per_output
+    def to_frame(self) -> DataFrame:
+        """A data frame with one row for each λ and output."""
+        import pandas
+
+        n_lams, outputs = self.dof.shape
+        columns = {
+            name: getattr(self, name).ravel()
+            for name in ("train_error", "dof", "dof_std_error", "sure", "gcv")
+        }
+        return pandas.DataFrame(
+            {
+                "lam": np.repeat(self.lam, outputs),
+                "output": np.tile(np.arange(outputs), n_lams),
+                **columns,
+                "chosen": np.repeat(np.arange(n_lams) == self.chosen, outputs),
+            }
+        )
+
+
+#: The scaling of perturbed copies where there are none.
+NO_COPIES = Scaling(np.zeros((0, 1, 1)), np.ones((0, 1, 1)))
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class DeepFit:
+    """A fitted ensemble; errors and variances are in the units of the target.
+
+    Attributes
+    ----------
+    network : EnsembleMLP
+        One ensemble, for standardised inputs and targets.
+    copies : EnsembleMLP or None
+        The K perturbed copies at the same λ.
+    copy_scaling : Scaling
+        Of shape (K, 1, outputs): its ``undo`` brings predictions of the copies to the standardised
+        units of the ensemble.
+    inputs, target : Scaling
+        Of X and of y.
+    lam : float or ndarray of shape (outputs,)
+    dof, dof_std_error, noise_variance : ndarray of shape (outputs,)
+    learning_rate, last_rate : float
+        Learning rate at the beginning, and after halvings.
+    eps : float
+        Step ε in standard deviations of the target.
+    table : LamTable or None
+        The grid that λ was chosen from.
+    history : History
+    n_epochs : int
+    training : Training or None
+        The state that :meth:`DeepNCLRegressor.partial_fit` continues.
+    single : bool
+        Whether y had one dimension.
+    """
+
+    network: EnsembleMLP
+    copies: EnsembleMLP | None = None
+    copy_scaling: Scaling = NO_COPIES
+    inputs: Scaling
+    target: Scaling
+    lam: float | FloatArray
+    dof: FloatArray
+    dof_std_error: FloatArray
+    noise_variance: FloatArray
+    learning_rate: float
+    last_rate: float
+    eps: float
+    table: LamTable | None = None
+    history: History
+    n_epochs: int
+    training: Training | None = None
+    single: bool

@@ -1,10 +1,14 @@
-"""From checked settings and rows to a fitted ensemble: scales, learning rate, grid, choice."""
+"""From checked settings and rows to a fitted ensemble: by a whole fit, one epoch, or new heads.
+
+:func:`trained_grid` and :func:`chosen` are the two halves of a fit; :func:`continued` and
+:func:`with_new_heads` change what a fit has made.
+"""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,31 +18,23 @@ from torch import Tensor
 
 from negcorr._common.progress import progress_bar
 from negcorr._common.types import FloatArray
-from negcorr.deep.deep_fit import DeepFit
-from negcorr.deep.grid import Checkpoint, GridFit, fit_grid, picked
-from negcorr.deep.history import History, LamTable
-from negcorr.deep.resuming import checkpoint_of
-from negcorr.deep.scaling import Scaling
+from negcorr.deep.checkpoint import checkpoint_of
+from negcorr.deep.closed_form_heads import refit_heads
+from negcorr.deep.fitted import DeepFit, History, Scaling
+from negcorr.deep.grid import GridFit, fit_grid
 from negcorr.deep.settings import Settings, seed_of
 from negcorr.deep.sure import lam_table
-from negcorr.deep.training.loop import LOOK_EVERY, Recipe, Training
-from negcorr.deep.training.networks import EnsembleMLP
+from negcorr.deep.training.loop import Problem, Training, epochs_between_checks, train
 from negcorr.deep.training.rates import choose_rate
+from negcorr.exceptions import DivergenceError
+from negcorr.path.path import NCLPath
 
-__all__ = [
-    "TrainedGrid",
-    "check_networks",
-    "chosen",
-    "scalings",
-    "single_ensemble",
-    "tensors",
-    "trained_grid",
-]
+__all__ = ["TrainedGrid", "chosen", "continued", "tensors", "trained_grid", "with_new_heads"]
 
 
 @dataclass(frozen=True, repr=False)
 class TrainedGrid:
-    """Ensembles at every λ of a grid, with the scales and the learning rate they were trained by.
+    """Ensembles at every λ of a grid, with the scales and the learning rate of their training.
 
     Attributes
     ----------
@@ -77,29 +73,32 @@ def trained_grid(
     """
     seed = seed_of(model)
     if before is not None:
-        check_networks(before, settings, rows, targets, "warm_start=True")
+        _check_networks(before, settings, rows, targets, "warm_start=True")
     checkpoint = checkpoint_of(model, settings, rows, targets, before)
-    inputs, target = scalings(model, rows, targets, before)
+    inputs, target = _scalings(model, rows, targets, before)
     X, Y = tensors(settings.dtype, settings.device, X=inputs.apply(rows), y=target.apply(targets))
-    total = _looks(settings.recipe, len(rows)) * (1 if settings.rate is not None else 2)
-    with progress_bar(model.progress, total, "training") as advance:
-        rate = _rate(settings, X, Y, seed, checkpoint, advance)
+    recipe, rate = settings.recipe, settings.rate
+    checks = math.ceil(recipe.max_epochs / epochs_between_checks(recipe, len(rows)))
+    with progress_bar(model.progress, checks * (1 if rate is not None else 2), "training") as step:
+        if rate is None and checkpoint is not None:
+            rate = checkpoint.about.get("rate")  # chosen before the fit was interrupted
+        if rate is None:
+
+            def count(_: Training) -> bool:
+                step()
+                return False
+
+            lam = settings.lams[0] if len(settings.lams) == 1 else 0.5
+            choice = choose_rate(
+                settings.architecture, X, Y, recipe, lam=lam, seed=seed, after_epochs=count
+            )
+            rate = choice.rate
         if checkpoint is not None:
             about = {**checkpoint.about, "rate": rate}
             checkpoint = dataclasses.replace(checkpoint, about=about)
+        start = None if before is None else before.network.theta.detach()
         grid = fit_grid(
-            settings.architecture,
-            X,
-            Y,
-            settings.lams,
-            rate,
-            settings.recipe,
-            n_probes=settings.n_probes,
-            eps=settings.eps,
-            seed=seed,
-            start=None if before is None else before.network.theta.detach(),
-            checkpoint=checkpoint,
-            advance=advance,
+            settings, X, Y, rate, seed, start=start, checkpoint=checkpoint, advance=step
         )
     return TrainedGrid(grid, inputs, target, rate)
 
@@ -118,125 +117,144 @@ def chosen(
     single : bool
         Whether y had one dimension.
     """
-    target = trained.target
+    grid, target = trained.grid, trained.target
+    square = target.scale**2
     known = settings.noise_variance
     if isinstance(known, np.ndarray):
-        known = known / target.scale**2
-    table = lam_table(
-        trained.grid,
-        trained.inputs.apply(rows),
-        target.apply(targets),
-        known,
-        settings.criterion,
-    )
-    return _picked(trained, table, settings, single)
-
-
-def _picked(trained: TrainedGrid, table: LamTable, settings: Settings, single: bool) -> DeepFit:
-    """The ensemble at the chosen λ, with numbers in the units of the target."""
-    grid, target = trained.grid, trained.target
-    g, square = table.chosen, target.scale**2
+        known = known / square
+    X, Y = trained.inputs.apply(rows), target.apply(targets)
+    table = lam_table(grid, X, Y, known, settings.criterion)
+    g, training = table.chosen, grid.training
     group = grid.network(g)
-    twins = picked(group, range(1, 1 + settings.n_probes)) if settings.n_probes else None
-    centre, scale = grid.twin_scales
-    training = grid.training
-    epochs = training.epoch
-    history = History(
-        table.lam,
-        grid.twins.originals(training.losses[:epochs].T).T.to("cpu", torch.float64).numpy(),
-        grid.twins.originals(training.schedule.rate).to("cpu", torch.float64).numpy(),
-    )
+    losses = grid.copies.originals(training.losses[: training.epoch].T).T
+    rates = grid.copies.originals(training.schedule.rate).to("cpu", torch.float64).numpy()
+    # In the units of the target from here on.
+    scaled = ("train_error", "sure", "gcv", "noise_variance")
+    table = dataclasses.replace(table, **{name: getattr(table, name) * square for name in scaled})
     return DeepFit(
-        network=single_ensemble(picked(group, [0])),
-        twins=twins,
-        twin_centre=centre,
-        twin_scale=scale,
+        network=group.pick(0),
+        copies=group.pick(range(1, 1 + settings.n_probes)) if settings.n_probes else None,
+        copy_scaling=grid.copy_scaling,
         inputs=trained.inputs,
         target=target,
         lam=float(table.lam[g]),
         dof=table.dof[g],
         dof_std_error=table.dof_std_error[g],
-        noise_variance=table.noise_variance * square,
+        noise_variance=table.noise_variance,
         learning_rate=trained.learning_rate,
-        # Ensembles that were stopped early have a rate of 0, from which nothing could go on.
-        last_rate=float(history.rates[g]) or trained.learning_rate,
+        # Ensembles that were stopped early have a rate of 0, with which nothing would move.
+        last_rate=float(rates[g]) or trained.learning_rate,
         eps=settings.eps,
-        table=dataclasses.replace(
-            table,
-            train_error=table.train_error * square,
-            sure=table.sure * square,
-            gcv=table.gcv * square,
-            noise_variance=table.noise_variance * square,
-        ),
-        history=history,
-        n_epochs=epochs,
-        training=None,
+        table=table,
+        history=History(table.lam, losses.to("cpu", torch.float64).numpy(), rates),
+        n_epochs=training.epoch,
         single=single,
     )
 
 
-def check_networks(
-    before: DeepFit, settings: Settings, rows: FloatArray, targets: FloatArray, caller: str
-) -> None:
-    """Raise unless the networks of a fit are those that settings and rows ask for."""
-    network, wanted = before.network, settings.architecture
-    have = _described(
-        network.widths, network.n_members, network.activation, bool(network.batch_norm)
-    )
-    widths = (rows.shape[1], *wanted.hidden_layer_sizes, targets.shape[1])
-    want = _described(widths, wanted.n_members, wanted.activation, wanted.batch_norm)
-    if have != want:
-        raise ValueError(
-            f"{caller} goes on with the networks of the last fit, which are {have}; data and "
-            f"parameters now ask for {want}."
+def continued(
+    model: Any, settings: Settings, rows: FloatArray, targets: FloatArray, single: bool
+) -> DeepFit:
+    """The fit after one more epoch over these rows, from a fitted ensemble or a new one."""
+    before: DeepFit | None = getattr(model, "_fit", None)
+    inputs, target = _scalings(model, rows, targets, before)
+    if before is None:
+        lam, rate = settings.lams[0], settings.rate
+        assert rate is not None  # the estimator calls fit where a rate is to be chosen
+        dtype, device = settings.dtype, settings.device
+    else:
+        _check_networks(before, settings, rows, targets, "partial_fit")
+        lams = np.unique(before.lam)
+        if len(lams) > 1:
+            raise ValueError(
+                "partial_fit trains all outputs at one λ, and these heads have "
+                f"lam_={lams.tolist()}: call refit_heads with one number for lam before."
+            )
+        lam, rate = float(lams[0]), before.last_rate
+        dtype, device = before.network.theta.dtype, before.network.theta.device
+    X, Y = tensors(dtype, device, X=inputs.apply(rows), y=target.apply(targets))
+    # A copy: an epoch that fails, or is interrupted, leaves the fitted model as it was.
+    training = None if before is None else copy.deepcopy(before.training)
+    recipe = dataclasses.replace(settings.recipe, max_epochs=1)
+    if training is None:
+        seed = seed_of(model)
+        if before is None:
+            network = settings.architecture.started(X, Y.shape[1], None, seed)
+        else:
+            network = before.network.pick([0])
+        training = Training.start(network, torch.tensor([rate], dtype=torch.float64), recipe, seed)
+    problem = Problem(X, Y, torch.tensor([lam], dtype=torch.float64))
+    train(training, problem, dataclasses.replace(recipe, max_epochs=training.epoch + 1))
+    if bool(training.diverged.any()):
+        raise DivergenceError(
+            f"training diverged: the loss was not finite after epoch {training.epoch} of "
+            f"partial_fit, with learning_rate={rate:g}. Give a lower learning_rate, or clip; the "
+            "estimator is as it was.",
+            epoch=training.epoch,
+            learning_rate=rate,
+            network=None if before is None else before.network,
         )
-
-
-def _described(widths: tuple[int, ...], n_members: int, activation: str, batch_norm: bool) -> str:
-    layers = "-".join(map(str, widths))
-    with_norm = "with" if batch_norm else "without"
-    return f"{n_members} of {layers} nodes, {activation}, {with_norm} batch norm"
-
-
-def _looks(recipe: Recipe, n: int) -> int:
-    """How often a training is looked at."""
-    size = n if recipe.batch_size is None else min(recipe.batch_size, n)
-    return math.ceil(recipe.max_epochs / max(1, LOOK_EVERY * size // n))
-
-
-def _rate(
-    settings: Settings,
-    X: Tensor,
-    Y: Tensor,
-    seed: int,
-    checkpoint: Checkpoint | None,
-    advance: Callable[[], None],
-) -> float:
-    """The learning rate: given, chosen before the fit was stopped, or chosen now."""
-    if settings.rate is not None:
-        return settings.rate
-    if checkpoint is not None and "rate" in checkpoint.about:
-        return float(checkpoint.about["rate"])
-
-    def look(_: Training) -> bool:
-        advance()
-        return False
-
-    lam = settings.lams[0] if len(settings.lams) == 1 else 0.5
-    choice = choose_rate(
-        settings.architecture, X, Y, settings.recipe, lam=lam, seed=seed, after_epochs=look
+    losses = training.losses[training.epoch - 1 : training.epoch].to("cpu", torch.float64).numpy()
+    if before is not None and (before.history.lams == lam).any():
+        # Not every λ of new heads is one that networks were trained at.
+        earlier = before.history.losses[:, np.flatnonzero(before.history.lams == lam)[:1]]
+        losses = np.concatenate([earlier, losses])
+    rates = training.schedule.rate.to("cpu", torch.float64).numpy()
+    unknown = np.full(targets.shape[1], np.nan)
+    return DeepFit(
+        network=training.network.pick(0),
+        inputs=inputs,
+        target=target,
+        lam=lam,
+        dof=unknown,
+        dof_std_error=unknown,
+        noise_variance=unknown,
+        learning_rate=rate if before is None else before.learning_rate,
+        last_rate=float(rates[0]),
+        eps=settings.eps,
+        history=History(np.array([lam]), losses, rates),
+        n_epochs=1 + (0 if before is None else before.n_epochs),
+        training=training,
+        single=single if before is None else before.single,
     )
-    return choice.rate
 
 
-def scalings(
-    model: Any, rows: FloatArray, targets: FloatArray, before: DeepFit | None
-) -> tuple[Scaling, Scaling]:
-    """New ones, or those that the weights to start from were trained with."""
-    if before is not None:
-        return before.inputs, before.target
-    inputs = Scaling.of(rows) if model.standardize else Scaling.none(rows.shape[1])
-    return inputs, Scaling.of(targets)
+def with_new_heads(
+    found: DeepFit,
+    rows: FloatArray,
+    targets: FloatArray,
+    single: bool,
+    criterion: str,
+    lam: Any,
+    cv: Any,
+) -> tuple[DeepFit, NCLPath]:
+    """The fit with the output layers (heads) of Theorem 4, and the path that they come from."""
+    if targets.shape[1] != len(found.target.scale):
+        raise ValueError(
+            f"y has {targets.shape[1]} output(s), the fitted networks {len(found.target.scale)}."
+        )
+    scaled = found.target.apply(targets)
+    heads = refit_heads(
+        found.network,
+        found.inputs.apply(rows),
+        scaled[:, 0] if single else scaled,
+        criterion=criterion,
+        lam=lam,
+        cv=cv,
+    )
+    changed = dataclasses.replace(
+        found,
+        network=heads.network,
+        copies=None,
+        lam=heads.lam,
+        dof=np.atleast_1d(heads.dof),
+        dof_std_error=np.zeros(targets.shape[1]),
+        noise_variance=np.atleast_1d(heads.noise_variance) * found.target.scale**2,
+        table=None,
+        training=None,
+        single=single,
+    )
+    return changed, heads.path
 
 
 def tensors(dtype: torch.dtype, device: torch.device, **arrays: FloatArray) -> list[Tensor]:
@@ -251,7 +269,31 @@ def tensors(dtype: torch.dtype, device: torch.device, **arrays: FloatArray) -> l
     return [torch.tensor(a, dtype=dtype, device=device) for a in arrays.values()]
 
 
-def single_ensemble(network: EnsembleMLP) -> EnsembleMLP:
-    """Without an axis of ensembles."""
-    network.n_ensembles = None
-    return network
+def _check_networks(
+    before: DeepFit, settings: Settings, rows: FloatArray, targets: FloatArray, caller: str
+) -> None:
+    """Raise unless the networks of a fit are those of the settings and rows."""
+    network = before.network
+    have, want = (
+        f"{shape.n_members} of {'-'.join(map(str, (d, *shape.hidden_layer_sizes, p)))} nodes, "
+        f"{shape.activation}, {'with' if shape.batch_norm else 'without'} batch norm"
+        for d, shape, p in (
+            (network.widths[0], network.architecture, network.widths[-1]),
+            (rows.shape[1], settings.architecture, targets.shape[1]),
+        )
+    )
+    if have != want:
+        raise ValueError(
+            f"{caller} continues the networks of the last fit, which are {have}; data and "
+            f"parameters now require {want}."
+        )
+
+
+def _scalings(
+    model: Any, rows: FloatArray, targets: FloatArray, before: DeepFit | None
+) -> tuple[Scaling, Scaling]:
+    """Those that the weights to start from were trained with, or new ones."""
+    if before is not None:
+        return before.inputs, before.target
+    inputs = Scaling.of(rows) if model.standardize else Scaling.none(rows.shape[1])
+    return inputs, Scaling.of(targets)

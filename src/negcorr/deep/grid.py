@@ -1,26 +1,28 @@
-"""All values of λ and their twins in one training, watched over: checkpoints, divergence."""
+"""All values of λ and their perturbed copies in one training, with checkpoints.
+
+A grid trained here goes to :mod:`negcorr.deep.sure`, which chooses λ.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from negcorr._common.types import FloatArray
-from negcorr.deep.training.architecture import Architecture
-from negcorr.deep.training.checkpoint import restore, state_of, write_tensors
-from negcorr.deep.training.loop import Recipe, Training, train
+from negcorr.deep.checkpoint import Checkpoint, restore
+from negcorr.deep.fitted import Scaling
+from negcorr.deep.settings import Settings
+from negcorr.deep.training.loop import Training, train
 from negcorr.deep.training.networks import EnsembleMLP
-from negcorr.deep.training.perturbed_copies import TwinDof, Twins, draw_probes
+from negcorr.deep.training.perturbed_copies import DofEstimate, PerturbedCopies, draw_probes
 from negcorr.exceptions import DivergenceError, DivergenceWarning, warn_caller
 
-__all__ = ["Checkpoint", "GridFit", "fit_grid"]
+__all__ = ["GridFit", "fit_grid"]
 
 #: Seconds between two checkpoints, which take time themselves.
 CHECKPOINT_SECONDS = 5.0
@@ -28,125 +30,97 @@ CHECKPOINT_SECONDS = 5.0
 
 @dataclass(frozen=True, repr=False)
 class GridFit:
-    """Ensembles at every λ of a grid, and how they answer to the targets.
+    """Trained ensembles at every λ of a grid, their errors and degrees of freedom.
 
     Attributes
     ----------
-    twins : Twins
+    copies : PerturbedCopies
         Which ensembles there are.
     training : Training
-        Where their training ended.
+        The state at the end.
     train_error : ndarray of shape (G, p)
         Mean squared errors on the training rows; NaN where training diverged.
-    dof : TwinDof
+    dof : DofEstimate
         Degrees of freedom.
-    twin_scales : tuple of ndarray of shape (K, 1, p)
-        Centre and scale that bring predictions of twins to the units of the targets.
+    copy_scaling : Scaling
+        Of shape (K, 1, p): its ``undo`` brings predictions of the copies to the units of the
+        targets.
     """
 
-    twins: Twins
+    copies: PerturbedCopies
     training: Training
     train_error: FloatArray
-    dof: TwinDof
-    twin_scales: tuple[FloatArray, FloatArray]
+    dof: DofEstimate
+    copy_scaling: Scaling
 
     def network(self, g: int) -> EnsembleMLP:
-        """A copy of the ensemble at the g-th λ and of its twins, the twins after it."""
-        group = 1 + self.twins.n_probes
-        return picked(self.training.network, range(g * group, (g + 1) * group))
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """Where a training is kept while it lasts.
-
-    Attributes
-    ----------
-    path : Path
-        File.
-    about : mapping
-        What the training is of, for whoever goes on with it.
-    tensors : mapping of str to tensor, optional
-        What an earlier training left there.
-    """
-
-    path: Path
-    about: Mapping[str, Any]
-    tensors: Mapping[str, Tensor] | None = None
+        """A copy of the ensemble at the g-th λ, followed by its perturbed copies."""
+        group = 1 + self.copies.n_probes
+        return self.training.network.pick(range(g * group, (g + 1) * group))
 
 
 def fit_grid(
-    architecture: Architecture,
+    settings: Settings,
     X: Tensor,
     Y: Tensor,
-    lams: Sequence[float],
     rate: float,
-    recipe: Recipe,
-    *,
-    n_probes: int,
-    eps: float,
     seed: int,
+    *,
     start: Tensor | None = None,
     checkpoint: Checkpoint | None = None,
     advance: Callable[[], None] = lambda: None,
 ) -> GridFit:
-    """Train an ensemble at every λ, each beside its twins (Algorithm 1), in one program.
+    """Train an ensemble and its perturbed copies at every λ (Algorithm 1), in one program.
 
-    Targets are expected to be standardised; those of twins are, once they are moved, so that the
+    Targets are expected to be standardised. Perturbed targets are standardised again, so that the
     degrees of freedom are those of the whole procedure.
 
     Parameters
     ----------
-    architecture : Architecture
+    settings : Settings
+        The architecture, the recipe, the values of λ, and ε in the units of Y.
     X : tensor of shape (n, d)
         Inputs.
     Y : tensor of shape (n, p)
         Targets.
-    lams : sequence of float
-        Values of λ.
     rate : float
         Initial learning rate.
-    recipe : Recipe
-    n_probes : int
-        Twins K of each ensemble; 0 for none.
-    eps : float
-        Step ε of Algorithm 1, in the units of Y.
     seed : int
         Of weights, batches and probes.
     start : tensor of shape (M, parameters), optional
-        Weights to start from in place of new ones. Their targets had scales of their own, which
-        those of Y are expected to have too: twins are then not standardised.
+        Initial weights in place of new ones. They were trained on targets of some scale, and Y is
+        expected to have the same: perturbed targets are then not standardised again.
     checkpoint : Checkpoint, optional
-        Where to keep the training, and from where to go on with it.
+        Where to keep the training, and what to continue.
     advance : callable
-        Called whenever the losses are looked at.
+        Called whenever the losses are checked.
 
     Raises
     ------
     DivergenceError
         If training diverged at every λ.
     """
-    twins = Twins(
-        torch.tensor(lams, dtype=torch.float64),
-        draw_probes(n_probes, len(X), Y.shape[1], seed),
-        eps,
+    copies = PerturbedCopies(
+        torch.tensor(settings.lams, dtype=torch.float64),
+        draw_probes(settings.n_probes, len(X), Y.shape[1], seed),
+        settings.eps,
         own_scale=start is None,
     )
-    problem = twins.problem(X, Y)
-    network = architecture.started(X, Y.shape[1], len(problem.lam), seed)
+    problem = copies.problem(X, Y)
+    network = settings.architecture.started(X, Y.shape[1], len(problem.lam), seed)
     if start is not None:
         with torch.no_grad():
             network.theta.copy_(start.to(network.theta).repeat(len(problem.lam), 1))
     rates = torch.full((len(problem.lam),), rate, dtype=torch.float64)
-    training = Training.start(network, rates, recipe, seed)
+    training = Training.start(network, rates, settings.recipe, seed)
     if checkpoint is not None and checkpoint.tensors is not None:
         restore(training, checkpoint.tensors)
-    watch = _Watch(twins, training, checkpoint, advance)
+    watch = _Watch(copies, training, checkpoint, advance)
     if training.epoch > 0 and training.over:
-        # A checkpoint of the end: another epoch would be one too many.
+        # The checkpoint is of the end: another epoch would be one too many.
         network.calibrate(X)
     else:
-        train(training, problem, recipe, watch)
+        train(training, problem, settings.recipe, watch)
     watch.finish(rate, X)
     network.eval()
     with torch.no_grad():
@@ -155,86 +129,63 @@ def fit_grid(
     lost = training.diverged | ~torch.isfinite(fitted).flatten(1).all(dim=1)
     fitted[lost] = torch.nan
     targets = Y.to("cpu", torch.float64)
-    fitted = twins.in_units(fitted, targets)
-    error = (twins.originals(fitted) - targets) ** 2
-    centre, scale = (part[1:].numpy() for part in twins.scales(targets))
-    return GridFit(twins, training, error.mean(dim=1).numpy(), twins.dof(fitted), (centre, scale))
+    fitted = copies.in_units(fitted, targets)
+    error = ((copies.originals(fitted) - targets) ** 2).mean(dim=1).numpy()
+    scaling = Scaling(*(part[1:].numpy() for part in copies.scales(targets)))
+    return GridFit(copies, training, error, copies.dof(fitted), scaling)
 
 
-def picked(network: EnsembleMLP, ensembles: Sequence[int]) -> EnsembleMLP:
-    """A copy of some of the ensembles of a network."""
-    members = network.n_members
-    rows = torch.cat([torch.arange(e * members, (e + 1) * members) for e in ensembles])
-    found = EnsembleMLP(
-        network.widths[0],
-        network.widths[1:-1],
-        network.widths[-1],
-        n_members=members,
-        n_ensembles=len(ensembles),
-        activation=network.activation,
-        batch_norm=network.batch_norm,
-        dtype=network.theta.dtype,
-        device=network.theta.device,
-    )
-    with torch.no_grad():
-        found.theta.copy_(network.theta[rows])
-        found.statistics.copy_(network.statistics[:, rows])
-    return found.eval()
-
-
+@dataclass
 class _Watch:
-    """Looks at a training every few epochs: keeps it on disk, and its last finite weights."""
+    """Called every few epochs of a training: keeps it on disk, and its last finite weights."""
 
-    def __init__(
-        self,
-        twins: Twins,
-        training: Training,
-        checkpoint: Checkpoint | None,
-        advance: Callable[[], None],
-    ) -> None:
-        self.twins, self.training = twins, training
-        self.checkpoint, self.advance = checkpoint, advance
-        self.good = training.network.theta.detach().clone()
-        self.good_epoch = training.epoch
+    copies: PerturbedCopies
+    training: Training
+    checkpoint: Checkpoint | None
+    advance: Callable[[], None]
+
+    def __post_init__(self) -> None:
+        self.finite = self.training.network.theta.detach().clone()
+        self.finite_epoch = self.training.epoch
         self.written = time.monotonic()
-        if checkpoint is not None and checkpoint.tensors is None:
-            # At once: what was chosen before, the learning rate, is in it.
-            write_tensors(checkpoint.path, state_of(training), checkpoint.about)
+        if self.checkpoint is not None and self.checkpoint.tensors is None:
+            # At once, since the file also keeps the learning rate that was chosen before.
+            self.checkpoint.write(self.training)
 
     def __call__(self, training: Training) -> bool:
-        """Whether to stop: nothing is left to be trained."""
+        """Whether to stop, since training diverged at every λ."""
         self.advance()
         diverged = training.diverged
-        if bool(self.twins.originals(diverged).all()):
+        if bool(self.copies.originals(diverged).all()):
             return True
         if not bool(diverged.any()):
-            self.good.copy_(training.network.theta.detach())
-            self.good_epoch = training.epoch
+            self.finite.copy_(training.network.theta.detach())
+            self.finite_epoch = training.epoch
         if self.checkpoint is not None and time.monotonic() > self.written + CHECKPOINT_SECONDS:
-            write_tensors(self.checkpoint.path, state_of(training), self.checkpoint.about)
+            self.checkpoint.write(training)
             self.written = time.monotonic()
         return False
 
     def finish(self, rate: float, X: Tensor) -> None:
-        """Tell of ensembles that diverged; keep a training that did not."""
+        """Report ensembles that diverged; write the last checkpoint of a training that did not."""
         training = self.training
-        lams = self.twins.lams.numpy()
+        lams = self.copies.lams.numpy()
         groups = training.diverged.numpy().reshape(len(lams), -1)
-        diverged, twins = groups[:, 0], groups[:, 1:].any(axis=1)
+        diverged, only_copies = groups[:, 0], ~groups[:, 0] & groups[:, 1:].any(axis=1)
         if diverged.all():
-            losses = self.twins.originals(training.losses[: training.epoch].T).cpu()
+            losses = self.copies.originals(training.losses[: training.epoch].T).cpu()
             # Weights can overflow in the very last step, whose loss was still finite.
             lost = ~torch.isfinite(losses).all(dim=0)
             epoch = int(lost.int().argmax()) + 1 if bool(lost.any()) else training.epoch
             network = training.network
             with torch.no_grad():
-                network.theta.copy_(self.good)
+                network.theta.copy_(self.finite)
             network.calibrate(X)
             raise DivergenceError(
                 f"training diverged: the loss was not finite in epoch {epoch}, with "
                 f"learning_rate={rate:g} and lam={_listed(lams)}. Give a lower learning_rate, or "
                 "clip; the error's attribute network has the weights of epoch "
-                f"{self.good_epoch}.",
+                f"{self.finite_epoch}.",
                 epoch=epoch,
                 learning_rate=rate,
                 network=network,
@@ -245,15 +196,15 @@ class _Watch:
                 "these values are not chosen. A lower learning_rate, or clip, helps.",
                 DivergenceWarning,
             )
-        if (twins & ~diverged).any():
+        if only_copies.any():
             warn_caller(
-                f"training diverged at lam={_listed(lams[twins & ~diverged])} with "
-                f"learning_rate={rate:g} where targets were moved: degrees of freedom are not "
+                f"training diverged at lam={_listed(lams[only_copies])} with "
+                f"learning_rate={rate:g} where targets were perturbed: degrees of freedom are not "
                 "known there. A lower learning_rate, or clip, helps.",
                 DivergenceWarning,
             )
         if self.checkpoint is not None:
-            write_tensors(self.checkpoint.path, state_of(training), self.checkpoint.about)
+            self.checkpoint.write(training)
 
 
 def _listed(lams: FloatArray) -> str:

@@ -1,4 +1,7 @@
-"""DeepNCLRegressor: ensembles of deep networks trained on the NCL loss, as an estimator."""
+"""DeepNCLRegressor: ensembles of deep networks trained on the NCL loss, as an estimator.
+
+It validates, calls :mod:`negcorr.deep.fitting`, keeps the resulting fit and predicts from it.
+"""
 
 from __future__ import annotations
 
@@ -9,34 +12,40 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import validate_data
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
 
 from negcorr._common.types import FloatArray, Table
-from negcorr.deep.continuing import continued, with_new_heads
-from negcorr.deep.deep_fit import DeepFit
-from negcorr.deep.fitted import FittedDeepMixin
-from negcorr.deep.fitting import chosen, trained_grid
-from negcorr.deep.history import History, LamTable
-from negcorr.deep.persistence import load_model, save_model
-from negcorr.deep.settings import settings_of, to_be_chosen
+from negcorr.deep.checkpoint import read_tensors, write_tensors
+from negcorr.deep.fitted import DeepFit, History, LamTable
+from negcorr.deep.fitting import chosen, continued, tensors, trained_grid, with_new_heads
+from negcorr.deep.settings import resolve_device, settings_of, to_be_chosen
+from negcorr.deep.stored_parts import KIND, model_from_parts, stored_parts
 from negcorr.deep.training.networks import EnsembleMLP
-from negcorr.diversity.collusion import warn_if_useless
+from negcorr.diversity.collusion import Collusion, collusion, warn_if_useless
+from negcorr.diversity.decompositions import AmbiguityDecomposition, ambiguity_decomposition
+from negcorr.exceptions import CheckpointError
 
 __all__ = ["DeepNCLRegressor"]
+
+#: Rows that are predicted at once.
+BLOCK = 8192
 
 #: Squares of larger values would overflow.
 LARGEST = 1e150
 
 
-class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Ensemble of deep networks trained by Negative Correlation Learning (Section 8).
 
     M networks minimise :math:`(1-\lambda)\frac1M\sum_m (f_m - y)^2 + \lambda(F - y)^2` with F
     their average (equation 3 of the paper), all members in one batched program. With
-    ``lam="auto"`` a grid of λ is trained side by side, each beside twins whose targets are moved a
-    little: what they answer gives the degrees of freedom (Algorithm 1), and Stein's unbiased risk
-    estimate chooses λ, on the training rows alone.
+    ``lam="auto"`` a grid of λ is trained at once, together with copies whose targets are perturbed
+    a little: how far their predictions follow gives the degrees of freedom (Algorithm 1). Stein's
+    unbiased risk estimate then chooses λ, from the training rows alone.
 
     Parameters
     ----------
@@ -49,25 +58,25 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
     batch_norm : bool, default=True
         Whether hidden layers are normalised, each member for itself.
     lam : float, sequence of float or "auto", default="auto"
-        The knob λ in [0, 1]; a grid of your own to choose from; or "auto" for eleven values.
+        The knob λ in [0, 1]; a grid of values to choose from; or "auto" for a grid of eleven.
     learning_rate : float or "auto", default="auto"
         Initial learning rate. "auto" trains one ensemble with each of 10⁻⁶, …, 1 and takes the
-        smallest that comes within a tenth of the lowest loss.
+        smallest whose loss is within a tenth of the lowest.
     batch_size : int, "auto" or None, default="auto"
         Rows of a step; "auto" is a 32nd of the rows, but at least 32 and at most 200; None is
         all rows.
     max_epochs : int, default=200
         Passes over the data.
     n_probes : int, default=2
-        Twins of each ensemble; 0 for none, and no degrees of freedom.
+        Copies of each ensemble with perturbed targets; 0 for none, and no degrees of freedom.
     eps : float or "auto", default="auto"
         Step ε of Algorithm 1, in standard deviations of the target; "auto" is 0.1.
     noise_variance : float, array-like, "paper", "difference" or None, default=None
         σ² for SURE: known values, the paper's estimate at the smallest λ, or one from differences
-        of neighbours. None takes the smallest estimate from residuals over the values of λ that
-        leave them at least half of the rows.
+        of neighbours. None takes the smallest estimate from residuals, over those values of λ whose
+        residuals keep at least half of the degrees of freedom.
     criterion : {"sure", "gcv"}, default="sure"
-        What chooses λ; summed over outputs, each in units of its variance.
+        Chooses λ; summed over outputs, each in units of its variance.
     optimiser : {"adam", "sgd"}, default="adam"
         Adam, or plain gradient descent.
     weight_decay : float, default=0.0
@@ -78,16 +87,16 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
         Epochs without a lower loss after which a learning rate is halved; "auto" is the paper's
         100 for full batches, and 10 for smaller ones, which make many steps in an epoch.
     early_stopping : int or None, default=None
-        Epochs without a lower loss after which an ensemble is left as it is.
+        Epochs without a lower loss after which an ensemble is trained no further.
     standardize : bool, default=True
         Whether columns of X are brought to mean 0 and standard deviation 1. Targets always are.
     warm_start : bool, default=False
         Whether ``fit`` starts from the weights of the last fit.
     checkpoint : path or None, default=None
-        File that keeps a training while it lasts, written every five seconds: a fit that was
-        killed, and is started again with the same data and settings, goes on from there, and one
-        that had ended is taken as it was. Other data or settings, as of another fold, need another
-        file. Needs an integer ``random_state``.
+        File that keeps a training while it lasts, written every five seconds. If a fit was killed
+        and starts again with the same data and settings, it continues from the file; if it had
+        ended, its result is read. Other data or settings, as of another fold, need another file.
+        Needs an integer ``random_state``.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where networks are trained.
     dtype : {"float32", "float64"}, default="float32"
@@ -102,9 +111,9 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
     lam_ : float
         The chosen λ, one for all outputs.
     dof_, dof_std_error_ : float or ndarray of shape (outputs,)
-        Degrees of freedom there and their standard error over probes, NaN without probes (the
-        error with one probe as well). They are those of the training at this λ and learning rate:
-        how both were chosen is not in them.
+        Degrees of freedom at this λ and their standard error over probes, NaN without probes (the
+        error with one probe as well). They are those of the training at this λ and learning rate,
+        without the choice of both.
     noise_variance_ : float or ndarray of shape (outputs,)
         σ² that was used, NaN without probes unless it was given.
     learning_rate_ : float
@@ -205,7 +214,7 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
         -------
         self
         """
-        with self._as_it_was_on_failure():
+        with self._unchanged_on_failure():
             rows, targets, single = self._validated(X, y, reset=True)
             settings = settings_of(self, *targets.shape)
             before = getattr(self, "_fit", None) if self.warm_start else None
@@ -215,11 +224,12 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
         return self
 
     def partial_fit(self, X: Table, y: Any) -> Self:
-        """One epoch over these rows, with λ, learning rate and scales as they are.
+        """Train one epoch on these rows, with unchanged λ, learning rate and scales.
 
-        The first call starts new networks, with scales from its rows; what is "auto" is chosen by
-        :meth:`fit` on them. After ``fit`` the learning rate is that of its end, and Adam's averages
-        start anew. Degrees of freedom are not followed: ``dof_`` is NaN afterwards.
+        The first call starts new networks, with scales from its rows; where λ or the learning rate
+        are to be chosen, it is :meth:`fit`. After ``fit`` the learning rate is that of its end, and
+        Adam's averages start from 0. Degrees of freedom are not estimated: ``dof_`` is NaN
+        afterwards.
 
         Parameters
         ----------
@@ -235,7 +245,7 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
         first = not hasattr(self, "_fit")
         if first and to_be_chosen(self):
             return self.fit(X, y)
-        with self._as_it_was_on_failure():
+        with self._unchanged_on_failure():
             rows, targets, single = self._validated(X, y, reset=first)
             settings = settings_of(self, *targets.shape)
             return self._adopt(continued(self, settings, rows, targets, single))
@@ -243,16 +253,16 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
     def refit_heads(
         self, X: Table, y: Any, criterion: str = "sure", *, lam: Any = "auto", cv: Any = 5
     ) -> Self:
-        """The same bodies with the best heads for these rows, in closed form (Theorem 4).
+        """The best output layers (heads) for these rows, in closed form (Theorem 4).
 
-        With all but the last layer frozen, members are linear in fixed features: the λ that the
-        criterion chooses, and the degrees of freedom *of the heads*, are exact (Theorem 5). On rows
-        that the bodies were trained on, these are but a part of the whole training's.
+        With fixed hidden layers, members are linear in fixed features: the λ that the criterion
+        chooses, and the degrees of freedom *of the heads*, are exact (Theorem 5). On the rows of
+        the training these are only a part of the degrees of freedom of the whole training.
 
         Parameters
         ----------
         X : {array-like, data frame} of shape (n, d)
-            Inputs, best other rows than those of ``fit``.
+            Inputs, preferably of other rows than those of ``fit``.
         y : array-like of shape (n,) or (n, outputs)
             Targets.
         criterion : str, default="sure"
@@ -279,15 +289,15 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
         return model
 
     def save(self, path: Any) -> None:
-        """Write the fitted model to one file, in the safetensors format with JSON in its head.
+        """Write the fitted model to one file, in the safetensors format with JSON in its header.
 
         Parameters
         ----------
         path : path
-            Replaced in one step, if it exists.
+            If the file exists, it is replaced in one step.
         """
         self._fitted()
-        save_model(self, Path(path))
+        write_tensors(Path(path), *stored_parts(self))
 
     @classmethod
     def load(cls, path: Any, device: str = "cpu") -> Self:
@@ -297,16 +307,108 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
         ----------
         path : path
         device : {"cpu", "cuda", "auto"}, default="cpu"
-            Where its networks are to be.
+            Device of its networks.
         """
-        model: Self = load_model(cls, Path(path), device)
+        resolve_device(device)  # a device that is not there is refused before the file is read
+        parts, about = read_tensors(Path(path))
+        if about.get("kind") != KIND:
+            raise CheckpointError(f"{path} holds a {about.get('kind')}, not a {KIND}.")
+        model: Self = model_from_parts(cls, parts, about, device)
         return model
+
+    def predict(
+        self, X: Table, return_std: bool = False
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
+        """Ensemble prediction F(x), and its predictive standard deviation on request.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n, d)
+            Inputs.
+        return_std : bool, default=False
+            Also return the standard deviation of a new observation, from the noise and the
+            variance σ²‖∂F(x)/∂y‖² of the fit, which perturbed copies estimate. With few probes the
+            estimate is rough. It has no bias, and no spread of the members.
+
+        Returns
+        -------
+        y_mean : ndarray of shape (n,) or (n, outputs)
+        y_std : ndarray of the same shape
+            Only with ``return_std=True``.
+        """
+        found = self._fitted()
+        rows = self._validated_inputs(X)
+        mean = found.target.undo(self._run(found.network, rows, average=True))
+        if not return_std:
+            return self._shaped(mean)
+        if found.copies is None or np.isnan(found.noise_variance).any():
+            raise ValueError(
+                "predict(return_std=True) needs the perturbed copies of a fit with n_probes of at "
+                f"least 1 (n_probes={self.n_probes!r}); partial_fit and refit_heads drop them."
+            )
+        copies = found.copy_scaling.undo(self._run(found.copies, rows, average=True))
+        moved = (found.target.undo(copies) - mean) / (found.eps * found.target.scale)
+        std = np.sqrt(found.noise_variance * (1.0 + np.mean(moved**2, axis=0)))
+        return self._shaped(mean), self._shaped(std)
+
+    def predict_members(self, X: Table) -> FloatArray:
+        """Predictions f_m(x) of every member, whose mean is :meth:`predict`.
+
+        Near λ = 1 members are useless alone; their spread is diversity, not uncertainty.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n, d)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (M, n) or (M, n, outputs)
+        """
+        self._fitted()
+        return self._members(self._validated_inputs(X))
+
+    def diversity(self, X: Table, y: Any) -> AmbiguityDecomposition:
+        """Ambiguity decomposition of the ensemble on given rows (equation 1).
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n, d)
+            Inputs.
+        y : array-like of shape (n,) or (n, outputs)
+            Targets.
+
+        Returns
+        -------
+        AmbiguityDecomposition
+        """
+        target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+        return ambiguity_decomposition(self.predict_members(X), target)
+
+    def collusion(
+        self, X: Table, y: Any, X_test: Table | None = None, y_test: Any = None
+    ) -> Collusion:
+        """Whether members predict alone, or their errors only cancel (Jeffares et al. 2023).
+
+        Parameters
+        ----------
+        X, y : array-like
+            Training rows.
+        X_test, y_test : array-like, optional
+            Rows that the ensemble has not seen.
+
+        Returns
+        -------
+        Collusion
+        """
+        members_test = None if X_test is None else self.predict_members(X_test)
+        return collusion(self.predict_members(X), y, members_test, y_test)
 
     # ------------------------------------------------------------------------------------
 
     @contextmanager
-    def _as_it_was_on_failure(self) -> Iterator[None]:
-        """A fit that fails, or is interrupted, leaves a fitted model as it was."""
+    def _unchanged_on_failure(self) -> Iterator[None]:
+        """Leave a fitted model as it was where a fit fails or is interrupted."""
         before = self.__dict__.copy()
         try:
             yield
@@ -316,13 +418,13 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
             raise
 
     def _adopt(self, found: DeepFit) -> Self:
-        self.__dict__.pop("path_", None)  # of heads that were refitted before
+        self.__dict__.pop("path_", None)  # belongs to earlier heads
         self._fit = found
         self.network_: EnsembleMLP = found.network
         self.lam_ = found.lam
-        self.dof_ = _squeezed(found.dof, found.single)
-        self.dof_std_error_ = _squeezed(found.dof_std_error, found.single)
-        self.noise_variance_ = _squeezed(found.noise_variance, found.single)
+        for name in ("dof", "dof_std_error", "noise_variance"):
+            value = getattr(found, name)
+            setattr(self, f"{name}_", float(value[0]) if found.single else value)
         self.learning_rate_ = found.learning_rate
         self.lam_table_: LamTable | None = found.table
         self.history_: History = found.history
@@ -346,6 +448,31 @@ class DeepNCLRegressor(FittedDeepMixin, MultiOutputMixin, RegressorMixin, BaseEs
                 raise ValueError(f"{name} has values above {LARGEST:g}, whose squares overflow.")
         return rows, target.reshape(len(target), -1), target.ndim == 1
 
+    def _members(self, rows: FloatArray) -> FloatArray:
+        found = self._fit
+        return self._shaped(found.target.undo(self._run(found.network, rows)))
 
-def _squeezed(per_output: FloatArray, single: bool) -> float | FloatArray:
-    return float(per_output[0]) if single else per_output
+    def _fitted(self) -> DeepFit:
+        check_is_fitted(self, "_fit")
+        return self._fit
+
+    def _validated_inputs(self, X: Table) -> FloatArray:
+        return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
+
+    def _run(self, network: EnsembleMLP, rows: FloatArray, average: bool = False) -> FloatArray:
+        """Predictions in standardised units: (M, n, outputs), or with an axis of ensembles.
+
+        With ``average`` those of the ensembles, without the axis of members.
+        """
+        theta = network.theta
+        scaled = self._fit.inputs.apply(rows)
+        blocks: list[Tensor] = []
+        with torch.no_grad():
+            for start in range(0, len(scaled), BLOCK):
+                (block,) = tensors(theta.dtype, theta.device, X=scaled[start : start + BLOCK])
+                members = network(block).to("cpu", torch.float64)
+                blocks.append(members.mean(dim=-3) if average else members)
+        return np.asarray(torch.cat(blocks, dim=-2).numpy())
+
+    def _shaped(self, per_output: FloatArray) -> FloatArray:
+        return per_output[..., 0] if self._fit.single else per_output

@@ -1,4 +1,4 @@
-"""Parameters of the estimator, checked and turned into what training takes."""
+"""Parameters of the estimator, checked, and the settings of a training that they describe."""
 
 from __future__ import annotations
 
@@ -14,35 +14,66 @@ from sklearn.utils import check_random_state
 
 from negcorr._common.types import FloatArray
 from negcorr._common.validation import check_positive_int
-from negcorr.deep.sure import CRITERIA
-from negcorr.deep.training.architecture import Architecture
-from negcorr.deep.training.devices import resolve_device
 from negcorr.deep.training.loop import Recipe
-from negcorr.deep.training.networks import ACTIVATIONS
+from negcorr.deep.training.networks import ACTIVATIONS, Architecture
 from negcorr.deep.training.optimise import OPTIMISERS
 
-__all__ = ["LAMS", "Settings", "seed_of", "settings_of", "to_be_chosen"]
+__all__ = [
+    "CRITERIA",
+    "LAMS",
+    "Settings",
+    "resolve_device",
+    "seed_of",
+    "settings_of",
+    "to_be_chosen",
+]
 
-#: The grid of λ behind "auto": finer where a step changes more.
+#: The grid of λ for "auto": finer where a step changes more.
 LAMS = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
 
-#: Batches of an epoch behind "auto", and the fewest and most rows that a batch then has.
+#: Batches of an epoch for "auto", and the fewest and most rows of such a batch.
 BATCHES, FEWEST, MOST = 32, 32, 200
 
-#: Epochs behind "auto" after which a rate is halved: the paper's, for full batches, and ours.
+#: Epochs for "auto" after which a rate is halved: the paper's for full batches, and fewer for
+#: smaller ones, since an epoch of many batches does as much as many epochs of one.
 PATIENCE_FULL, PATIENCE = 100, 10
 
-#: Step ε behind "auto", in standard deviations of the target: smaller ones drown in rounding that
-#: training amplifies.
+#: Step ε for "auto", in standard deviations of the target: the effect of smaller steps is less
+#: than that of rounding errors, which training amplifies.
 EPS = 0.1
 
-#: By name.
+#: Criteria that λ can be chosen by.
+CRITERIA = ("sure", "gcv")
+
+#: Precisions by name.
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+#: Parameters that are one of several names.
+CHOICES: dict[str, tuple[str, ...]] = {
+    "activation": tuple(ACTIVATIONS),
+    "criterion": CRITERIA,
+    "optimiser": OPTIMISERS,
+    "dtype": tuple(DTYPES),
+}
+
+#: Parameters that are integers of at least 1, and numbers above 0, with the other values of each.
+COUNTS: dict[str, tuple[str | None, ...]] = {
+    "n_estimators": (),
+    "max_epochs": (),
+    "batch_size": ("auto", None),
+    "patience": ("auto",),
+    "early_stopping": (None,),
+}
+ABOVE_ZERO: dict[str, tuple[str | None, ...]] = {
+    "learning_rate": ("auto",),
+    "eps": ("auto",),
+    "clip": (None,),
+}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a fit is to do.
+    """What a fit does.
 
     Attributes
     ----------
@@ -53,7 +84,7 @@ class Settings:
     rate : float or None
         Initial learning rate, None to choose one.
     n_probes : int
-        Twins of each ensemble.
+        Perturbed copies of each ensemble.
     eps : float
         Step ε in standard deviations of the target.
     noise_variance : ndarray, str or None
@@ -78,26 +109,72 @@ class Settings:
 
 def settings_of(model: Any, n_samples: int, n_outputs: int) -> Settings:
     """Check all parameters of an estimator against each other and the data's shape."""
-    check_positive_int("n_estimators", model.n_estimators)
+    _check_each(model)
     lams = _lams(model.lam, model.n_estimators)
-    n_probes = _count("n_probes", model.n_probes)
-    if len(lams) > 1 and n_probes == 0:
+    if len(lams) > 1 and model.n_probes == 0:
         raise ValueError(
             f"lam={model.lam!r} is chosen by degrees of freedom, which n_probes=0 does not "
             "measure; give n_probes of at least 1, or a number for lam."
         )
-    _flag("standardize", model.standardize)
-    _flag("warm_start", model.warm_start)
-    _one_of("criterion", model.criterion, CRITERIA)
-    _one_of("dtype", model.dtype, tuple(DTYPES))
+    sizes = model.hidden_layer_sizes
+    sizes = (sizes,) if isinstance(sizes, numbers.Integral) else sizes
+    if isinstance(sizes, str) or not isinstance(sizes, Sequence | np.ndarray):
+        raise TypeError(
+            f"hidden_layer_sizes={sizes!r} must be a sequence of integers, got "
+            f"{type(sizes).__name__}."
+        )
+    if any(isinstance(size, bool) or not isinstance(size, numbers.Integral) for size in sizes):
+        raise TypeError(f"hidden_layer_sizes={sizes!r} must have integers only.")
+    if any(size < 1 for size in sizes):
+        raise ValueError(f"hidden_layer_sizes={sizes!r} must have integers of at least 1 only.")
+    variance = model.noise_variance
+    if isinstance(variance, str):
+        if variance not in ("paper", "difference"):
+            raise ValueError(
+                f"noise_variance={variance!r} is unknown; allowed are 'paper', 'difference', a "
+                "number, or None."
+            )
+    elif variance is not None:
+        found = _numbers(variance)
+        fits = found is not None and found.shape in ((), (n_outputs,))
+        if found is None or not fits or not ((found >= 0) & np.isfinite(found)).all():
+            raise ValueError(
+                f"noise_variance={variance!r} must be a finite number of at least 0, "
+                f"one for each of {n_outputs} output(s), 'paper', 'difference' or None."
+            )
+        variance = np.broadcast_to(found, n_outputs)
+    batch_size, patience = model.batch_size, model.patience
+    if isinstance(batch_size, str):
+        batch_size = min(max(n_samples // BATCHES, FEWEST), MOST)
+    if batch_size == 1 and model.batch_norm and n_samples > 1:
+        raise ValueError(
+            "batch_size=1 leaves nothing to normalise over: give batch_size of at least 2, or "
+            "batch_norm=False."
+        )
+    if isinstance(patience, str):
+        full = batch_size is None or batch_size >= n_samples
+        patience = PATIENCE_FULL if full else PATIENCE
     return Settings(
-        architecture=_architecture(model),
-        recipe=_recipe(model, n_samples),
+        architecture=Architecture(
+            tuple(int(size) for size in sizes),
+            int(model.n_estimators),
+            model.activation,
+            bool(model.batch_norm),
+        ),
+        recipe=Recipe(
+            max_epochs=int(model.max_epochs),
+            batch_size=None if batch_size is None else int(batch_size),
+            patience=int(patience),
+            early_stopping=None if model.early_stopping is None else int(model.early_stopping),
+            optimiser=model.optimiser,
+            weight_decay=float(model.weight_decay),
+            clip=None if model.clip is None else float(model.clip),
+        ),
         lams=lams,
-        rate=None if _is_auto(model.learning_rate) else _above_zero("learning_rate", model),
-        n_probes=n_probes,
-        eps=EPS if _is_auto(model.eps) else _above_zero("eps", model),
-        noise_variance=_noise_variance(model.noise_variance, n_outputs),
+        rate=None if isinstance(model.learning_rate, str) else float(model.learning_rate),
+        n_probes=int(model.n_probes),
+        eps=EPS if isinstance(model.eps, str) else float(model.eps),
+        noise_variance=variance,
         criterion=model.criterion,
         device=resolve_device(model.device),
         dtype=DTYPES[model.dtype],
@@ -106,7 +183,7 @@ def settings_of(model: Any, n_samples: int, n_outputs: int) -> Settings:
 
 def to_be_chosen(model: Any) -> bool:
     """Whether λ or the learning rate are not given as numbers."""
-    return not (_real(model.lam) and _real(model.learning_rate))
+    return not (_is_real(model.lam) and _is_real(model.learning_rate))
 
 
 def seed_of(model: Any) -> int:
@@ -120,71 +197,84 @@ def seed_of(model: Any) -> int:
         ) from error
 
 
-def _architecture(model: Any) -> Architecture:
-    sizes = model.hidden_layer_sizes
-    sizes = (sizes,) if isinstance(sizes, numbers.Integral) else sizes
-    if isinstance(sizes, str) or not isinstance(sizes, Sequence | np.ndarray):
+def resolve_device(device: Any = "auto") -> torch.device:
+    """The torch device of a name, if it is there.
+
+    Parameters
+    ----------
+    device : {"cpu", "cuda", "auto"} or str or torch.device, default="auto"
+        "auto" is "cuda" where there is one, else "cpu"; "cuda:1" and the like name one of several.
+
+    Returns
+    -------
+    torch.device
+
+    Examples
+    --------
+    >>> from negcorr.deep import resolve_device
+    >>> resolve_device("cpu")
+    device(type='cpu')
+    """
+    if isinstance(device, str) and device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if not isinstance(device, str | torch.device):
         raise TypeError(
-            f"hidden_layer_sizes={sizes!r} must be a sequence of integers, got "
-            f"{type(sizes).__name__}."
+            f"device={device!r} must be 'cpu', 'cuda' or 'auto', got {type(device).__name__}."
         )
-    if any(isinstance(size, bool) or not isinstance(size, numbers.Integral) for size in sizes):
-        raise TypeError(f"hidden_layer_sizes={sizes!r} must have integers only.")
-    if any(size < 1 for size in sizes):
-        raise ValueError(f"hidden_layer_sizes={sizes!r} must have integers of at least 1 only.")
-    _one_of("activation", model.activation, tuple(ACTIVATIONS))
-    _flag("batch_norm", model.batch_norm)
-    return Architecture(
-        tuple(int(size) for size in sizes),
-        int(model.n_estimators),
-        model.activation,
-        bool(model.batch_norm),
-    )
+    try:
+        found = torch.device(device)
+    except RuntimeError:
+        found = None
+    if found is None or found.type not in ("cpu", "cuda"):
+        raise ValueError(f"device={device!r} is unknown; allowed are 'cpu', 'cuda' and 'auto'.")
+    if found.type == "cuda":
+        if not torch.cuda.is_available():
+            raise ValueError(
+                f"device={str(device)!r}, but torch sees no CUDA device here; allowed are 'cpu' "
+                "and 'auto'."
+            )
+        if found.index is not None and found.index >= torch.cuda.device_count():
+            raise ValueError(
+                f"device={str(device)!r}, but torch sees {torch.cuda.device_count()} CUDA "
+                "device(s), counted from 0."
+            )
+    return found
 
 
-def _recipe(model: Any, n_samples: int) -> Recipe:
-    check_positive_int("max_epochs", model.max_epochs)
-    if not _is_auto(model.patience):
-        check_positive_int("patience", model.patience)
-    if model.early_stopping is not None:
-        check_positive_int("early_stopping", model.early_stopping)
-    size: int | None = min(max(n_samples // BATCHES, FEWEST), MOST)
-    if model.batch_size is None:
-        size = None
-    elif not _is_auto(model.batch_size):
-        check_positive_int("batch_size", model.batch_size)
-        size = int(model.batch_size)
-    if size == 1 and model.batch_norm and n_samples > 1:
-        raise ValueError(
-            "batch_size=1 leaves nothing to normalise over: give batch_size of at least 2, or "
-            "batch_norm=False."
-        )
-    _one_of("optimiser", model.optimiser, OPTIMISERS)
+def _check_each(model: Any) -> None:
+    """Check what most parameters must be, whatever the others and the data are."""
+    for name in ("batch_norm", "standardize", "warm_start"):
+        if not isinstance(value := getattr(model, name), bool | np.bool_):
+            raise TypeError(f"{name}={value!r} must be True or False.")
+    for name, names in CHOICES.items():
+        if not isinstance(value := getattr(model, name), str) or value not in names:
+            raise ValueError(f"{name}={value!r} is unknown; allowed are {list(names)}.")
+    for name, others in COUNTS.items():
+        if not _is_one_of(value := getattr(model, name), others):
+            check_positive_int(name, value)
+    n = model.n_probes
+    if isinstance(n, bool) or not isinstance(n, numbers.Integral):
+        raise TypeError(f"n_probes={n!r} must be an integer, got {type(n).__name__}.")
+    if n < 0:
+        raise ValueError(f"n_probes={n!r} must be at least 0.")
+    for name, others in ABOVE_ZERO.items():
+        value = getattr(model, name)
+        if not _is_one_of(value, others) and not (_is_real(value) and 0 < value < math.inf):
+            auto = "'auto', or " if "auto" in others else ""
+            raise ValueError(f"{name}={value!r} must be {auto}a finite number above 0.")
     decay = model.weight_decay
-    if not _real(decay) or not 0 <= decay < math.inf:
+    if not _is_real(decay) or not 0 <= decay < math.inf:
         raise ValueError(f"weight_decay={decay!r} must be a number of at least 0.")
-    return Recipe(
-        max_epochs=int(model.max_epochs),
-        batch_size=size,
-        patience=_patience(model.patience, full=size is None or size >= n_samples),
-        early_stopping=None if model.early_stopping is None else int(model.early_stopping),
-        optimiser=model.optimiser,
-        weight_decay=float(decay),
-        clip=None if model.clip is None else _above_zero("clip", model),
-    )
-
-
-def _patience(patience: Any, full: bool) -> int:
-    """An epoch of many batches does what many epochs of one do."""
-    if not _is_auto(patience):
-        return int(patience)
-    return PATIENCE_FULL if full else PATIENCE
 
 
 def _lams(lam: Any, n_members: int) -> tuple[float, ...]:
     if isinstance(lam, str):
-        _one_of("lam", lam, ("auto",), "a number in [0, 1], or a sequence of such")
-        # A member alone is its own average: the loss is the same at every λ.
+        if lam != "auto":
+            raise ValueError(
+                f"lam={lam!r} is unknown; allowed are 'auto', a number in [0, 1], or a sequence of "
+                "such."
+            )
+        # A single member is its own average: the loss is the same at every λ.
         return LAMS if n_members > 1 else LAMS[:1]
     values = _numbers(lam)
     if values is None or values.ndim > 1 or not values.size:
@@ -194,24 +284,8 @@ def _lams(lam: Any, n_members: int) -> tuple[float, ...]:
     return tuple(float(value) for value in np.atleast_1d(values))
 
 
-def _noise_variance(value: Any, n_outputs: int) -> FloatArray | str | None:
-    if value is None:
-        return None
-    if isinstance(value, str):
-        _one_of("noise_variance", value, ("paper", "difference"), "a number, or None")
-        return value
-    found = _numbers(value)
-    fits = found is not None and found.shape in ((), (n_outputs,))
-    if found is None or not fits or not ((found >= 0) & np.isfinite(found)).all():
-        raise ValueError(
-            f"noise_variance={value!r} must be a finite number of at least 0, one for each of "
-            f"{n_outputs} output(s), 'paper', 'difference' or None."
-        )
-    return np.asarray(np.broadcast_to(found, n_outputs))
-
-
 def _numbers(value: Any) -> FloatArray | None:
-    """An array of a number or of numbers, None where it is anything else."""
+    """An array of a number or of numbers, None for anything else."""
     try:
         found = np.asarray(value)
     except ValueError:  # a ragged sequence
@@ -219,36 +293,9 @@ def _numbers(value: Any) -> FloatArray | None:
     return found.astype(np.float64) if found.dtype.kind in "fiu" else None
 
 
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"
+def _is_one_of(value: Any, others: tuple[str | None, ...]) -> bool:
+    return (value is None or isinstance(value, str)) and value in others
 
 
-def _one_of(name: str, value: Any, allowed: tuple[str, ...], others: str = "") -> None:
-    if not isinstance(value, str) or value not in allowed:
-        names = f"{', '.join(map(repr, allowed))}, {others}" if others else str(list(allowed))
-        raise ValueError(f"{name}={value!r} is unknown; allowed are {names}.")
-
-
-def _flag(name: str, value: Any) -> None:
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name}={value!r} must be True or False.")
-
-
-def _count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name}={value!r} must be an integer, got {type(value).__name__}.")
-    if value < 0:
-        raise ValueError(f"{name}={value!r} must be at least 0.")
-    return int(value)
-
-
-def _real(value: Any) -> bool:
+def _is_real(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def _above_zero(name: str, model: Any) -> float:
-    value = getattr(model, name)
-    if not _real(value) or not 0 < value < math.inf:
-        auto = "'auto', or " if name in ("learning_rate", "eps") else ""
-        raise ValueError(f"{name}={value!r} must be {auto}a finite number above 0.")
-    return float(value)

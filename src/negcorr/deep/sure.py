@@ -1,4 +1,4 @@
-"""λ by Monte-Carlo SURE: training errors and degrees of freedom of a grid become a choice."""
+"""The choice of λ by Monte-Carlo SURE, from training errors and degrees of freedom of a grid."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ import numpy as np
 from negcorr._common.types import BoolArray, FloatArray
 from negcorr.criteria import closed_form as criteria
 from negcorr.criteria.noise import difference_noise_variance
+from negcorr.deep.fitted import LamTable
 from negcorr.deep.grid import GridFit
-from negcorr.deep.history import LamTable
 from negcorr.exceptions import ChaoticTrainingWarning, NoiseVarianceWarning, warn_caller
 
-__all__ = ["CRITERIA", "lam_table", "noise_variance_of"]
+__all__ = ["lam_table", "noise_variance_of"]
 
-#: What λ can be chosen by.
-CRITERIA = ("sure", "gcv")
-
-#: Residuals tell of the noise as long as this share of the rows is left to them; below the second
-#: share networks interpolate, and they tell nothing.
+#: Residuals show the noise where they have at least the first share of the rows as degrees of
+#: freedom; below the second share networks interpolate, and residuals show nothing.
 TRUSTED, INTERPOLATES = 0.5, 0.1
 
 
@@ -39,7 +36,7 @@ def lam_table(
     noise_variance : ndarray of shape (p,), "paper", "difference" or None
         σ² for SURE, in the same units; see :func:`noise_variance_of`.
     criterion : {"sure", "gcv"}, default="sure"
-        What chooses; summed over outputs.
+        What chooses λ; summed over outputs.
     """
     n = len(Y)
     error, dof = fit.train_error, fit.dof
@@ -57,15 +54,15 @@ def lam_table(
                 "number for lam."
             )
         score = (sure if criterion == "sure" else gcv).sum(axis=1)
-        # Among these alone: gcv is infinite elsewhere, and may be so at all of them.
+        # Only among the credible ones: gcv is infinite elsewhere, and may be at all of them.
         chosen = int(known[np.argmin(score[known])])
-    lams = fit.twins.lams.numpy()
+    lams = fit.copies.lams.numpy()
     impossible = np.isfinite(error + dof.dof).all(axis=1) & ~credible
     if impossible.any():
         listed = ", ".join(f"{lam:g}" for lam in lams[impossible])
         warn_caller(
             f"degrees of freedom at lam={listed} are not between 0 and the {n} rows, not even "
-            "within their error: training is chaotic there, and its answer to the targets is "
+            "within their error: training is chaotic there, and how it follows the targets is "
             "noise. Such values of λ are not chosen. Give a lower learning_rate, or fewer epochs.",
             ChaoticTrainingWarning,
         )
@@ -73,9 +70,9 @@ def lam_table(
 
 
 def credible_lams(fit: GridFit, n: int) -> BoolArray:
-    """Where degrees of freedom are finite, and between 0 and n but for two standard errors.
+    """Where degrees of freedom are finite, and between 0 and n within two standard errors.
 
-    One probe has no standard error: its value may be off by that of a fit of n degrees of freedom.
+    One probe has no standard error: the error of a fit of n degrees of freedom is taken.
     """
     dof, error = fit.dof.dof, fit.dof.std_error
     slack = 2.0 * np.where(np.isfinite(error), error, np.sqrt(2.0 * n))
@@ -90,8 +87,8 @@ def noise_variance_of(
 
     Residual sums of squares over n minus the degrees of freedom are too large where an ensemble is
     biased. The paper takes them at λ = 0 (Section 7), where deep ensembles can be biased by more
-    than the noise; "paper" does so here. None takes the smallest over all λ that leave at least
-    half of the rows to the residuals. Where hardly any are left at the smallest λ, the networks
+    than the noise; "paper" does the same here. None takes the smallest over all λ that leave at
+    least half of the rows to the residuals. Where the smallest λ leaves hardly any, the networks
     interpolate: differences between neighbours are taken instead, with a warning.
     """
     n, n_outputs = Y.shape
@@ -99,18 +96,18 @@ def noise_variance_of(
         return np.asarray(np.broadcast_to(noise_variance, n_outputs), dtype=np.float64)
     if noise_variance == "difference":
         return np.atleast_1d(difference_noise_variance(X, Y))
-    if fit.twins.n_probes == 0:
+    if fit.copies.n_probes == 0:
         return np.full(n_outputs, np.nan)
     dof = np.clip(fit.dof.dof, 0.0, n)
     known = np.flatnonzero(credible_lams(fit, n))
     if not len(known):
         return np.full(n_outputs, np.nan)
-    lams = fit.twins.lams.numpy()
+    lams = fit.copies.lams.numpy()
     first = known[int(np.argmin(lams[known]))]
     if bool((n - dof[first] < INTERPOLATES * n).any()):
         warn_caller(
             f"networks interpolate {n} rows with {np.max(dof[first]):.0f} degrees of freedom at "
-            f"lam={lams[first]:g}: residuals tell nothing of the noise, whose variance is taken "
+            f"lam={lams[first]:g}: residuals show nothing of the noise, whose variance is taken "
             "from differences between neighbours instead. Give noise_variance, or fewer "
             "max_epochs.",
             NoiseVarianceWarning,

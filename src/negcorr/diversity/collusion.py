@@ -1,9 +1,8 @@
-r"""Signs of collusion in the predictions of members, however they were trained.
+"""Signs of collusion in the predictions of the members of any ensemble.
 
-Trained jointly, members can inflate their diversity at the price of their own errors, which cancel
-on the training rows and less so elsewhere (Jeffares, Liu, Crabbé and van der Schaar 2023, "Joint
-training of deep ensembles fails due to learner collusion"); NCL is such a training as λ approaches
-1. Predictions have the members first: of networks, :class:`~negcorr.NCLRegressor` or others.
+Members that are trained jointly can increase their diversity together with their own errors, which
+cancel on the training rows and less so elsewhere (Jeffares, Liu, Crabbé and van der Schaar 2023,
+"Joint training of deep ensembles fails due to learner collusion"), as in NCL when λ approaches 1.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from negcorr._common.types import BoolArray, FloatArray
-from negcorr.diversity.decompositions import ambiguity_decomposition
+from negcorr.diversity.decompositions import USELESS_ALONE, ambiguity_decomposition
 from negcorr.exceptions import CollusionWarning, warn_caller
 
 __all__ = ["Collusion", "MemberErrors", "collusion", "drop_error", "warn_if_useless"]
@@ -24,10 +23,10 @@ __all__ = ["Collusion", "MemberErrors", "collusion", "drop_error", "warn_if_usel
 #: "Far better than a constant": an ensemble's error below this share of the variance of y.
 FAR_BETTER = 0.5
 
-#: Independent errors have a ratio of M, give or take; beyond this multiple they cancel.
+#: Independent errors have a ratio of about M; beyond this multiple of M they cancel.
 BEYOND_CHANCE = 2.0
 
-#: Diversity below this share of the variance of y is too little to speak of.
+#: Diversity below this share of the variance of y is negligible.
 NOTICEABLE = 0.01
 
 #: From the worst to the best.
@@ -41,14 +40,14 @@ VERDICTS = (
 
 @dataclass(frozen=True, repr=False)
 class MemberErrors:
-    """Mean squared errors on one set of rows: of members, of all together, and of what is left.
+    """Mean squared errors on one set of rows: of members, of their average, and without members.
 
     Attributes
     ----------
     ensemble_error, member_error, diversity, variance : float or ndarray of shape (outputs,)
         The terms of equation 1, and the variance of y, which is the error of the best constant.
     drop_errors : ndarray of shape (counts,) or (counts, outputs)
-        Expected error after so many members are lost, see :func:`drop_error`.
+        Expected error after the loss of each number of members, see :func:`drop_error`.
     without_member : ndarray of shape (M,) or (M, outputs)
         Error of the average of all but member m; NaN where there is no other.
     """
@@ -69,7 +68,7 @@ class MemberErrors:
     def error_correlation(self) -> float | FloatArray:
         """Mean product of two different members' errors, over the mean square of an error.
 
-        (M/ratio − 1)/(M − 1): 1 where all err alike, about 0 for independent errors, −1/(M − 1)
+        (M/ratio − 1)/(M − 1): 1 for equal errors, about 0 for independent errors, −1/(M − 1)
         where the average has no error. NaN for a single member.
         """
         n_members = len(self.without_member)
@@ -84,7 +83,7 @@ class MemberErrors:
 
 @dataclass(frozen=True, repr=False)
 class Collusion:
-    """What predictions of members say about collusion; printed, a table and a verdict.
+    """Errors of members and of their average, and a verdict on collusion; prints as a table.
 
     Attributes
     ----------
@@ -102,8 +101,8 @@ class Collusion:
     def diversity_ratio(self) -> float | FloatArray | None:
         """Diversity on training rows over that on held-out ones; None without the latter.
 
-        Members that were trained apart disagree least where they were trained, so that it is well
-        below 1. Near 1, or above, the disagreement was put there by the training.
+        Members that were trained separately disagree least on the training rows: the ratio is well
+        below 1. Near 1, or above, the training caused the disagreement.
         """
         other = self.held_out
         return None if other is None else _ratio(self.train.diversity, other.diversity)
@@ -112,8 +111,8 @@ class Collusion:
     def verdict(self) -> str:
         """The first of ``VERDICTS`` that holds for an output; see also :func:`warn_if_useless`.
 
-        Errors cancel on training rows if ``ratio`` exceeds 2M and the diversity is 1 % of the
-        variance of y or more; not on held-out ones if ``error_correlation`` is positive there.
+        Errors cancel on training rows if ``ratio`` exceeds 2M and the diversity is at least 1 % of
+        the variance of y; they do not on held-out rows if ``error_correlation`` is positive there.
         """
         train, most = self.train, BEYOND_CHANCE * len(self.train.without_member)
         cancels = np.atleast_1d(train.ratio) > most
@@ -165,7 +164,7 @@ def collusion(
     *,
     dropped: Sequence[float] = (0.1, 0.25, 0.5),
 ) -> Collusion:
-    """Look for collusion in the predictions of members; print the result for a table.
+    """Errors of members and of their average, and a verdict on collusion; prints as a table.
 
     Parameters
     ----------
@@ -227,11 +226,12 @@ def drop_error(members: npt.ArrayLike, y: npt.ArrayLike, k: Any) -> float | Floa
 
 
 def warn_if_useless(members: npt.ArrayLike, y: npt.ArrayLike, lam: npt.ArrayLike) -> bool:
-    """Raise a CollusionWarning, and say so, where members are useless alone.
+    """Raise a CollusionWarning where members are useless alone, and return whether they are.
 
-    That is where their average error exceeds the variance of y, the error of a constant, and the
-    ensemble's is below half of it. Give training rows: on others, members that merely overfit can
-    be as bad. ``members`` and ``y`` are as in :func:`collusion`; the message names ``lam``.
+    Their average error then exceeds the variance of y, which is the error of a constant, and the
+    error of the ensemble is below half of it. Give training rows: on others, members that only
+    overfit can be as bad. ``members`` and ``y`` are as in :func:`collusion`; the message names
+    ``lam``.
 
     Examples
     --------
@@ -257,7 +257,7 @@ def _errors(members: npt.ArrayLike, y: npt.ArrayLike, dropped: Sequence[Any]) ->
     terms = ambiguity_decomposition(members, y)
     f, target = np.asarray(members, np.float64), np.asarray(y, np.float64)
     F = f.mean(axis=0)
-    # (M F − f_m)/(M − 1) as a correction of F, since members can be large.
+    # The average (M F − f_m)/(M − 1) as F and a correction, since members can be large.
     left = F - (f - F) / (len(f) - 1) if len(f) > 1 else np.full_like(f, np.nan)
     added = [terms.diversity * _share_added(k, len(f)) for k in _counts(dropped, len(f))]
     drops = np.array(added, dtype=np.float64).reshape(-1, *target.shape[1:]) + terms.ensemble_error
@@ -267,13 +267,14 @@ def _errors(members: npt.ArrayLike, y: npt.ArrayLike, dropped: Sequence[Any]) ->
 
 
 def _share_added(k: int, n_members: int) -> float:
-    """Part of the diversity that becomes error when k members are lost at random."""
+    """Share of the diversity that is added to the error when k members are lost at random."""
     return k / (max(n_members - 1, 1) * (n_members - k))
 
 
 def _useless(errors: MemberErrors) -> BoolArray:
     variance = np.atleast_1d(errors.variance)
-    return (errors.member_error > variance) & (errors.ensemble_error < FAR_BETTER * variance)
+    useless = errors.member_error > USELESS_ALONE * variance
+    return useless & (errors.ensemble_error < FAR_BETTER * variance)
 
 
 def _counts(dropped: Sequence[Any], n_members: int) -> tuple[int, ...]:

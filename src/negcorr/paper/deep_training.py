@@ -13,9 +13,9 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from negcorr.deep.training.architecture import Architecture
 from negcorr.deep.training.loop import Problem, Recipe, Training, train
-from negcorr.deep.training.perturbed_copies import Twins, draw_probes
+from negcorr.deep.training.networks import Architecture
+from negcorr.deep.training.perturbed_copies import PerturbedCopies, draw_probes
 from negcorr.deep.training.rates import choose_rate
 from negcorr.paper.pieces import Row
 from negcorr.paper.protocol import fingerprint, task
@@ -96,7 +96,7 @@ def deep_training(
     )
     seed = setup.seed_for("deep", name, fold)
     probes = draw_probes(size.probes, len(X), Y.shape[1], seed)
-    twins = Twins(torch.tensor(size.lams, dtype=torch.float64), probes, EPS)
+    twins = PerturbedCopies(torch.tensor(size.lams, dtype=torch.float64), probes, EPS)
     problem = twins.problem(X, Y)
     known = fingerprint(name, data_home, setup.size.max_rows)
     rate = _rate(setup, data_home, name, depth, device, known)
@@ -123,7 +123,7 @@ def deep_training(
 
 
 def _measured(
-    training: Training, twins: Twins, problem: Problem, X_test: Tensor, Y_test: Tensor
+    training: Training, twins: PerturbedCopies, problem: Problem, X_test: Tensor, Y_test: Tensor
 ) -> list[Row]:
     """One row for each λ."""
     network = training.network.eval()

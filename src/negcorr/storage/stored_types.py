@@ -108,7 +108,7 @@ class StoredSpline:
 
 @dataclasses.dataclass(frozen=True)
 class StoredDeep:
-    """A deep ensemble as arrays and settings, which :mod:`negcorr.deep.persistence` understands.
+    """A deep ensemble as arrays and settings, which :mod:`negcorr.deep.stored_parts` understands.
 
     Attributes
     ----------
@@ -127,9 +127,9 @@ class StoredDeep:
     @classmethod
     def of(cls, model: Any) -> StoredDeep:
         """The numbers of a DeepNCLRegressor, fitted or not."""
-        from negcorr.deep.persistence import parts_of
+        from negcorr.deep.stored_parts import stored_parts
 
-        tensors, about = parts_of(model)
+        tensors, about = stored_parts(model)
         arrays = {name: value.detach().cpu().numpy() for name, value in tensors.items()}
         return cls(json.dumps(about, sort_keys=True), arrays, getattr(model, "path_", None))
 
@@ -137,14 +137,14 @@ class StoredDeep:
         """The estimator once more, on the CPU."""
         import torch
 
-        from negcorr.deep.persistence import assembled
         from negcorr.deep.regressor import DeepNCLRegressor
+        from negcorr.deep.stored_parts import model_from_parts
 
         plain = type(self.about) is str and type(self.arrays) is dict
         if not plain or not all(type(a) is np.ndarray for a in self.arrays.values()):
             raise ValueError("a deep ensemble is not made of settings and arrays")
         tensors = {name: torch.tensor(value) for name, value in self.arrays.items()}
-        model = assembled(DeepNCLRegressor, tensors, json.loads(self.about), "cpu")
+        model = model_from_parts(DeepNCLRegressor, tensors, json.loads(self.about), "cpu")
         if self.path is not None:
             model.path_ = self.path
         return model

@@ -6,8 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep.training.architecture import Architecture, initialise
-from negcorr.deep.training.networks import EnsembleMLP
+from negcorr.deep.training.networks import Architecture, EnsembleMLP, initialise
 
 SHAPE = Architecture((4, 3), n_members=5, activation="relu", batch_norm=False)
 

@@ -4,16 +4,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep.training.architecture import Architecture
-from negcorr.deep.training.checkpoint import state_of
-from negcorr.deep.training.graphs import WARM_UP, Replayed
+from negcorr.deep.checkpoint import state_of
 from negcorr.deep.training.loop import (
+    WARM_UP,
     Problem,
     Recipe,
+    Replayed,
     Step,
     Training,
     train,
 )
+from negcorr.deep.training.networks import Architecture
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -66,13 +67,14 @@ def test_runs_before_a_recording_leave_no_trace():
         return own(batch)
 
     step = Replayed(counted, state_for(training))
-    before = [tensor.clone() for tensor in state_for(training)]
-    record = step._recorded(None)
+    once = started(data, recipe)
+    loss = Step(once, data)(None)
+    assert torch.equal(step(None), loss)
     assert len(calls) == WARM_UP + 1
-    for tensor, value in zip(state_for(training), before, strict=True):
+    for tensor, value in zip(state_for(training), state_for(once), strict=True):
         assert torch.equal(tensor, value)
-    record.graph.replay()
-    assert float(training.steps.count) == 1.0
+    step(None)
+    assert float(training.steps.count) == 2.0
     assert len(calls) == WARM_UP + 1
 
 

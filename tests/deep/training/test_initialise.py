@@ -4,8 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep.training.architecture import initialise
-from negcorr.deep.training.networks import ACTIVATIONS, EnsembleMLP
+from negcorr.deep.training.networks import ACTIVATIONS, EnsembleMLP, initialise
 
 D, M = 6, 4
 

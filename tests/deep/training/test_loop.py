@@ -13,9 +13,8 @@ torch = pytest.importorskip("torch")
 from torch.nn.utils import parameters_to_vector
 
 from negcorr.deep.training import loop as module
-from negcorr.deep.training.architecture import initialise
-from negcorr.deep.training.loop import LOOK_EVERY, Problem, Recipe, Step, Training, _batches, train
-from negcorr.deep.training.networks import EnsembleMLP
+from negcorr.deep.training.loop import CHECK_EVERY, Problem, Recipe, Step, Training, _batches, train
+from negcorr.deep.training.networks import EnsembleMLP, initialise
 from negcorr.deep.training.optimise import Schedule, Steps
 
 
@@ -148,7 +147,7 @@ def test_batched_training_is_a_loop_with_several_outputs_and_weight_decay(plain_
 )
 def test_ensembles_together_are_each_alone(kwargs, batch_size, own, monkeypatch):
     # No look before the end, where an ensemble alone that is left as it is would stop.
-    monkeypatch.setattr(module, "LOOK_EVERY", 10**6)
+    monkeypatch.setattr(module, "CHECK_EVERY", 10**6)
     data = problem(own=own)
     rates = torch.tensor([3.0, 0.3, 0.01], dtype=torch.float64)
     recipe = Recipe(max_epochs=40, batch_size=batch_size, patience=3, **kwargs)
@@ -252,8 +251,8 @@ def test_the_callback_sees_every_look_and_the_end():
     ("batch_size", "epochs"),
     [(None, 50), (100, 50), (37, 50), (19, 25), (2, 2), (1, 1)],
 )
-def test_looks_are_fifty_steps_apart_and_at_least_an_epoch(batch_size, epochs):
-    assert LOOK_EVERY == 50
+def test_checks_are_fifty_steps_apart_and_at_least_an_epoch(batch_size, epochs):
+    assert CHECK_EVERY == 50
     recipe = Recipe(max_epochs=2 * epochs + 1, batch_size=batch_size)
     data, seen = problem(LAMS[:1]), []
     training = started(data, recipe, batch_norm=False)
@@ -261,7 +260,7 @@ def test_looks_are_fifty_steps_apart_and_at_least_an_epoch(batch_size, epochs):
     assert seen == [epochs, 2 * epochs, 2 * epochs + 1]
 
 
-def test_looks_of_a_training_that_goes_on_are_where_they_would_have_been():
+def test_checks_of_a_continued_training_are_where_they_would_have_been():
     seen, training = [], started(problem(), LONG)
     train(training, problem(), dataclasses.replace(LONG, max_epochs=LOOK + 3))
     train(training, problem(), LONG, after_epochs=lambda t: bool(seen.append(t.epoch)))
@@ -380,7 +379,7 @@ def test_batches_of_one_cannot_be_normalised():
 @pytest.mark.parametrize("own", [True, False])
 def test_loss_of_an_epoch_is_the_mean_over_samples(own, outputs, batch_size, monkeypatch):
     # A rate of 0 is the end of a training at its first look.
-    monkeypatch.setattr(module, "LOOK_EVERY", 10**6)
+    monkeypatch.setattr(module, "CHECK_EVERY", 10**6)
     data = problem(own=own, outputs=outputs)
     recipe = Recipe(max_epochs=2, batch_size=batch_size)
     training = trained(data, recipe, rate=0.0, batch_norm=False)
@@ -453,7 +452,7 @@ def test_rates_are_halved_by_the_losses_that_are_recorded():
 
 
 def test_early_stopping_freezes_an_ensemble_and_no_other(monkeypatch):
-    monkeypatch.setattr(module, "LOOK_EVERY", 1)
+    monkeypatch.setattr(module, "CHECK_EVERY", 1)
     data = problem(LAMS[:2])
     recipe = Recipe(max_epochs=40, patience=1000, early_stopping=3)
     rates = torch.tensor([1e-4, 2.0], dtype=torch.float64)
@@ -487,7 +486,7 @@ def test_training_ends_at_a_look_once_all_ensembles_are_left_as_they_are(kwargs)
     recipe = Recipe(max_epochs=500, early_stopping=kwargs.get("early_stopping"))
     training = trained(problem(), recipe, kwargs["rate"], batch_norm=False)
     assert training.schedule.rate.tolist() == [0.0] * 3
-    assert training.epoch % LOOK_EVERY == 0
+    assert training.epoch % CHECK_EVERY == 0
     assert training.epoch < 500
     assert not training.diverged.any()
 
@@ -497,7 +496,7 @@ WILD = Recipe(max_epochs=130, optimiser="sgd")
 
 def test_a_training_that_diverged_ends_at_the_next_look_and_says_so():
     training = trained(problem(), WILD, rate=1e30, batch_norm=False, activation="relu")
-    assert training.epoch == LOOK_EVERY
+    assert training.epoch == CHECK_EVERY
     assert training.diverged.tolist() == [True] * 3
 
 
@@ -595,8 +594,8 @@ def test_epochs_beyond_the_first_recipe_have_no_loss_until_they_are_done():
     assert training.losses.shape == (120, 3)
     assert torch.equal(training.losses[:3], first)
     assert training.losses[3 : training.epoch].isfinite().all()
-    assert training.epoch == LOOK_EVERY
-    assert training.losses[LOOK_EVERY:].isnan().all()
+    assert training.epoch == CHECK_EVERY
+    assert training.losses[CHECK_EVERY:].isnan().all()
 
 
 @pytest.mark.parametrize(

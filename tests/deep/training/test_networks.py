@@ -212,12 +212,12 @@ def test_a_deep_copy_is_the_same_and_apart():
     X, _ = inputs(shared=True)
     many.calibrate(X)
     many.eval()
-    twin = copy.deepcopy(many)
-    torch.testing.assert_close(twin(X), many(X), rtol=0, atol=0)
+    duplicate = copy.deepcopy(many)
+    torch.testing.assert_close(duplicate(X), many(X), rtol=0, atol=0)
     before = many(X)
     with torch.no_grad():
-        twin.theta.zero_()
-        twin.statistics.zero_()
+        duplicate.theta.zero_()
+        duplicate.statistics.zero_()
     torch.testing.assert_close(many(X), before, rtol=0, atol=0)
 
 

@@ -1,14 +1,13 @@
-"""Twins against Algorithm 1 by hand, one training after another."""
+"""PerturbedCopies against Algorithm 1 by hand, one training after another."""
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep.training.architecture import initialise
 from negcorr.deep.training.loop import Problem, Recipe, Training, train
-from negcorr.deep.training.networks import EnsembleMLP
-from negcorr.deep.training.perturbed_copies import Twins, draw_probes
+from negcorr.deep.training.networks import EnsembleMLP, initialise
+from negcorr.deep.training.perturbed_copies import PerturbedCopies, draw_probes
 
 LAMS = torch.tensor([0.0, 0.6, 1.0], dtype=torch.float64)
 RECIPE = Recipe(max_epochs=40)
@@ -39,11 +38,11 @@ def fitted(problem, outputs=1):
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
-def test_twins_are_algorithm_1_one_after_another(outputs):
+def test_perturbed_copies_are_algorithm_1_one_after_another(outputs):
     X, Y = data(outputs)
     probes = draw_probes(2, len(X), outputs, seed=3)
-    twins = Twins(LAMS, probes, eps=0.05)
-    found = twins.dof(fitted(twins.problem(X, Y), outputs))
+    copies = PerturbedCopies(LAMS, probes, eps=0.05)
+    found = copies.dof(fitted(copies.problem(X, Y), outputs))
     for g, lam in enumerate(LAMS):
         alone = fitted(Problem(X, Y, lam.reshape(1)), outputs)[0]
         for k, b in enumerate(probes):
@@ -60,33 +59,33 @@ def test_a_linear_answer_has_its_trace():
     probes = draw_probes(40, n, 1, seed=0)
     S = torch.diag(torch.arange(1.0, n + 1, dtype=torch.float64))
     y = torch.ones(n, 1, dtype=torch.float64)
-    twins = Twins(torch.tensor([0.5]), probes, eps=0.5)
-    problem = twins.problem(torch.zeros(n, 1), y)
-    found = twins.dof(S @ problem.Y)
+    copies = PerturbedCopies(torch.tensor([0.5]), probes, eps=0.5)
+    problem = copies.problem(torch.zeros(n, 1), y)
+    found = copies.dof(S @ problem.Y)
     np.testing.assert_allclose(found.dof, [[21.0]])
     assert found.std_error < 1e-10
 
 
 def test_without_probes_there_is_nothing_to_tell():
-    twins = Twins(LAMS, draw_probes(0, 5, 1, seed=0), eps=0.1)
-    problem = twins.problem(torch.zeros(5, 2), torch.ones(5, 1))
+    copies = PerturbedCopies(LAMS, draw_probes(0, 5, 1, seed=0), eps=0.1)
+    problem = copies.problem(torch.zeros(5, 2), torch.ones(5, 1))
     assert problem.lam.tolist() == LAMS.tolist()
-    found = twins.dof(torch.zeros(3, 5, 1))
+    found = copies.dof(torch.zeros(3, 5, 1))
     assert np.isnan(found.dof).all()
     assert found.values.shape == (3, 0, 1)
 
 
 def test_one_probe_has_a_value_and_no_error():
-    twins = Twins(LAMS[:1], draw_probes(1, 4, 1, seed=0), eps=0.1)
-    found = twins.dof(twins.problem(torch.zeros(4, 1), torch.ones(4, 1)).Y)
+    copies = PerturbedCopies(LAMS[:1], draw_probes(1, 4, 1, seed=0), eps=0.1)
+    found = copies.dof(copies.problem(torch.zeros(4, 1), torch.ones(4, 1)).Y)
     np.testing.assert_allclose(found.dof, [[4.0]], rtol=1e-6)
     assert np.isnan(found.std_error).all()
 
 
 def test_originals_are_those_without_perturbation():
-    twins = Twins(LAMS, draw_probes(2, 4, 1, seed=0), eps=0.1)
+    copies = PerturbedCopies(LAMS, draw_probes(2, 4, 1, seed=0), eps=0.1)
     Y = torch.arange(4.0).reshape(4, 1)
-    originals = twins.originals(twins.problem(torch.zeros(4, 1), Y).Y)
+    originals = copies.originals(copies.problem(torch.zeros(4, 1), Y).Y)
     assert originals.shape == (3, 4, 1)
     assert (originals == Y).all()
 
@@ -101,8 +100,8 @@ def test_own_scale_is_a_procedure_that_standardises_what_it_is_given(outputs):
     X, Y = data(outputs)
     Y = (Y - Y.mean(dim=0)) / Y.std(dim=0, correction=0)
     probes = draw_probes(2, len(X), outputs, seed=3)
-    twins = Twins(LAMS, probes, eps=0.1, own_scale=True)
-    found = twins.dof(twins.in_units(fitted(twins.problem(X, Y), outputs), Y))
+    copies = PerturbedCopies(LAMS, probes, eps=0.1, own_scale=True)
+    found = copies.dof(copies.in_units(fitted(copies.problem(X, Y), outputs), Y))
 
     def procedure(y, lam):
         mean, spread = y.mean(dim=0), y.std(dim=0, correction=0)
@@ -116,25 +115,25 @@ def test_own_scale_is_a_procedure_that_standardises_what_it_is_given(outputs):
             np.testing.assert_allclose(found.values[g, k], value, rtol=1e-6)
 
 
-def test_targets_as_they_are_keep_their_units_and_twins_get_them():
+def test_targets_as_they_are_keep_their_units_and_copies_get_them():
     Y = torch.tensor([[1.0, 10.0], [2.0, 30.0], [4.0, 20.0], [9.0, 50.0]], dtype=torch.float64)
-    twins = Twins(LAMS, draw_probes(3, 4, 2, seed=1), eps=0.5, own_scale=True)
-    targets = twins.problem(torch.zeros(4, 1), Y).Y
-    assert torch.equal(twins.originals(targets), Y.expand(3, 4, 2))
+    copies = PerturbedCopies(LAMS, draw_probes(3, 4, 2, seed=1), eps=0.5, own_scale=True)
+    targets = copies.problem(torch.zeros(4, 1), Y).Y
+    assert torch.equal(copies.originals(targets), Y.expand(3, 4, 2))
     for e in range(12):
         torch.testing.assert_close(targets[e].mean(dim=0), Y.mean(dim=0))
         torch.testing.assert_close(targets[e].std(dim=0), Y.std(dim=0))
     # And back again, to what was moved.
-    moved = torch.cat([Y[None], Y + 0.5 * twins.probes])
-    torch.testing.assert_close(twins.in_units(targets, Y), moved.repeat(3, 1, 1))
+    moved = torch.cat([Y[None], Y + 0.5 * copies.probes])
+    torch.testing.assert_close(copies.in_units(targets, Y), moved.repeat(3, 1, 1))
 
 
 def test_a_fit_that_returns_its_targets_has_all_degrees_of_freedom_in_any_scale():
     Y = data(outputs=2, n=9)[1]
     for own_scale in (False, True):
-        twins = Twins(LAMS, draw_probes(2, 9, 2, seed=0), eps=0.1, own_scale=own_scale)
-        answer = twins.in_units(twins.problem(torch.zeros(9, 1), Y).Y, Y)
-        np.testing.assert_allclose(twins.dof(answer).dof, 9.0, rtol=1e-10)
+        copies = PerturbedCopies(LAMS, draw_probes(2, 9, 2, seed=0), eps=0.1, own_scale=own_scale)
+        answer = copies.in_units(copies.problem(torch.zeros(9, 1), Y).Y, Y)
+        np.testing.assert_allclose(copies.dof(answer).dof, 9.0, rtol=1e-10)
 
 
 def test_a_fit_of_mean_and_scale_has_two_degrees_of_freedom():
@@ -143,8 +142,8 @@ def test_a_fit_of_mean_and_scale_has_two_degrees_of_freedom():
     generator = torch.Generator().manual_seed(0)
     Y = torch.randn(n, 1, generator=generator, dtype=torch.float64)
     Y = (Y - Y.mean()) / Y.std(correction=0)
-    twins = Twins(LAMS[:1], draw_probes(800, n, 1, seed=0), eps=1e-3, own_scale=True)
-    found = twins.dof(twins.in_units(Y.expand(801, n, 1), Y))
+    copies = PerturbedCopies(LAMS[:1], draw_probes(800, n, 1, seed=0), eps=1e-3, own_scale=True)
+    found = copies.dof(copies.in_units(Y.expand(801, n, 1), Y))
     assert abs(float(found.dof[0, 0]) - 2.0) < 4 * float(found.std_error[0, 0])
     assert found.std_error < 0.2
 
@@ -155,11 +154,11 @@ def test_constant_targets_are_centred_and_not_scaled(value, dtype):
     # NumPy's standard deviation of many times 0.1 is a rounding error, which must not divide.
     Y = torch.full((1000, 2), value, dtype=dtype)
     Y[:, 1] = torch.arange(1000)
-    twins = Twins(LAMS, draw_probes(2, 1000, 2, seed=0), eps=0.1, own_scale=True)
-    _, scale = twins.scales(Y)
+    copies = PerturbedCopies(LAMS, draw_probes(2, 1000, 2, seed=0), eps=0.1, own_scale=True)
+    _, scale = copies.scales(Y)
     assert (scale[..., 0] == 1).all()
     assert (scale[1:, :, 1] != 1).all()
-    targets = twins.problem(torch.zeros(1000, 1), Y).Y
+    targets = copies.problem(torch.zeros(1000, 1), Y).Y
     size = max(1.0, abs(value)) * torch.finfo(dtype).eps
     torch.testing.assert_close(
         targets[..., 0].mean(dim=1), Y[0, 0].expand(9), rtol=0, atol=100 * size
@@ -170,17 +169,17 @@ def test_constant_targets_are_centred_and_not_scaled(value, dtype):
 def test_targets_that_a_probe_makes_constant_are_finite():
     probes = torch.tensor([[[-1.0], [1.0]]], dtype=torch.float64)
     Y = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
-    twins = Twins(LAMS[:1], probes, eps=1.0, own_scale=True)
-    assert twins.problem(torch.zeros(2, 1), Y).Y[1].tolist() == [[0.0], [0.0]]
-    centre, scale = twins.scales(Y)
+    copies = PerturbedCopies(LAMS[:1], probes, eps=1.0, own_scale=True)
+    assert copies.problem(torch.zeros(2, 1), Y).Y[1].tolist() == [[0.0], [0.0]]
+    centre, scale = copies.scales(Y)
     assert scale.flatten().tolist() == [1.0, 1.0]
     assert centre.flatten().tolist() == [0.0, 0.0]
 
 
 def test_scales_of_single_precision_are_those_of_double():
     Y = data(outputs=2, n=500)[1]
-    twins = Twins(LAMS, draw_probes(3, 500, 2, seed=0), eps=0.1, own_scale=True)
-    for single, double in zip(twins.scales(Y.float()), twins.scales(Y), strict=True):
+    copies = PerturbedCopies(LAMS, draw_probes(3, 500, 2, seed=0), eps=0.1, own_scale=True)
+    for single, double in zip(copies.scales(Y.float()), copies.scales(Y), strict=True):
         assert single.dtype == torch.float32
         torch.testing.assert_close(single.double(), double, rtol=1e-6, atol=1e-6)
 

@@ -6,13 +6,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from negcorr.deep.training import rates as module
-from negcorr.deep.training.architecture import Architecture
 from negcorr.deep.training.loop import (
     Problem,
     Recipe,
     Training,
     train,
 )
+from negcorr.deep.training.networks import Architecture
 from negcorr.deep.training.rates import RATES, choose_rate
 
 SHAPE = Architecture((4,), n_members=3, activation="relu", batch_norm=False)

@@ -374,11 +374,11 @@ def test_copies_and_pickles(copied, factory):
     stacked, _ = made(factory)
     X = random(*ROWS)
     stacked(X)
-    twin = copied(stacked)
-    assert_same(twin(X), stacked(X))
-    assert_same(twin(X), stacked(X))
+    duplicate = copied(stacked)
+    assert_same(duplicate(X), stacked(X))
+    assert_same(duplicate(X), stacked(X))
     with torch.no_grad():
-        next(twin.parameters()).zero_()
+        next(duplicate.parameters()).zero_()
     assert float(next(stacked.parameters()).detach().abs().min()) > 0
 
 

@@ -8,7 +8,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep.training.architecture import initialise
 from negcorr.deep.training.loop import (
     Problem,
     Recipe,
@@ -16,8 +15,8 @@ from negcorr.deep.training.loop import (
     _batches,
     train,
 )
-from negcorr.deep.training.networks import EnsembleMLP
-from negcorr.deep.training.perturbed_copies import Twins, draw_probes
+from negcorr.deep.training.networks import EnsembleMLP, initialise
+from negcorr.deep.training.perturbed_copies import PerturbedCopies, draw_probes
 from negcorr.deep.training.tangents import Tangents, train_with_tangents
 from negcorr.exceptions import ChaoticTrainingWarning
 
@@ -169,12 +168,12 @@ def test_images_are_linear_in_the_probe():
     assert_near(images[:, 2], 2.0 * images[:, 0] - 3.0 * images[:, 1], 1e-12)
 
 
-def test_the_estimate_is_that_of_twins_with_a_small_step():
+def test_the_estimate_is_that_of_perturbed_copies_with_a_small_step():
     problem, recipe, eps = data(outputs=2), Recipe(max_epochs=30), 1e-6
     probes = draw_probes(3, problem.n_samples, 2, seed=3)
     found = carried(problem, recipe, 0.02, probes).dof()
-    twins = Twins(LAMS, probes, eps)
-    expected = twins.dof(fitted(twins.problem(problem.X, problem.Y), recipe, 0.02))
+    copies = PerturbedCopies(LAMS, probes, eps)
+    expected = copies.dof(fitted(copies.problem(problem.X, problem.Y), recipe, 0.02))
     for name in ("dof", "std_error", "values"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-4)
 
@@ -285,13 +284,15 @@ def test_at_a_gradient_of_zero_adam_divides_by_its_epsilon():
 def test_chaotic_training_is_told_and_a_finite_step_is_not_fooled():
     problem, recipe = data(n=30, lams=LAMS[:2]), Recipe(max_epochs=200)
     probes = draw_probes(4, 30, 1, seed=0)
-    with pytest.warns(ChaoticTrainingWarning, match=r"2 of 2 values of λ.* Use Twins with a step"):
+    with pytest.warns(
+        ChaoticTrainingWarning, match=r"2 of 2 values of λ.* Use PerturbedCopies with a step"
+    ):
         found = carried(problem, recipe, 0.1, probes, hidden=(5, 5, 5))
     assert (found.responses.amax(dim=1) > 1e4).all()
-    twins = Twins(problem.lam, probes, eps=0.3)
-    moved = twins.problem(problem.X, problem.Y)
-    by_twins = twins.dof(fitted(moved, recipe, 0.1, hidden=(5, 5, 5)))
-    assert ((by_twins.dof > 20) & (by_twins.dof < 32)).all()
+    copies = PerturbedCopies(problem.lam, probes, eps=0.3)
+    moved = copies.problem(problem.X, problem.Y)
+    by_copies = copies.dof(fitted(moved, recipe, 0.1, hidden=(5, 5, 5)))
+    assert ((by_copies.dof > 20) & (by_copies.dof < 32)).all()
     calm = carried(problem, Recipe(max_epochs=60), 0.003, probes, hidden=(5, 5, 5))
     assert (calm.responses < 1).all()
 

@@ -1,22 +1,28 @@
-"""The one training loop: E ensembles on the NCL loss, side by side."""
+"""The one training loop: E ensembles on the NCL loss, in one program.
+
+A :class:`Problem` says what is learnt, a :class:`Recipe` how, a :class:`Training` how far it is;
+:class:`Step` is one step, which :class:`Replayed` records for a GPU.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from negcorr.deep.training.graphs import Replayed
 from negcorr.deep.training.loss import NCLLoss
 from negcorr.deep.training.networks import EnsembleMLP
 from negcorr.deep.training.optimise import Schedule, Steps
 
-__all__ = ["Problem", "Recipe", "Step", "Training", "train"]
+__all__ = ["Problem", "Recipe", "Replayed", "Step", "Training", "epochs_between_checks", "train"]
 
-#: Steps between two looks at the losses, but at least an epoch; a look waits for the device.
-LOOK_EVERY = 50
+#: Steps between two checks of the losses, but at least an epoch; a check waits for the device.
+CHECK_EVERY = 50
+
+#: Runs of a step before it is recorded as a CUDA graph, in which libraries initialise themselves.
+WARM_UP = 3
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class Recipe:
 
 @dataclass(frozen=True, repr=False)
 class Problem:
-    """What E ensembles are to learn.
+    """Inputs, targets and λ of E ensembles.
 
     Attributes
     ----------
@@ -87,7 +93,7 @@ class Problem:
 
 @dataclass(repr=False)
 class Training:
-    """Where a training stands: all that is needed to go on with it.
+    """The state of a training: all that is needed to continue it.
 
     Attributes
     ----------
@@ -137,7 +143,7 @@ class Training:
 
     @property
     def over(self) -> bool:
-        """Whether every ensemble has diverged, or was left as it is."""
+        """Whether every ensemble has diverged, or was stopped early."""
         return bool((self.diverged | (self.schedule.rate == 0).cpu()).all())
 
 
@@ -149,18 +155,18 @@ def train(
     *,
     step: Callable[[Tensor | None], Tensor] | None = None,
 ) -> Training:
-    """Train until the recipe's last epoch, or until there is nothing to be gained.
+    """Train until the recipe's last epoch, or until every ensemble has diverged or stopped.
 
     Parameters
     ----------
     training : Training
-        Where to start; moved on in place.
+        The state to start from; changed in place.
     problem : Problem
     recipe : Recipe
     after_epochs : callable, optional
-        Called every few epochs; training stops where it gives True.
+        Called every few epochs; training stops where it returns True.
     step : callable, optional
-        In the place of :class:`Step`: takes the rows of a batch, or None for all, moves the weights
+        Replaces :class:`Step`: takes the rows of a batch, or None for all, moves the weights
         and returns losses of shape (E,).
 
     Returns
@@ -172,7 +178,7 @@ def train(
     network.train()
     missing = recipe.max_epochs - len(training.losses)
     if missing > 0:
-        # Training goes on beyond what it was started for.
+        # More epochs than it was started for.
         training.losses = torch.nn.functional.pad(
             training.losses, (0, 0, 0, missing), value=torch.nan
         )
@@ -183,21 +189,21 @@ def train(
             step = Replayed(step, [network.theta.detach(), steps.first, steps.second, steps.count])
     n = problem.n_samples
     size = n if recipe.batch_size is None else min(recipe.batch_size, n)
-    look_every = max(1, LOOK_EVERY * size // n)
+    epochs_between = epochs_between_checks(recipe, n)
     while training.epoch < recipe.max_epochs:
-        batches = _batches(n, size, training.seed, training.epoch, problem.X.device)
-        loss = sum(step(batch) * (_length(batch, n) / n) for batch in batches)
-        assert isinstance(loss, Tensor)
+        loss = torch.zeros_like(training.losses[0])
+        for batch in _batches(n, size, training.seed, training.epoch, problem.X.device):
+            loss += step(batch) * (1.0 if batch is None else len(batch) / n)
         training.losses[training.epoch] = loss
         training.schedule.see(loss)
         if recipe.early_stopping is not None:
             done = training.schedule.waited >= recipe.early_stopping
             training.schedule.rate.masked_fill_(done, 0.0)
         training.epoch += 1
-        if training.epoch % look_every and training.epoch < recipe.max_epochs:
+        if training.epoch % epochs_between and training.epoch < recipe.max_epochs:
             continue
         stop = after_epochs is not None and after_epochs(training)
-        # An ensemble that diverged, or was left as it is, must not stop the others.
+        # An ensemble that diverged, or was stopped early, must not stop the others.
         if stop or training.over:
             break
     network.calibrate(problem.X)
@@ -205,7 +211,7 @@ def train(
 
 
 class Step:
-    """One step on one batch: forward, backward, move."""
+    """One step on one batch: losses, their gradient, and a move of the weights."""
 
     def __init__(self, training: Training, problem: Problem) -> None:
         self.training = training
@@ -214,7 +220,7 @@ class Step:
         self.inputs = problem.X.transpose(-1, -2).contiguous()
         self.targets = problem.Y.expand(len(problem.lam), -1, -1)
         self.theta = network.theta.detach()
-        # Leaves that share their memory with theta: gradients come by tensor, moves go by row.
+        # Leaves share their memory with theta: gradients are by tensor, moves by row.
         self.layers = [
             {name: value.detach().requires_grad_() for name, value in layer.items()}
             for layer in network.layers(self.theta)
@@ -235,6 +241,52 @@ class Step:
         return loss.detach()
 
 
+class Replayed:
+    """A step on a CUDA device, recorded once for each length of a batch, and then replayed.
+
+    Networks of a few nodes keep a GPU waiting for the next kernel to be started; a CUDA graph
+    launches all kernels of a step at once.
+
+    Parameters
+    ----------
+    step : callable
+        Takes the rows of a batch, or None for all, and returns losses of shape (E,). All that it
+        changes is in ``state``.
+    state : sequence of tensor
+        Changed by a step in place; restored after the runs that precede a recording.
+    """
+
+    def __init__(self, step: Callable[[Tensor | None], Tensor], state: Sequence[Tensor]) -> None:
+        self.step = step
+        self.state = list(state)
+        # By length of a batch: the graph, where it reads its rows, and where it writes the losses.
+        self._records: dict[int, tuple[torch.cuda.CUDAGraph, Tensor | None, Tensor]] = {}
+
+    def __call__(self, batch: Tensor | None) -> Tensor:
+        """One step on these rows."""
+        length = 0 if batch is None else len(batch)
+        if length not in self._records:
+            rows = None if batch is None else batch.clone()
+            before = [tensor.clone() for tensor in self.state]
+            stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                for _ in range(WARM_UP):
+                    self.step(rows)
+            torch.cuda.current_stream().wait_stream(stream)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                loss = self.step(rows)
+            for tensor, value in zip(self.state, before, strict=True):
+                tensor.copy_(value)
+            self._records[length] = graph, rows, loss
+        graph, rows, loss = self._records[length]
+        if rows is not None and batch is not None:
+            rows.copy_(batch)
+        graph.replay()
+        return loss.clone()
+
+
 def _batches(n: int, size: int, seed: int, epoch: int, device: torch.device) -> list[Tensor | None]:
     """Rows of the batches of an epoch, the same for all ensembles; None for all rows."""
     if size == n:
@@ -243,10 +295,12 @@ def _batches(n: int, size: int, seed: int, epoch: int, device: torch.device) -> 
     order = torch.randperm(n, generator=generator).to(device)
     parts: list[Tensor | None] = list(torch.split(order, size))
     if size > 1 and n % size == 1:
-        # A last batch of one cannot be normalised: it joins the one before.
+        # Batch norm needs two rows: a single last row joins the batch before.
         parts[-2:] = [order[-size - 1 :]]
     return parts
 
 
-def _length(batch: Tensor | None, n: int) -> int:
-    return n if batch is None else len(batch)
+def epochs_between_checks(recipe: Recipe, n: int) -> int:
+    """Epochs of n rows from one check of the losses to the next."""
+    size = n if recipe.batch_size is None else min(recipe.batch_size, n)
+    return max(1, CHECK_EVERY * size // n)

@@ -45,7 +45,7 @@ class NCLLoss(nn.Module):
         if form not in ("combined", "penalty"):
             raise ValueError(f"form={form!r} is unknown; allowed are 'combined' and 'penalty'.")
         self.form = form
-        # Double precision, so that 1 − λ is exact; the predictions decide on the result's.
+        # Double precision, so that 1 − λ is exact; the result has that of the predictions.
         try:
             value = torch.as_tensor(lam, dtype=torch.float64).detach().clone()
         except (TypeError, ValueError, RuntimeError) as error:
@@ -55,7 +55,7 @@ class NCLLoss(nn.Module):
         if not bool(((value >= 0) & (value <= 1)).all()):
             raise ValueError(f"lam={lam!r} must lie in [0, 1].")
         self.register_buffer("lam", value)
-        # A buffer of its own: 1 − λ would be lost where .to(torch.float32) rounds λ to 1.
+        # A separate buffer: .to(torch.float32) may round λ to 1, and 1 − λ would be lost.
         self.register_buffer("gap", 1.0 - value)
 
     def extra_repr(self) -> str:

@@ -1,4 +1,4 @@
-"""Whether modules differ in the values of their tensors and in nothing else."""
+"""Checks that modules differ only in the values of their tensors, so that they can be stacked."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-__all__ = ["attributes_of", "check_alike", "tensors_of"]
+__all__ = ["attributes_of", "check_same_structure", "tensors_of"]
 
-#: What every module has in its ``__dict__``, but for its mode.
-PLUMBING = set(vars(nn.Module())) - {"training"}
+#: Attributes that torch gives every module; its mode (``training``) is compared.
+OWN_ATTRIBUTES = set(vars(nn.Module())) - {"training"}
 
 #: Plain attributes that can be compared with ==.
 COMPARED = (int, float, complex, str, tuple, torch.dtype, torch.device, types.BuiltinFunctionType)
 
 
-def check_alike(modules: Sequence[nn.Module]) -> None:
-    """Raise if members differ in more than values: all of them are run by the code of the first."""
+def check_same_structure(modules: Sequence[nn.Module]) -> None:
+    """Raise if members differ in more than values: the code of the first one runs all of them."""
     first = _traits(modules[0])
     for m, module in enumerate(modules[1:], start=1):
         other = _traits(module)
@@ -35,7 +35,7 @@ def check_alike(modules: Sequence[nn.Module]) -> None:
 
 
 def _traits(module: nn.Module) -> dict[str, Any]:
-    """All that members must have in common: classes, plain attributes, and shapes."""
+    """What members must have in common, by name: classes, plain attributes, and shapes."""
     # Classes by name: torch gives every module with a parametrisation a class of its own.
     traits: dict[str, Any] = {
         f"{name}.__class__".lstrip("."): f"{type(part).__module__}.{type(part).__qualname__}"
@@ -62,15 +62,15 @@ def _traits(module: nn.Module) -> dict[str, Any]:
 
 
 def attributes_of(module: nn.Module) -> Iterator[tuple[str, Any]]:
-    """Plain attributes of all modules inside, and where they are."""
+    """Paths and values of the plain attributes of a module and of its submodules."""
     for name, part in module.named_modules():
         for key, value in vars(part).items():
-            if key not in PLUMBING:
+            if key not in OWN_ATTRIBUTES:
                 yield from _leaves(value, f"{name}.{key}".lstrip("."))
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """What is inside of lists, tuples and dictionaries, and where."""
+    """Paths and values inside of lists, tuples and dictionaries."""
     if isinstance(value, (list, tuple, dict)):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _leaves(item, f"{path}.{key}")
@@ -79,14 +79,14 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether plain attributes are equal; of objects we know nothing of, whether classes are."""
+    """Whether plain attributes are equal; objects of other types only need the same class."""
     if type(one).__qualname__ != type(other).__qualname__:
         return False
     if isinstance(one, (Tensor, np.ndarray)):
         return one.shape == other.shape and bool((one == other).all())
     if isinstance(one, COMPARED):
         return bool(one == other)
-    # A function that is defined inside of the factory is another object at every call.
+    # A function that is defined inside the factory is a new object at every call.
     return bool(getattr(one, "__code__", None) == getattr(other, "__code__", None))
 
 

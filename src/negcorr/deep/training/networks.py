@@ -1,16 +1,23 @@
-"""M members × E ensembles of multilayer perceptrons, in one set of batched tensors."""
+"""M members × E ensembles of multilayer perceptrons, in one set of batched tensors.
+
+Their shape (:class:`Architecture`), their evaluation and their initial weights; the training loop
+moves the weights.
+"""
 
 from __future__ import annotations
 
 import itertools
+import numbers
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["ACTIVATIONS", "EnsembleMLP"]
+__all__ = ["ACTIVATIONS", "Architecture", "EnsembleMLP", "initialise"]
 
 #: Names of activations and what they are.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -23,12 +30,80 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 EPSILON = 1e-5
 
 
+@dataclass(frozen=True)
+class Architecture:
+    """The shape of an ensemble of networks; the paper's is the default (Section 8).
+
+    Attributes
+    ----------
+    hidden_layer_sizes : tuple of int
+        Nodes of the hidden layers.
+    n_members : int
+        Members M.
+    activation : {"tanh", "relu", "gelu"}
+        After every hidden layer.
+    batch_norm : bool
+        Whether hidden layers are normalised.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from negcorr.deep import Architecture
+    >>> network = Architecture((5, 5), n_members=4).started(
+    ...     torch.randn(20, 3), n_outputs=1, n_ensembles=2, seed=0
+    ... )
+    >>> network.n_rows
+    8
+    """
+
+    hidden_layer_sizes: tuple[int, ...] = (5, 5, 5)
+    n_members: int = 30
+    activation: str = "tanh"
+    batch_norm: bool = True
+
+    def empty(
+        self,
+        n_features: int,
+        n_outputs: int,
+        n_ensembles: int | None,
+        dtype: torch.dtype | None = None,
+        device: Any = None,
+    ) -> EnsembleMLP:
+        """Networks of this shape, their weights all zero."""
+        return EnsembleMLP(
+            n_features,
+            n_outputs=n_outputs,
+            n_ensembles=n_ensembles,
+            dtype=dtype,
+            device=device,
+            **vars(self),
+        )
+
+    def started(self, X: Tensor, n_outputs: int, n_ensembles: int | None, seed: int) -> EnsembleMLP:
+        """Networks with initial weights, in the precision and on the device of ``X``.
+
+        Parameters
+        ----------
+        X : tensor of shape (n, d) or (E, n, d)
+            Training inputs, for which the weights are scaled.
+        n_outputs : int
+            Outputs p.
+        n_ensembles : int or None
+            Ensembles E, all with the same weights.
+        seed : int
+            Of the weights.
+        """
+        network = self.empty(X.shape[-1], n_outputs, n_ensembles, X.dtype)
+        initialise(network, X, seed)
+        return network.to(X.device)
+
+
 class EnsembleMLP(nn.Module):
     """Perceptrons of one shape, all evaluated at once.
 
-    Member m of ensemble e is linear → batch norm → activation, for each hidden layer, and a linear
-    output. All of them are rows of one parameter: a step of any optimiser moves all members, and
-    none of them sees another but through the loss.
+    A member is linear → batch norm → activation, for each hidden layer, and a linear output. Every
+    member is a row of one parameter: a step of any optimiser moves all members, and one member
+    depends on the others through the loss only.
 
     Parameters
     ----------
@@ -87,15 +162,27 @@ class EnsembleMLP(nn.Module):
         self.n_ensembles = n_ensembles
         self.activation = activation
         self.batch_norm = batch_norm
-        self._places = _places(self.widths, batch_norm)
-        size = self._places[-1][1].stop
+        # Layer, name and shape of every tensor of a member, and its columns in a row of theta.
+        self._places: list[tuple[int, str, tuple[int, int], slice]] = []
+        size = 0
+        for layer, (before, after) in enumerate(itertools.pairwise(self.widths)):
+            # No bias before batch norm, which subtracts it again: only rounding errors would stay.
+            normalised = batch_norm and layer < len(hidden_layer_sizes)
+            for name in ("weight", "scale", "shift") if normalised else ("weight", "bias"):
+                shape = (after, before if name == "weight" else 1)
+                self._places.append((layer, name, shape, slice(size, size := size + prod(shape))))
         rows = n_members * (n_ensembles or 1)
         self.theta = nn.Parameter(torch.zeros(rows, size, dtype=dtype, device=device))
         hidden = sum(hidden_layer_sizes)
-        # No variance is negative: −1 says that there are none yet, NaN those of diverged weights.
+        # −1, which no variance is, means that there are none yet; NaN is that of diverged weights.
         self.register_buffer(
             "statistics", torch.full((2, rows, hidden), -1.0, dtype=dtype, device=device)
         )
+
+    @property
+    def architecture(self) -> Architecture:
+        """The shape of an ensemble, without inputs and outputs."""
+        return Architecture(self.widths[1:-1], self.n_members, self.activation, self.batch_norm)
 
     @property
     def n_rows(self) -> int:
@@ -105,12 +192,12 @@ class EnsembleMLP(nn.Module):
     def layers(self, theta: Tensor | None = None) -> list[dict[str, Tensor]]:
         """Weights and biases, or scales and shifts of batch norm, as views of ``theta``.
 
-        ``weight`` has the shape (E·M, out, in), all others (E·M, out, 1). Layers with a batch norm
-        have no bias, which it would take away again.
+        ``weight`` has the shape (E·M, out, in), all others (E·M, out, 1). Layers with batch norm
+        have no bias, since batch norm would subtract it again.
         """
         theta = self.theta if theta is None else theta
         found: list[dict[str, Tensor]] = [{} for _ in self.widths[1:]]
-        for (layer, name, shape), place in self._places:
+        for layer, name, shape, place in self._places:
             found[layer][name] = theta[:, place].view(-1, *shape)
         return found
 
@@ -134,41 +221,14 @@ class EnsembleMLP(nn.Module):
         _, n_outputs, n = out.shape
         return out.view(self.n_rows // self.n_members, self.n_members, n_outputs, n).transpose(2, 3)
 
-    def run(self, inputs: Tensor, layers: Sequence[dict[str, Tensor]]) -> Tensor:
-        """From inputs (d, n) or (E, d, n), a column for each sample, to outputs (E·M, p, n)."""
-        signal = inputs
-        seen = 0
-        for k, layer in enumerate(layers):
-            signal = self._linear(signal, layer) if k else self._first(signal, layer)
-            if k == len(layers) - 1:
-                break
-            if self.batch_norm:
-                width = self.widths[k + 1]
-                signal = self._normalised(signal, layer, slice(seen, seen + width))
-                seen += width
-            signal = ACTIVATIONS[self.activation](signal)
-        return signal
+    def run(
+        self, inputs: Tensor, layers: Sequence[dict[str, Tensor]], *, take_statistics: bool = False
+    ) -> Tensor:
+        """From inputs (d, n) or (E, d, n), a column for each sample, to outputs (E·M, p, n).
 
-    def calibrate(self, X: Tensor) -> None:
-        """Take the statistics of batch norm from these rows, the whole training set."""
-        if not self.batch_norm:
-            return
-        with torch.no_grad():
-            signal = X.transpose(-1, -2)
-            seen = 0
-            for k, layer in enumerate(self.layers()[:-1]):
-                signal = self._linear(signal, layer) if k else self._first(signal, layer)
-                width = self.widths[k + 1]
-                variance, mean = torch.var_mean(signal, dim=2, correction=0)
-                place = slice(seen, seen + width)
-                self.statistics[0][:, place] = mean
-                self.statistics[1][:, place] = variance
-                signal = self._scaled(signal, layer, mean, variance)
-                signal = ACTIVATIONS[self.activation](signal)
-                seen += width
-
-    def _first(self, inputs: Tensor, layer: dict[str, Tensor]) -> Tensor:
-        weight = layer["weight"]
+        With ``take_statistics`` batch norm takes its statistics from these inputs and uses them.
+        """
+        weight = layers[0]["weight"]
         rows, out, d = weight.shape
         ensembles = rows // self.n_members
         if tuple(inputs.shape[:-1]) not in ((d,), (ensembles, d)):
@@ -176,68 +236,146 @@ class EnsembleMLP(nn.Module):
                 f"X of shape {tuple(inputs.transpose(-1, -2).shape)} does not fit: expected "
                 f"(n, {d}) or ({ensembles}, n, {d})."
             )
-        if inputs.ndim == 2:
-            # One product for all networks, since all have the same inputs.
-            product = weight.reshape(rows * out, -1) @ inputs
-        else:
-            product = torch.bmm(weight.reshape(len(inputs), -1, weight.shape[2]), inputs)
-        signal = product.view(rows, out, -1)
-        return signal + layer["bias"] if "bias" in layer else signal
-
-    @staticmethod
-    def _linear(signal: Tensor, layer: dict[str, Tensor]) -> Tensor:
-        if "bias" in layer:
-            return torch.baddbmm(layer["bias"], layer["weight"], signal)
-        return torch.bmm(layer["weight"], signal)
-
-    def _normalised(self, signal: Tensor, layer: dict[str, Tensor], place: slice) -> Tensor:
-        if not self.training:
-            mean, variance = self.statistics[0][:, place], self.statistics[1][:, place]
-            if bool(variance[0, 0] < 0):
+        by_batch = self.training and not take_statistics
+        if self.batch_norm and len(layers) > 1:
+            if by_batch and inputs.shape[-1] < 2:
+                raise ValueError(
+                    "batch norm needs batches of at least 2 samples, got 1; give another "
+                    "batch_size, or batch_norm=False."
+                )
+            if not self.training and not take_statistics and bool(self.statistics[1, 0, 0] < 0):
                 raise RuntimeError(
                     "the network has no statistics for its batch norm: call calibrate(X) with "
                     "the training inputs before eval() is used."
                 )
-            return self._scaled(signal, layer, mean, variance)
-        rows, width, n = signal.shape
-        if n < 2:
-            raise ValueError(
-                "batch norm needs batches of at least 2 samples, got 1; give another batch_size, "
-                "or batch_norm=False."
-            )
-        # Channels are the nodes of all networks: torch's own kernel then normalises each apart.
-        flat = functional.batch_norm(
-            signal.reshape(1, rows * width, n),
-            None,
-            None,
-            layer["scale"].reshape(-1),
-            layer["shift"].reshape(-1),
-            training=True,
-            eps=EPSILON,
-        )
-        return flat.view(rows, width, n)
-
-    @staticmethod
-    def _scaled(signal: Tensor, layer: dict[str, Tensor], mean: Tensor, variance: Tensor) -> Tensor:
-        factor = layer["scale"] * torch.rsqrt(variance + EPSILON).unsqueeze(2)
-        return (signal - mean.unsqueeze(2)) * factor + layer["shift"]
-
-
-Place = tuple[tuple[int, str, tuple[int, int]], slice]
-
-
-def _places(widths: Sequence[int], batch_norm: bool) -> list[Place]:
-    """Layer, name and shape of every tensor of a member, and where it stands in its row."""
-    shapes: list[tuple[int, str, tuple[int, int]]] = []
-    for layer, (before, after) in enumerate(itertools.pairwise(widths)):
-        shapes.append((layer, "weight", (after, before)))
-        if batch_norm and layer < len(widths) - 2:
-            # No bias: it would be subtracted again, and only gather rounding errors.
-            shapes += [(layer, "scale", (after, 1)), (layer, "shift", (after, 1))]
+        if inputs.ndim == 2:
+            # One product for all networks, since all have the same inputs.
+            product = weight.reshape(rows * out, -1) @ inputs
         else:
-            shapes.append((layer, "bias", (after, 1)))
-    stops = list(itertools.accumulate(shape[2][0] * shape[2][1] for shape in shapes))
-    return [
-        (shape, slice(start, stop))
-        for shape, start, stop in zip(shapes, [0, *stops], stops, strict=False)
-    ]
+            product = torch.bmm(weight.reshape(len(inputs), -1, d), inputs)
+        signal = product.view(rows, out, -1)
+        if "bias" in layers[0]:
+            signal = signal + layers[0]["bias"]
+        start = 0
+        for layer, following in itertools.pairwise(layers):
+            if self.batch_norm:
+                nodes = slice(start, start := start + signal.shape[1])
+                if by_batch:
+                    # Channels are the nodes of all networks: torch's function normalises each.
+                    flat = functional.batch_norm(
+                        signal.reshape(1, -1, signal.shape[2]),
+                        None,
+                        None,
+                        layer["scale"].reshape(-1),
+                        layer["shift"].reshape(-1),
+                        training=True,
+                        eps=EPSILON,
+                    )
+                    signal = flat.view(signal.shape)
+                else:
+                    if take_statistics:
+                        variance, mean = torch.var_mean(signal, dim=2, correction=0)
+                        self.statistics[0][:, nodes] = mean
+                        self.statistics[1][:, nodes] = variance
+                    mean, variance = self.statistics[:, :, nodes, None]
+                    factor = layer["scale"] * torch.rsqrt(variance + EPSILON)
+                    signal = (signal - mean) * factor + layer["shift"]
+            signal = ACTIVATIONS[self.activation](signal)
+            if "bias" in following:
+                signal = torch.baddbmm(following["bias"], following["weight"], signal)
+            else:
+                signal = torch.bmm(following["weight"], signal)
+        return signal
+
+    def calibrate(self, X: Tensor) -> None:
+        """Take the statistics of batch norm from these rows, the whole training set."""
+        if self.batch_norm:
+            with torch.no_grad():
+                self.run(X.transpose(-1, -2), self.layers(), take_statistics=True)
+
+    def pick(self, ensembles: int | Sequence[int]) -> EnsembleMLP:
+        """A copy of some of the ensembles, in evaluation mode.
+
+        Parameters
+        ----------
+        ensembles : int or sequence of int
+            Their numbers; of a single number the copy has no axis of ensembles.
+        """
+        single = isinstance(ensembles, numbers.Integral)
+        first = self.n_members * torch.as_tensor(ensembles).reshape(-1, 1)
+        rows = (first + torch.arange(self.n_members)).flatten()
+        found = self.architecture.empty(
+            self.widths[0],
+            self.widths[-1],
+            None if single else len(first),
+            self.theta.dtype,
+            self.theta.device,
+        )
+        with torch.no_grad():
+            found.theta.copy_(self.theta[rows])
+            found.statistics.copy_(self.statistics[:, rows])
+        return found.eval()
+
+
+#: Largest distance from 1 of the variance of a layer, and how often the weights are scaled.
+TOLERANCE, ATTEMPTS = 0.01, 10
+
+#: Variances below this fraction of a signal's square are its rounding errors.
+ROUNDING = 1e-20
+
+
+def initialise(network: EnsembleMLP, X: Tensor, seed: int) -> None:
+    """Set orthonormal weights, scaled layer by layer until every member's outputs have variance 1.
+
+    All ensembles get the same weights, so that they differ only by what they are trained for.
+    Numbers are drawn on the CPU: the same seed gives the same weights on every device.
+
+    Parameters
+    ----------
+    network : EnsembleMLP
+        Its parameters are overwritten.
+    X : tensor of shape (n, d) or (E, n, d)
+        Training inputs; of several sets the first is used.
+    seed : int
+        Of the weights.
+    """
+    members = network.n_members
+    generator = torch.Generator().manual_seed(seed)
+    one = network.architecture.empty(network.widths[0], network.widths[-1], None, torch.float64)
+    inputs = (X if X.ndim == 2 else X[0]).detach().to("cpu", torch.float64)
+    with torch.no_grad():
+        signal = inputs.T.expand(members, -1, -1)
+        layers = one.layers()
+        for k, layer in enumerate(layers):
+            layer["weight"].copy_(_orthonormal(layer["weight"].shape, generator))
+            # Scaled until each member's outputs have variance 1, unless they do not vary.
+            floor = ROUNDING * signal.square().mean(dim=(1, 2))
+            for _ in range(ATTEMPTS):
+                out = torch.bmm(layer["weight"], signal)
+                variance = out.flatten(1).var(dim=1, correction=0)
+                varies = variance > floor
+                if bool(((variance - 1.0).abs() < TOLERANCE)[varies].all()):
+                    break
+                layer["weight"] /= torch.where(varies, variance, 1.0).sqrt()[:, None, None]
+            signal = torch.bmm(layer["weight"], signal)
+            if "scale" in layer:
+                layer["scale"].fill_(1.0)
+                variance, mean = torch.var_mean(signal, dim=2, keepdim=True, correction=0)
+                varies = variance > ROUNDING * mean**2
+                signal = torch.where(varies, signal - mean, 0.0) / torch.sqrt(variance + EPSILON)
+            if k < len(layers) - 1:
+                signal = ACTIVATIONS[network.activation](signal)
+        copies = network.n_rows // members
+        network.theta.copy_(one.theta.repeat(copies, 1))
+        network.statistics.fill_(-1.0)  # the statistics belong to other weights
+
+
+def _orthonormal(shape: torch.Size, generator: torch.Generator) -> Tensor:
+    """A random matrix with orthonormal rows or columns for each member."""
+    drawn = torch.randn(shape, generator=generator, dtype=torch.float64)
+    wide = shape[1] <= shape[2]
+    basis, triangle = torch.linalg.qr(drawn.transpose(1, 2) if wide else drawn)
+    # Signs of the triangle's diagonal make the distribution uniform (Mezzadri 2007).
+    signs = torch.sign(torch.diagonal(triangle, dim1=1, dim2=2))
+    uniform: Tensor = basis * signs.unsqueeze(1)
+    return uniform.transpose(1, 2) if wide else uniform

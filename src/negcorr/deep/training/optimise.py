@@ -1,4 +1,4 @@
-"""Adam and gradient descent for many ensembles at once, each with a learning rate of its own."""
+"""Adam and gradient descent for many ensembles at once, each with its own learning rate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 
 @dataclass
 class Steps:
-    """Moves parameters against their gradients, in place and without asking the device.
+    """Moves parameters against their gradients, in place and without waiting for the device.
 
     Attributes
     ----------
@@ -45,10 +45,10 @@ class Steps:
     def start(
         cls, theta: Tensor, kind: str, weight_decay: float = 0.0, clip: float | None = None
     ) -> Steps:
-        """Nothing moved so far."""
+        """The state before the first step."""
         if kind not in OPTIMISERS:
             raise ValueError(f"optimiser={kind!r} is unknown; allowed are {list(OPTIMISERS)}.")
-        # Double precision: 1 − 0.999 of single precision is off by 10⁻⁴ of itself.
+        # Double precision: in single precision 1 − 0.999 has a relative error of 10⁻⁴.
         zero = torch.zeros((), dtype=torch.float64, device=theta.device)
         return cls(torch.zeros_like(theta), torch.zeros_like(theta), zero, kind, weight_decay, clip)
 
@@ -59,7 +59,7 @@ class Steps:
         ----------
         theta, gradient : tensor of shape (E·M, parameters)
         rate : tensor of shape (E,)
-            Learning rates; 0 leaves an ensemble where it is.
+            Learning rates; an ensemble of rate 0 does not move.
         n_ensembles : int
             E.
         """
@@ -94,9 +94,9 @@ class Schedule:
     best : tensor of shape (E,)
         Lowest loss of an epoch so far.
     stale : tensor of shape (E,)
-        Epochs since then, or since the last halving.
+        Epochs since the lowest loss, or since the last halving.
     waited : tensor of shape (E,)
-        Epochs since then, whatever was halved.
+        Epochs since the lowest loss.
     patience : int
         Epochs without a lower loss after which the rate is halved.
     """
@@ -109,12 +109,12 @@ class Schedule:
 
     @classmethod
     def start(cls, rate: Tensor, patience: int) -> Schedule:
-        """Nothing seen so far."""
+        """The state before the first epoch."""
         zero = torch.zeros_like(rate)
         return cls(rate.clone(), torch.full_like(rate, torch.inf), zero.clone(), zero, patience)
 
     def see(self, loss: Tensor) -> None:
-        """Take in the losses of an epoch, of shape (E,)."""
+        """Update the rates by the losses of an epoch, of shape (E,)."""
         lower = loss < self.best
         self.best.copy_(torch.where(lower, loss, self.best))
         self.stale.copy_(torch.where(lower, 0.0, self.stale + 1.0))

@@ -1,4 +1,8 @@
-"""Algorithm 1 for many λ in one training: every ensemble beside twins with perturbed targets."""
+"""Algorithm 1 for many λ in one training: each ensemble, and copies with perturbed targets.
+
+:class:`PerturbedCopies` makes the problem that the training loop solves, and degrees of freedom of
+what the trained ensembles predict.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +17,19 @@ from negcorr.deep.training.loop import Problem
 from negcorr.dof.monte_carlo.probe_variance import variance_from_images
 from negcorr.dof.monte_carlo.result import mean_and_error
 
-__all__ = ["TwinDof", "Twins", "draw_probes"]
+__all__ = ["DofEstimate", "PerturbedCopies", "draw_probes"]
 
 
 @dataclass(frozen=True, repr=False)
-class TwinDof:
-    """Degrees of freedom at every λ, from ensembles and their twins.
+class DofEstimate:
+    """Degrees of freedom at every λ, from the response of trained ensembles to probes.
 
     Attributes
     ----------
     dof, std_error : ndarray of shape (lams, outputs)
         Mean over probes and its standard error; NaN without probes, and an error of NaN with one.
     values : ndarray of shape (lams, probes, outputs)
-        What each probe says.
+        The estimate of each probe.
     """
 
     dof: FloatArray
@@ -34,32 +38,33 @@ class TwinDof:
 
 
 @dataclass(frozen=True, repr=False)
-class Twins:
-    """Which ensembles train side by side: at each λ one for the targets and one for each probe.
+class PerturbedCopies:
+    """Ensembles that train side by side: at each λ one on the targets, K on perturbed targets.
 
-    Ensemble g·(1 + K) learns the targets at the g-th λ, the K after it the targets moved by ε along
-    a probe each. All start from the same weights and see the same batches, so that what differs at
-    the end is the answer to the targets alone.
+    Ensemble g·(1 + K) learns the targets at the g-th λ. Each of the K copies after it learns the
+    targets plus ε times one probe. All start from the same weights and see the same batches, so
+    that they differ in the end only by their response to the targets.
 
     Attributes
     ----------
     lams : tensor of shape (G,)
         Values of λ.
     probes : tensor of shape (K, n, p)
-        Directions b; those of all λ are the same, so that curves over λ are smooth.
+        Directions b, the same for all λ, so that curves over λ are smooth.
     eps : float
         Step ε.
     own_scale : bool, default=False
-        Whether the moved targets are brought to the mean and the standard deviation of the targets
-        again, as a model does that standardises what it is given. Its answer, by
-        :meth:`in_units`, then has both in it. Of targets that do not vary, only the mean.
+        Whether perturbed targets get the mean and the standard deviation of the targets again, as
+        in a model that standardises its targets. Predictions in the units of the targets
+        (:meth:`in_units`) then respond to both. Targets that do not vary get the mean only.
 
     Examples
     --------
     >>> import torch
-    >>> from negcorr.deep.training.perturbed_copies import Twins, draw_probes
-    >>> twins = Twins(torch.tensor([0.0, 0.5, 1.0]), draw_probes(2, 7, 1, seed=0), eps=0.1)
-    >>> problem = twins.problem(torch.zeros(7, 3), torch.zeros(7, 1))
+    >>> from negcorr.deep.training.perturbed_copies import PerturbedCopies, draw_probes
+    >>> probes = draw_probes(2, 7, 1, seed=0)
+    >>> copies = PerturbedCopies(torch.tensor([0.0, 0.5, 1.0]), probes, eps=0.1)
+    >>> problem = copies.problem(torch.zeros(7, 3), torch.zeros(7, 1))
     >>> problem.lam
     tensor([0.0000, 0.0000, 0.0000, 0.5000, 0.5000, 0.5000, 1.0000, 1.0000, 1.0000])
     """
@@ -71,11 +76,11 @@ class Twins:
 
     @property
     def n_probes(self) -> int:
-        """K."""
+        """Probes K, and perturbed copies at each λ."""
         return len(self.probes)
 
     def problem(self, X: Tensor, Y: Tensor) -> Problem:
-        """What all ensembles are to learn.
+        """The inputs, the targets and the λ of all ensembles.
 
         Parameters
         ----------
@@ -85,32 +90,29 @@ class Twins:
             Targets.
         """
         centre, scale = self.scales(Y)
-        moved = (self._moved(Y) - centre) / scale
-        n_lams, group = len(self.lams), 1 + self.n_probes
-        return Problem(X, moved.repeat(n_lams, 1, 1), self.lams.repeat_interleave(group))
+        targets = ((self._targets(Y) - centre) / scale).repeat(len(self.lams), 1, 1)
+        return Problem(X, targets, self.lams.repeat_interleave(1 + self.n_probes))
 
     def scales(self, Y: Tensor) -> tuple[Tensor, Tensor]:
-        """What is taken from the targets of an ensemble and of its twins, and what they are over.
+        """Centre and scale by which the targets of an ensemble and of its copies are standardised.
 
         Returns
         -------
         centre, scale : tensor of shape (1 + K, 1, p)
+            0 and 1 for the ensemble itself, whose targets keep their units.
         """
-        moved = self._moved(Y)
-        centre = torch.zeros_like(moved[:, :1])
-        scale = torch.ones_like(centre)
-        if self.own_scale:
-            mean = moved.mean(dim=1, keepdim=True)
-            spread = moved.std(dim=1, keepdim=True, correction=0)
-            # torch's is exactly 0 for a constant.
-            varies = (spread > 0) & (spread[:1] > 0)
-            # Relative to the targets as they are, which keep their own units.
-            scale = torch.where(varies, spread / torch.where(varies[:1], spread[:1], 1.0), 1.0)
-            centre = mean - mean[:1] * scale
-        return centre, scale
+        targets = self._targets(Y)
+        mean = targets.mean(dim=1, keepdim=True)
+        if not self.own_scale:
+            return torch.zeros_like(mean), torch.ones_like(mean)
+        spread = targets.std(dim=1, keepdim=True, correction=0)
+        # torch's standard deviation of a constant is exactly 0.
+        varies = (spread > 0) & (spread[:1] > 0)
+        scale = torch.where(varies, spread / torch.where(varies[:1], spread[:1], 1.0), 1.0)
+        return mean - mean[:1] * scale, scale
 
     def in_units(self, fitted: Tensor, Y: Tensor) -> Tensor:
-        """Fitted values of all ensembles in the units of the targets Y.
+        """Predictions of all ensembles at the training inputs, in the units of the targets Y.
 
         Parameters
         ----------
@@ -122,14 +124,15 @@ class Twins:
         centre, scale = (part.to(fitted).repeat(len(self.lams), 1, 1) for part in self.scales(Y))
         return fitted * scale + centre
 
-    def _moved(self, Y: Tensor) -> Tensor:
+    def _targets(self, Y: Tensor) -> Tensor:
+        """The targets and their K perturbed copies, shape (1 + K, n, p)."""
         return torch.cat([Y.unsqueeze(0), Y.unsqueeze(0) + self.eps * self.probes.to(Y)])
 
     def originals(self, per_ensemble: Tensor) -> Tensor:
-        """Of anything with a first axis of ensembles, the part of those without perturbation."""
+        """The entries of the unperturbed ensembles, from a first axis of all ensembles."""
         return per_ensemble[:: 1 + self.n_probes]
 
-    def dof(self, fitted: Tensor) -> TwinDof:
+    def dof(self, fitted: Tensor) -> DofEstimate:
         """Degrees of freedom from the ensembles' predictions at the training inputs.
 
         Parameters
@@ -144,12 +147,12 @@ class Twins:
         values = np.sum(images * probes, axis=2)
         shape = values.shape[0], values.shape[2]
         if self.n_probes == 0:
-            return TwinDof(np.full(shape, np.nan), np.full(shape, np.nan), values)
+            return DofEstimate(np.full(shape, np.nan), np.full(shape, np.nan), values)
         means, errors = np.empty(shape), np.empty(shape)
         for g, (value, image) in enumerate(zip(values, images, strict=True)):
             variance = variance_from_images(probes, image, signs=True) if len(value) > 1 else None
             means[g], errors[g] = mean_and_error(value, np.zeros_like(value), variance)
-        return TwinDof(means, errors, values)
+        return DofEstimate(means, errors, values)
 
 
 def draw_probes(n_probes: int, n: int, n_outputs: int, seed: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""The initial learning rate, chosen among powers of ten by what training makes of each."""
+"""The initial learning rate, chosen among powers of ten by the losses that training reaches."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import torch
 from torch import Tensor
 
 from negcorr._common.types import FloatArray
-from negcorr.deep.training.architecture import Architecture
 from negcorr.deep.training.loop import Problem, Recipe, Training, train
+from negcorr.deep.training.networks import Architecture
 
 __all__ = ["RATES", "RateChoice", "choose_rate"]
 
 #: The paper's candidates (Section 8).
 RATES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
-#: A smaller rate is preferred if its loss is at most this many times the lowest: it ends nearly as
-#: low, and answers to a change of the targets more smoothly.
+#: A smaller rate is preferred if its loss is at most this many times the lowest: predictions then
+#: depend more smoothly on the targets.
 TOLERANCE = 1.1
 
 
 @dataclass(frozen=True)
 class RateChoice:
-    """A learning rate, and what it was chosen among.
+    """A learning rate, and the candidates with their losses.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ def choose_rate(
     """The smallest learning rate that comes within a tenth of the lowest training loss.
 
     The paper selects the initial rate from {10⁻⁶, …, 1} and does not say how. Here one ensemble
-    is trained with each of them, side by side.
+    is trained with each candidate, all in one program.
 
     Parameters
     ----------

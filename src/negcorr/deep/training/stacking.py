@@ -7,7 +7,7 @@ import copy
 import functools
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from negcorr._common.validation import check_positive_int
-from negcorr.deep.training.module_checks import attributes_of, check_alike, tensors_of
+from negcorr.deep.training.module_checks import attributes_of, check_same_structure, tensors_of
 from negcorr.exceptions import IdenticalMembersWarning, warn_caller
 
 __all__ = ["StackedModule", "stack"]
@@ -71,7 +71,29 @@ def stack(
     torch.Size([5, 32, 1])
     """
     check_positive_int("n_members", n_members)
-    stacked = StackedModule(_made(module_factory, n_members, seed))
+    if isinstance(module_factory, nn.Module) or not callable(module_factory):
+        got = type(module_factory).__name__
+        raise TypeError(f"module_factory must be a function that makes a module, got {got}.")
+    if seed is not None and (not hasattr(seed, "__index__") or seed < 0):
+        raise ValueError(f"seed={seed!r} must be an integer of at least 0, or None.")
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_available() else ()
+    modules: list[Any] = []
+    owners: dict[int, int] = {}
+    with torch.random.fork_rng(devices, enabled=seed is not None):
+        for m in range(n_members):
+            if seed is not None:
+                # Not seed + m, with which the stacks of seeds 0 and 1 would have members in common.
+                stream = np.random.SeedSequence(int(seed), spawn_key=(m,))
+                torch.manual_seed(int(stream.generate_state(1, np.uint64)[0]))
+            modules.append(module_factory())
+            if not isinstance(modules[m], nn.Module):
+                got = type(modules[m]).__name__
+                raise TypeError(f"module_factory must return a torch.nn.Module, got {got}.")
+            for part in (modules[m], *tensors_of(modules[m]).values()):
+                if (owner := owners.setdefault(id(part), m)) != m:
+                    what = f"members {owner} and {m} share a {type(part).__name__}"
+                    raise ValueError(f"{what}; module_factory must make new modules at every call.")
+    stacked = StackedModule(modules)
     weights = list(stacked.parameters())
     if n_members > 1 and weights and all(bool((w == w[:1]).all()) for w in weights):
         warn_caller(
@@ -99,17 +121,17 @@ class StackedModule(nn.Module):
     -----
     Members are evaluated by ``torch.func.vmap``. Outputs, gradients and buffers, the statistics of
     batch norm among them, are those of a loop over :meth:`members`. Random numbers, as of dropout,
-    are drawn for every member apart. What vmap cannot run raises an error: ``if`` on the values of
-    tensors, ``.item()``, torch's recurrent layers, spectral norm while training. In a forward,
-    ``requires_grad`` always reads False. Norms over a tensor (``clip_grad_norm_``) are over all
-    members; SGD, Adam and the like move each as if it were alone.
+    are drawn for every member separately. What vmap cannot run raises an error: ``if`` on the
+    values of tensors, ``.item()``, torch's recurrent layers, spectral norm while training. In a
+    forward, ``requires_grad`` always reads False. Norms over a tensor (``clip_grad_norm_``) are
+    over all members; SGD, Adam and the like move each as if it were alone.
     """
 
     each: nn.Module
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
         super().__init__()
-        check_alike(modules)
+        check_same_structure(modules)
         self.n_members = len(modules)
         every = [tensors_of(module) for module in modules]
         values = {name: torch.stack([each[name].detach() for each in every]) for name in every[0]}
@@ -135,25 +157,42 @@ class StackedModule(nn.Module):
 
         def one(slots: Any, _: Tensor) -> Any:
             state = dict(slots)
-            # By slots and not by ties, with which torch leaves a module used twice in disorder.
+            # By slots, not by ties, which torch does not restore in a module that is used twice.
             out = functional_call(self.each, state, inputs, tie_weights=False)
-            # In-place updates reach the stacked buffer by themselves; ``self.b = …`` does not.
+            # In-place updates change the stacked buffer; ``self.b = …`` does not.
             return out, {name: state[name] for name in slots if state[name] is not slots[name]}
 
         for buffer in self.each.buffers():
             if not buffer.is_contiguous():
-                # Batch norm would update a copy of such statistics, and nobody would be told.
+                # Batch norm would update a copy of such statistics, without an error.
                 buffer.data = buffer.contiguous()
-        # Numbers of members are for modules without any tensor.
+        # Numbers of members are the axis of vmap for modules without any tensor.
         slots, numbers = _slots(self.each), torch.arange(self.n_members)
         try:
             with _fit_for_vmap(self.each):
                 out, rebound = vmap(one, randomness="different")(slots, numbers)
         except Exception as error:
-            self._explain(error, inputs)
+            try:
+                self.member(0)(*inputs)
+            except Exception:
+                # A plain member fails too: vmap is not the cause.
+                raise error from None
+            names = {id(part): name for name, part in self.each.named_modules()}
+            # The innermost frame that belongs to a module shows which one it was.
+            frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+            owners = [self.each, *(frame.f_locals.get("self") for frame in frames)]
+            culprit = [owner for owner in owners if id(owner) in names][-1]
+            place = f" ({names[id(culprit)]!r} of a member)" if culprit is not self.each else ""
+            what = f"{type(culprit).__name__}{place} works for one member but not for all at once"
+            raise RuntimeError(f"{what}, by torch.func.vmap: {error}") from error
         for name, buffer in rebound.items():
             _rebind(self.each, name, buffer.contiguous())
-        _check_nothing_kept(self.each, slots)
+        new = ((name, tensor) for name, tensor in _slots(self.each).items() if name not in slots)
+        for path, leaf in (*attributes_of(self.each), *new):
+            # Such a tensor has no meaning outside of vmap.
+            if isinstance(leaf, Tensor) and torch._C._functorch.is_batchedtensor(leaf):
+                advice = "make it a buffer that is a tensor from the start (register_buffer)."
+                raise RuntimeError(f"the forward of a member keeps a tensor in {path!r}; {advice}")
         if not isinstance(out, Tensor):
             raise TypeError(f"a member returned a {type(out).__name__}; it must return one tensor.")
         return out
@@ -199,56 +238,15 @@ class StackedModule(nn.Module):
             for part, mode in modes:
                 part.training = mode
 
-    def _explain(self, error: Exception, inputs: tuple[Tensor, ...]) -> NoReturn:
-        """Raise the error as it is if a plain member fails too; else say that vmap is the cause."""
-        try:
-            self.member(0)(*inputs)
-        except Exception:
-            raise error from None
-        names = {id(part): name for name, part in self.each.named_modules()}
-        # The innermost frame that belongs to a module tells which one it was.
-        owners = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
-        culprit = [owner for owner in (self.each, *owners) if id(owner) in names][-1]
-        place = f" ({names[id(culprit)]!r} of a member)" if culprit is not self.each else ""
-        what = f"{type(culprit).__name__}{place} works for one member but not for all at once"
-        raise RuntimeError(f"{what}, by torch.func.vmap: {error}") from error
-
-
-def _made(factory: Any, n_members: int, seed: Any) -> list[nn.Module]:
-    """Modules from the factory, each with random numbers of its own, and sharing nothing."""
-    if isinstance(factory, nn.Module) or not callable(factory):
-        got = type(factory).__name__
-        raise TypeError(f"module_factory must be a function that makes a module, got {got}.")
-    if seed is not None and (not hasattr(seed, "__index__") or seed < 0):
-        raise ValueError(f"seed={seed!r} must be an integer of at least 0, or None.")
-    devices = range(torch.cuda.device_count()) if torch.cuda.is_available() else ()
-    modules: list[nn.Module] = []
-    owners: dict[int, int] = {}
-    with torch.random.fork_rng(devices, enabled=seed is not None):
-        for m in range(n_members):
-            if seed is not None:
-                # Not seed + m, with which the stacks of seeds 0 and 1 would have members in common.
-                stream = np.random.SeedSequence(int(seed), spawn_key=(m,))
-                torch.manual_seed(int(stream.generate_state(1, np.uint64)[0]))
-            modules.append(factory())
-            if not isinstance(modules[m], nn.Module):
-                got = type(modules[m]).__name__
-                raise TypeError(f"module_factory must return a torch.nn.Module, got {got}.")
-            for part in (modules[m], *tensors_of(modules[m]).values()):
-                if (owner := owners.setdefault(id(part), m)) != m:
-                    what = f"members {owner} and {m} share a {type(part).__name__}"
-                    raise ValueError(f"{what}; module_factory must make new modules at every call.")
-    return modules
-
 
 def _with_tensors(module: nn.Module, tensors: dict[str, Tensor]) -> nn.Module:
-    """A copy of the module with other tensors in the places of its own, ties kept."""
+    """A copy of the module with other tensors in place of its own; tied tensors stay tied."""
     memo: dict[int, Any] = {}
     for name, old in tensors_of(module).items():
         new, is_parameter = tensors[name], isinstance(old, nn.Parameter)
         memo[id(old)] = nn.Parameter(new, old.requires_grad) if is_parameter else new
     wanted = {id(tensor) for tensor in memo.values()}
-    # What is in the memo counts as copied already.
+    # deepcopy takes what is in the memo as copied already.
     made = copy.deepcopy(module, memo)
     if {id(tensor) for tensor in tensors_of(made).values()} != wanted:
         raise TypeError(f"{type(module).__name__} cannot be stacked: copy.deepcopy is its own.")
@@ -256,7 +254,7 @@ def _with_tensors(module: nn.Module, tensors: dict[str, Tensor]) -> nn.Module:
 
 
 def _slots(module: nn.Module) -> dict[str, Tensor]:
-    """Every place of a parameter or buffer: tied ones at all of theirs, modules used twice once."""
+    """Parameters and buffers by every name they have; a module that is used twice counts once."""
     return {
         f"{name}.{key}".lstrip("."): tensor
         for name, part in module.named_modules()
@@ -270,15 +268,6 @@ def _rebind(module: nn.Module, name: str, buffer: Tensor) -> None:
     setattr(module.get_submodule(path), last, buffer)
 
 
-def _check_nothing_kept(module: nn.Module, slots: dict[str, Tensor]) -> None:
-    """Raise if a forward has left a tensor behind that means something inside of vmap alone."""
-    new = ((name, tensor) for name, tensor in _slots(module).items() if name not in slots)
-    for path, leaf in (*attributes_of(module), *new):
-        if isinstance(leaf, Tensor) and torch._C._functorch.is_batchedtensor(leaf):
-            way_out = "make it a buffer that is a tensor from the start (register_buffer)."
-            raise RuntimeError(f"the forward of a member keeps a tensor in {path!r}; {way_out}")
-
-
 def _norms(module: nn.Module) -> list[Any]:
     """Batch norms that have statistics."""
     return [m for m in module.modules() if isinstance(m, _BatchNorm) and m.track_running_stats]
@@ -286,9 +275,9 @@ def _norms(module: nn.Module) -> list[Any]:
 
 @contextlib.contextmanager
 def _fit_for_vmap(module: nn.Module) -> Iterator[None]:
-    """While all members are evaluated: two forwards of torch that vmap cannot run, as ours."""
+    """While all members are evaluated, replace two forwards of torch that vmap cannot run."""
     norms = [norm for norm in _norms(module) if norm.training and norm.momentum is None]
-    # Those with a forward of their own, in a subclass or an attribute, are left to it.
+    # A forward of a subclass, or in an attribute, is not replaced.
     norms = [n for n in norms if getattr(n.forward, "__func__", None) is _BatchNorm.forward]
     for norm in norms:
         vars(norm)["forward"] = functools.partial(_with_cumulative_average, norm)
@@ -304,7 +293,7 @@ def _fit_for_vmap(module: nn.Module) -> Iterator[None]:
 
 
 def _with_cumulative_average(norm: Any, signal: Tensor) -> Tensor:
-    """Batch norm with momentum None, for which torch asks a tensor for its value."""
+    """Batch norm with momentum None, where torch's forward reads a value, which vmap forbids."""
     norm._check_input_dim(signal)
     norm.num_batches_tracked.add_(1)
     # With momentum 1 these become the statistics of the batch.

@@ -1,16 +1,16 @@
-r"""Degrees of freedom of deep ensembles without a step: tangents carried through training.
+r"""Degrees of freedom of deep ensembles without a step ε: derivatives computed during training.
 
-Algorithm 1 trains a second time on targets moved by ε along b. Here the limit ε → 0 of
+Algorithm 1 trains a second time, on targets moved by ε along b. Here the limit ε → 0 of
 Corollary 9 is taken in the training itself. Training is a long composition of steps, each a map
-of weights, of the optimiser's averages and of targets; by the chain rule their derivatives along
-b go from step to step as they do,
+of weights, of the optimiser's averages and of targets. By the chain rule their derivatives along
+b (the tangents) follow step by step,
 
 .. math:: \dot g = \frac{\partial^2 L}{\partial\theta^2}\,\dot\theta
           + \frac{\partial^2 L}{\partial\theta\,\partial y}\,b, \qquad
           \dot\theta \leftarrow \dot\theta - \eta\,\dot g
 
 for gradient descent. Products with second derivatives come from differentiating the gradient
-backwards once more, since second derivatives are symmetric: no matrix is ever formed.
+once more, since second derivatives are symmetric: no matrix is formed.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from torch import Tensor
 
 from negcorr.deep.training.loop import Problem, Recipe, Step, Training, train
 from negcorr.deep.training.optimise import BETA_1, BETA_2, EPSILON
-from negcorr.deep.training.perturbed_copies import TwinDof, Twins
+from negcorr.deep.training.perturbed_copies import DofEstimate, PerturbedCopies
 from negcorr.exceptions import ChaoticTrainingWarning, warn_caller
 
 __all__ = ["Tangents", "train_with_tangents"]
 
-#: Predictions that move by more than this many times what targets do tell of chaos, not of a fit.
+#: Where predictions move more than this many times as far as targets, training is chaotic.
 LARGEST_RESPONSE = 3.0
 
 
 @dataclass(frozen=True, repr=False)
 class Tangents:
-    """How E trained ensembles answer to K directions of the targets (Section 8).
+    """Derivatives of the predictions of E trained ensembles along K directions of the targets.
 
     Attributes
     ----------
@@ -54,33 +54,34 @@ class Tangents:
     def responses(self) -> Tensor:
         """Length of every image over that of its probe, shape (E, K); 0 for a probe of zeros."""
         lengths = _lengths(self.images)
-        asked = _lengths(self.probes).to(lengths)
-        return lengths / torch.where(asked > 0, asked, 1.0)
+        probe_lengths = _lengths(self.probes).to(lengths)
+        return lengths / torch.where(probe_lengths > 0, probe_lengths, 1.0)
 
-    def dof(self) -> TwinDof:
+    def dof(self) -> DofEstimate:
         """Degrees of freedom: mean of bᵀ (∂F(X)/∂y) b over probes, and its standard error.
 
-        The error takes the entries of probes for signs, as :func:`~negcorr.deep.draw_probes` draws
-        them. Where a tangent was lost there is NaN.
+        The error assumes that entries of probes are signs, as :func:`~negcorr.deep.draw_probes`
+        draws them. NaN where an image is NaN.
         """
-        # Twins whose step is 1 and whose originals answer nothing: what differs are the images.
+        # With a step of 1 and originals that predict 0, the differences are the images.
         groups = torch.cat([torch.zeros_like(self.images[:, :1]), self.images], dim=1)
-        return Twins(self.lams, self.probes, eps=1.0).dof(groups.flatten(0, 1))
+        return PerturbedCopies(self.lams, self.probes, eps=1.0).dof(groups.flatten(0, 1))
 
 
 def train_with_tangents(
     training: Training, problem: Problem, recipe: Recipe, probes: Tensor
 ) -> Tangents:
-    """Train, and differentiate all of training along directions of the targets.
+    """Train, and differentiate the whole training along directions of the targets.
 
-    Weights, losses and learning rates are those of :func:`~negcorr.deep.train`. Where the outcome
-    is a smooth function of targets, the result is what :class:`~negcorr.deep.Twins` tend to for a
-    small step (Corollary 9), without a step to be chosen and without its rounding errors.
+    Weights, losses and learning rates are those of :func:`~negcorr.deep.train`. Where the
+    outcome is a smooth function of targets, the result is the limit of
+    :class:`~negcorr.deep.PerturbedCopies` for small steps (Corollary 9), without a choice of the
+    step and without its rounding errors.
 
     Parameters
     ----------
     training : Training
-        Just started; moved on in place.
+        Just started; changed in place.
     problem : Problem
         One λ for each of the E ensembles.
     recipe : Recipe
@@ -95,22 +96,21 @@ def train_with_tangents(
     -----
     ChaoticTrainingWarning
         Where predictions move more than three times as far as the targets. Tangents are products of
-        as many Jacobians as there were steps; where most of them stretch, neighbouring trainings
-        part exponentially, and the derivative tells how fast, not how flexible the fit is. Take
-        :class:`~negcorr.deep.Twins` there: a step of finite length sees how far they part in the
-        end. Tangents so long that rounding of the targets alone moves predictions as far as these
-        reach are NaN.
+        as many Jacobians as there were steps. Where most of them stretch, neighbouring trainings
+        diverge exponentially, and the derivative measures how fast they diverge, not how flexible
+        the fit is. Use :class:`~negcorr.deep.PerturbedCopies` there: a finite step measures how
+        far they are apart in the end. Images are NaN where they are so long that rounding of the
+        targets alone moves predictions as far.
 
     Notes
     -----
-    Whatever is decided by comparisons (halving of rates, early stopping, which side of a kink a
-    relu is on) has no derivative almost everywhere: jumps of the outcome between one decision and
-    another are seen by finite steps alone. The same holds, nearly, for Adam's first steps, which
-    are signs of gradients but for its 10⁻⁸: what they tell of the targets is lost, until later
-    steps outweigh them.
+    Decisions by comparison (halving of rates, early stopping, the two sides of a relu) have the
+    derivative 0 almost everywhere: only finite steps see the jumps of the outcome between one
+    decision and another. Nearly the same holds for Adam's first steps, which are signs of gradients
+    except for its 10⁻⁸: their dependence on the targets is lost, until later steps outweigh them.
 
-    On a CPU a step costs two to three times one of an ensemble and K twins, and less without batch
-    norm.
+    On a CPU a step costs two to three times as much as a step of an ensemble and K perturbed
+    copies, and less without batch norm.
 
     Examples
     --------
@@ -127,18 +127,9 @@ def train_with_tangents(
     >>> tangents.dof().dof.round(2).tolist()
     [[2.94], [2.95]]
     """
-    _check(training, problem, probes)
-    step = _TangentStep(training, problem, probes)
-    train(training, problem, recipe, step=step)
-    tangents = Tangents(problem.lam, probes, _determined(step.images(), probes))
-    _warn_of_chaos(tangents, training.diverged)
-    return tangents
-
-
-def _check(training: Training, problem: Problem, probes: Tensor) -> None:
     if training.epoch > 0:
         raise ValueError(
-            f"training has done {training.epoch} epochs: tangents are carried from the first step "
+            f"training has done {training.epoch} epochs: tangents are computed from the first step "
             "on, so that a training just started is needed (Training.start)."
         )
     n, outputs = problem.Y.shape[-2:]
@@ -147,6 +138,29 @@ def _check(training: Training, problem: Problem, probes: Tensor) -> None:
             f"probes of shape {tuple(probes.shape)} do not fit Y of shape "
             f"{tuple(problem.Y.shape)}: expected (K, {n}, {outputs}) with K of at least 1."
         )
+    step = _TangentStep(training, problem, probes)
+    train(training, problem, recipe, step=step)
+    images = step.images()
+    # Beyond this length the last digit of the targets moves predictions as far as the images reach.
+    limit = _lengths(probes).to(images.device) / torch.finfo(images.dtype).eps
+    undetermined = ~(_lengths(images) <= limit)  # NaN as well
+    images = images.masked_fill(undetermined[..., None, None], torch.nan)
+    tangents = Tangents(problem.lam, probes, images)
+    responses = tangents.responses.cpu().nan_to_num(nan=torch.inf).amax(dim=1)
+    # Losses already report ensembles that diverged.
+    responses = responses.masked_fill(training.diverged, 0.0)
+    chaotic = int((responses > LARGEST_RESPONSE).sum())
+    if chaotic:
+        worst = int(responses.argmax())
+        warn_caller(
+            f"training is chaotic at {chaotic} of {len(responses)} values of λ: predictions move "
+            f"up to {float(responses[worst]):.3g} times as far as targets do (at λ = "
+            f"{float(tangents.lams[worst]):.6g}; inf where no digit of the tangents is "
+            "determined), which is no measure of flexibility. Use PerturbedCopies with a step of "
+            "finite length, a lower learning rate or fewer epochs.",
+            ChaoticTrainingWarning,
+        )
+    return tangents
 
 
 class _TangentStep(Step):
@@ -167,8 +181,8 @@ class _TangentStep(Step):
         targets = targets.detach().requires_grad_()
         loss: Tensor = self.loss(network.by_ensemble(network.run(inputs, self.layers)), targets)
         parts = torch.autograd.grad(loss.sum(), [*self.leaves, targets], create_graph=True)
-        # The loss changes along a tangent by these products; how they change with the weights is,
-        # second derivatives being symmetric, how the gradient changes along the tangent.
+        # Second derivatives are symmetric: the derivative of the loss along a tangent,
+        # differentiated by the weights, is the derivative of the gradient along the tangent.
         along = [*self._by_leaf(), probes.unsqueeze(1).expand(-1, len(targets), -1, -1)]
         changes = torch.autograd.grad(parts, self.leaves, along, is_grads_batched=True)
         gradient = torch.cat([part.detach().flatten(1) for part in parts[:-1]], dim=1)
@@ -178,9 +192,9 @@ class _TangentStep(Step):
     def images(self) -> Tensor:
         """Tangents of the fitted values, shape (E, K, n, p)."""
         network = self.training.network
-        # Batches of all rows are normalised by the statistics of the training set.
+        # With all rows as one batch, batch norm uses the statistics of the training set.
         fitted = network.by_ensemble(network.run(self.inputs, self.layers)).mean(dim=1)
-        # Backward products are linear in their weights: differentiated by those, they go forward.
+        # Vector-Jacobian products are linear in the vector: their derivative by it is the Jacobian.
         weights = torch.zeros_like(fitted).requires_grad_()
         parts = torch.autograd.grad(fitted, self.leaves, weights, create_graph=True)
         (images,) = torch.autograd.grad(parts, weights, self._by_leaf(), is_grads_batched=True)
@@ -200,7 +214,15 @@ class _TangentStep(Step):
         steps, rate = self.training.steps, self.training.schedule.rate
         seen, members = gradient, len(self.theta) // len(rate)
         if steps.clip is not None:
-            seen, change = _clipped(seen, change, steps.clip, len(rate))
+            parts = gradient.view(len(rate), -1)
+            changes = change.reshape(len(change), len(rate), -1)
+            norm = parts.norm(dim=1, keepdim=True)
+            length = norm.clamp(min=steps.clip)
+            # Where a gradient is shortened, only changes of its direction remain.
+            along = (parts / length * changes).sum(dim=2, keepdim=True)
+            turned = changes - torch.where(norm > steps.clip, along, 0.0) * (parts / length)
+            scale = steps.clip / length
+            seen, change = (parts * scale).view_as(seen), (turned * scale).view_as(change)
         if steps.weight_decay > 0:
             seen = seen.add(self.theta, alpha=steps.weight_decay)
             change = change.add(self.weights, alpha=steps.weight_decay)
@@ -215,53 +237,14 @@ class _TangentStep(Step):
         second_share = (1.0 - torch.pow(BETA_2, steps.count)).to(rate.dtype)
         root = (steps.second / second_share).sqrt()
         size = root + EPSILON
-        # A root of 0 has no derivative, but the first average, by which it is multiplied, is then
-        # 0 as well: no gradient was other than 0 (or than so small that the 10⁻⁸ hides it).
+        # A root of 0 has no derivative, but is multiplied by the first average, which is then 0 as
+        # well: all gradients were 0 (or so small that the 10⁻⁸ hides them).
         stretch = torch.where(root > 0, self.second / (2.0 * second_share * root), 0.0)
         turned = (self.first - steps.first * (stretch / size)) / size
         self.weights.addcmul_(turned, per_row / first_share, value=-1.0)
-
-
-def _clipped(
-    gradient: Tensor, change: Tensor, clip: float, n_ensembles: int
-) -> tuple[Tensor, Tensor]:
-    """Gradients shortened to a norm, and their tangents: those of a direction, where shortened."""
-    parts = gradient.view(n_ensembles, -1)
-    changes = change.reshape(len(change), n_ensembles, -1)
-    norm = parts.norm(dim=1, keepdim=True)
-    length = norm.clamp(min=clip)
-    along = (parts / length * changes).sum(dim=2, keepdim=True)
-    turned = changes - torch.where(norm > clip, along, 0.0) * (parts / length)
-    scale = clip / length
-    return (parts * scale).view_as(gradient), (turned * scale).view_as(change)
 
 
 def _lengths(fields: Tensor) -> Tensor:
     """Euclidean lengths over the last two axes, samples and outputs."""
     lengths: Tensor = torch.linalg.vector_norm(fields.double(), dim=(-2, -1))
     return lengths
-
-
-def _determined(images: Tensor, probes: Tensor) -> Tensor:
-    """Images, NaN where the last digit of the targets moves predictions as far as they reach."""
-    lengths = _lengths(images)
-    limit = _lengths(probes).to(lengths) / torch.finfo(images.dtype).eps
-    lost = ~(lengths <= limit)  # NaN is lost as well
-    return images.masked_fill(lost[..., None, None], torch.nan)
-
-
-def _warn_of_chaos(tangents: Tangents, diverged: Tensor) -> None:
-    responses = tangents.responses.cpu().nan_to_num(nan=torch.inf).amax(dim=1)
-    # Diverged ensembles are told of by their losses.
-    responses = responses.masked_fill(diverged, 0.0)
-    chaotic = int((responses > LARGEST_RESPONSE).sum())
-    if chaotic:
-        worst = int(responses.argmax())
-        warn_caller(
-            f"training is chaotic at {chaotic} of {len(responses)} values of λ: predictions move "
-            f"up to {float(responses[worst]):.3g} times as far as targets do (at λ = "
-            f"{float(tangents.lams[worst]):.6g}; inf where no digit of the tangents is "
-            "determined), which is no measure of flexibility. Use Twins with a step of finite "
-            "length, a lower learning rate or fewer epochs.",
-            ChaoticTrainingWarning,
-        )

@@ -8,8 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
+from negcorr.deep.checkpoint import read_tensors, write_tensors
 from negcorr.deep.regressor import DeepNCLRegressor
-from negcorr.deep.training.checkpoint import read_tensors, write_tensors
 from negcorr.exceptions import CheckpointError
 
 SMALL = {
@@ -93,7 +93,7 @@ def test_models_of_other_shapes_come_back(tmp_path, kwargs):
     assert_same(reloaded(model, tmp_path), model)
 
 
-def test_a_model_without_twins_comes_back_without(tmp_path):
+def test_a_model_without_perturbed_copies_comes_back_without(tmp_path):
     model = fitted(lam=0.4, n_probes=0)
     found = reloaded(model, tmp_path)
     assert_same(found, model, std=False)

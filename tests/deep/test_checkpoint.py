@@ -9,10 +9,10 @@ torch = pytest.importorskip("torch")
 safetensors = pytest.importorskip("safetensors.torch")
 
 from negcorr._common import files as _files
-from negcorr.deep.training import checkpoint as module
-from negcorr.deep.training.architecture import Architecture
-from negcorr.deep.training.checkpoint import read_tensors, restore, state_of, write_tensors
+from negcorr.deep import checkpoint as module
+from negcorr.deep.checkpoint import read_tensors, restore, state_of, write_tensors
 from negcorr.deep.training.loop import Problem, Recipe, Training, train
+from negcorr.deep.training.networks import Architecture
 from negcorr.exceptions import CheckpointError
 
 DTYPES = [

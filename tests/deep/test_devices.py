@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep.training.devices import resolve_device
+from negcorr.deep.settings import resolve_device
 
 
 @pytest.fixture

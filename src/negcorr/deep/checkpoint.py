@@ -1,0 +1,203 @@
+"""Files of tensors, and checkpoints: the state of a training on disk while it lasts.
+
+Files are of the safetensors format, with JSON in the header; nothing in them can run. A training
+that was killed continues from its checkpoint, and ends with the same bits as one that was not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from negcorr._common.files import write_atomically
+from negcorr._common.types import FloatArray
+from negcorr.deep.fitted import DeepFit
+from negcorr.deep.settings import Settings
+from negcorr.deep.training.loop import Training
+from negcorr.exceptions import CheckpointError
+
+__all__ = ["Checkpoint", "checkpoint_of", "read_tensors", "restore", "state_of", "write_tensors"]
+
+#: Settings that do not change the numbers of a training, only what is computed from them.
+AFTER_TRAINING = ("noise_variance", "criterion")
+
+#: Of the files; raised when older versions could not read them.
+FORMAT = 1
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
+    """Write tensors to a file, which is replaced in one step.
+
+    Parameters
+    ----------
+    path : Path
+        What to write.
+    tensors : mapping of str to tensor
+        By name.
+    about : mapping
+        Anything that JSON can hold.
+    """
+    from safetensors.torch import save
+
+    ready = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    text = json.dumps(dict(about), sort_keys=True)
+    header = {"format": str(FORMAT), "about": text, "sha256": _digest(ready, text)}
+    write_atomically(path, save(ready, header))
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors of a file, and the description that was stored with them.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is damaged, or not one of ours.
+    FileNotFoundError
+        If there is none.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+            # Copies: the tensors of the file are memory-mapped, and would change with it.
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{path} is damaged or no safetensors file ({error}).") from error
+    if not {"format", "about", "sha256"} <= set(header):
+        raise CheckpointError(f"{path} is a safetensors file, but was not written by negcorr.")
+    if header["format"] != str(FORMAT):
+        raise CheckpointError(
+            f"{path} has format {header['format']}; this version of negcorr reads format {FORMAT}."
+        )
+    if header["sha256"] != _digest(tensors, header["about"]):
+        raise CheckpointError(f"{path} is damaged: what it holds does not match its checksum.")
+    about: dict[str, Any] = json.loads(header["about"])
+    return tensors, about
+
+
+def _digest(tensors: Mapping[str, Tensor], about: str) -> str:
+    digest = hashlib.sha256(about.encode())
+    for name in sorted(tensors):
+        value = tensors[name]
+        digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+        # As bytes, since NumPy does not have every dtype of torch.
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def state_of(training: Training) -> dict[str, Tensor]:
+    """Every tensor that the rest of a training depends on, by name."""
+    parts = (training.network.state_dict(), vars(training.steps), vars(training.schedule))
+    tensors = {name: t for part in parts for name, t in part.items() if isinstance(t, Tensor)}
+    return tensors | {"losses": training.losses, "epoch": torch.tensor(training.epoch)}
+
+
+def restore(training: Training, tensors: Mapping[str, Tensor]) -> None:
+    """Put a training into the state of another one of the same shape.
+
+    Parameters
+    ----------
+    training : Training
+        Just started; changed in place.
+    tensors : mapping of str to tensor
+        From :func:`state_of`.
+    """
+    own = state_of(training)
+    for name, value in own.items():
+        wanted, found = _kind(value), _kind(tensors[name]) if name in tensors else "nothing"
+        if found != wanted:
+            raise CheckpointError(f"the checkpoint has {found} for {name!r}, not {wanted}.")
+    for name, value in own.items():
+        value.copy_(tensors[name])
+    training.epoch = int(tensors["epoch"])
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The file that keeps a training while it lasts.
+
+    Attributes
+    ----------
+    path : Path
+        File.
+    about : mapping
+        Description of the training, for the fit that continues it.
+    tensors : mapping of str to tensor, optional
+        What an earlier training left in the file.
+    """
+
+    path: Path
+    about: Mapping[str, Any]
+    tensors: Mapping[str, Tensor] | None = None
+
+    def write(self, training: Training) -> None:
+        """Replace the file by the present state of the training."""
+        write_tensors(self.path, state_of(training), self.about)
+
+
+def checkpoint_of(
+    model: Any,
+    settings: Settings,
+    rows: FloatArray,
+    targets: FloatArray,
+    before: DeepFit | None,
+) -> Checkpoint | None:
+    """The checkpoint of a fit, with the tensors that an earlier equal fit left in it."""
+    if model.checkpoint is None:
+        return None
+    if not isinstance(model.checkpoint, str | os.PathLike):
+        raise TypeError(
+            f"checkpoint={model.checkpoint!r} must be a path or None, got "
+            f"{type(model.checkpoint).__name__}."
+        )
+    if not isinstance(model.random_state, int | np.integer):
+        raise ValueError(
+            f"checkpoint={str(model.checkpoint)!r} needs an integer random_state, got "
+            f"{model.random_state!r}: without one, a training could not be continued."
+        )
+    path = Path(model.checkpoint)
+    if path.is_dir():
+        raise ValueError(f"checkpoint={str(path)!r} is a folder; name a file, in it or elsewhere.")
+    # A hash of everything that determines the numbers of the training.
+    known: dict[str, Any] = {
+        field.name: repr(getattr(settings, field.name))
+        for field in dataclasses.fields(settings)
+        if field.name not in AFTER_TRAINING
+    }
+    known |= {"standardize": bool(model.standardize), "random_state": int(model.random_state)}
+    digest = hashlib.sha256(json.dumps([known, torch.__version__], sort_keys=True).encode())
+    arrays = [rows, targets]
+    if before is not None:
+        for scaling in (before.inputs, before.target):
+            arrays += [scaling.centre, scaling.scale]
+        arrays.append(before.network.theta.detach().cpu().numpy())
+    for array in arrays:
+        digest.update(str(array.shape).encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    about = {"kind": "training", "of": digest.hexdigest()}
+    if not path.exists():
+        return Checkpoint(path, about)
+    tensors, stored = read_tensors(path)
+    if stored.get("of") != about["of"]:
+        raise CheckpointError(
+            f"checkpoint={str(path)!r} is of a training with other settings or other data; remove "
+            "the file, or name another one."
+        )
+    return Checkpoint(path, stored, tensors)
