@@ -45,9 +45,11 @@ def run_dof(options: DofOptions, output: Output) -> None:
     if isinstance(estimator, NCLRegressor):
         # As in negcorr fit: the inputs have been scaled already.
         given = {text.partition("=")[0].strip() for text in options.param}
-        usual: dict[str, Any] = {"basis": "fourier", "gamma": "kwok-tsang", "standardize": False}
-        usual["random_state"] = options.seed
-        estimator.set_params(**{k: v for k, v in usual.items() if k not in given})
+        if "random_state" not in given:
+            estimator.set_params(random_state=options.seed)
+        if isinstance(estimator.basis, str):
+            named = "fourier" if "basis" not in given else estimator.basis
+            estimator.set_params(basis=encoded_basis(named))
     check_target(options.target, options.data)
     with output.busy(f"reading {options.data.name}") as tell:
         table = read_table(options.data)

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 import negcorr
 from negcorr._common.files import staged, write_atomically
 from negcorr._common.number_text import amount, amount_with_error
 from negcorr.cli.output import finite, printable
+from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.exceptions import PrecisionWarning
 from negcorr.reporting import report
 from negcorr.reporting.contents import ExtraTable
@@ -162,7 +164,11 @@ def write_all(
         for c in schema.columns
     ]
     with staged(folder) as stage:
-        save(trial.model, stage / "model.skops", notes=notes, keep="path")
+        model, (step, last) = trial.model, trial.model.steps[-1]
+        if isinstance(last, NCLRegressor):
+            # Every λ, and no training rows.
+            model = Pipeline([*model.steps[:-1], (step, last.compact(path=True))])
+        save(model, stage / "model.skops", notes=notes)
         report(
             trial.model,
             trial.test.inputs,

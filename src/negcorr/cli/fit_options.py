@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 from typer import Option
 
+from negcorr.bases import AutoBasis, Basis
+from negcorr.bases.named import named_basis
 from negcorr.cli.app import (
     CategoricalOption,
     DataArgument,
@@ -203,14 +205,24 @@ class FitOptions:
     def parameters(self) -> dict[str, Any]:
         """Parameters of the ensemble that were given, of deep networks or of closed forms."""
         given = {
-            "n_estimators": self.members,
-            "n_components": self.components,
-            "basis": self.basis,
+            "n_estimators": self.members if self.deep else None,
+            "basis": self.features,
             "criterion": self.criterion,
             "solver": self.solver,
             "loss": self.loss_value,
         }
         return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def features(self) -> Basis | AutoBasis | None:
+        """The basis that was asked for; columns have been scaled before it."""
+        sizes = {"n_members": self.members, "n_components": self.components}
+        sizes = {name: size for name, size in sizes.items() if size is not None}
+        if self.deep or (self.basis is None and not sizes):
+            return None
+        if self.basis == "auto":
+            return AutoBasis(inputs="none", **sizes)
+        return named_basis(self.basis or "fourier", inputs="none", **sizes)
 
     @property
     def folder(self) -> Path:

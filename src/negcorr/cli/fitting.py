@@ -10,7 +10,7 @@ from sklearn.datasets import load_diabetes
 
 from negcorr._common.files import check_writable, write_atomically
 from negcorr._common.memory import available_bytes, in_words
-from negcorr.bases.named import PLAIN_ESTIMATORS
+from negcorr.bases import AutoBasis, FourierFeatures
 from negcorr.cli.arguments import UsageError, check_target, columns_asked_for
 from negcorr.cli.fit_files import FILES, metrics_of, titled, write_all
 from negcorr.cli.fit_options import FitOptions
@@ -18,7 +18,6 @@ from negcorr.cli.loaded_model import NOTICEABLE, share_in_words
 from negcorr.cli.messages import say_columns, say_outcome
 from negcorr.cli.output import Output
 from negcorr.columns.kinds import infer_columns
-from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.reading.schema import Schema
 from negcorr.reading.table import read_table
 from negcorr.reading.table_chunks import TableChunks, is_large
@@ -145,11 +144,12 @@ def check_memory(options: FitOptions, n_rows: int) -> None:
     """
     if options.deep:
         return
-    default = NCLRegressor()
-    members = PLAIN_ESTIMATORS if options.members is None else options.members
-    n_features = members * (options.components or default.n_components)
-    if options.basis == "auto" and options.members is None:
-        n_features = default.budget
+    usual = options.features or FourierFeatures()
+    if isinstance(usual, AutoBasis) and options.members is None:
+        members, n_features = "auto", usual.budget
+    else:
+        members = usual.get_params()["n_members"]
+        n_features = members * usual.get_params()["n_components"]
     needed = 8.0 * MATRICES * n_features * min(n_features, max(n_rows, 1))
     there = available_bytes()
     if there is not None and needed > there:
@@ -185,11 +185,13 @@ def rebuilding_code(options: FitOptions, schema: Schema, in_pieces: bool = False
         "time": schema.time,
     }
     columns = f"{list(schema.targets)!r}" + keywords({k: v for k, v in asked.items() if v})
+    basis = [] if options.features is None else [type(options.features).__name__]
+    imports = [f"from negcorr.bases import {name}" for name in basis]
     if in_pieces:
         asked = {"seed": options.seed, "test_size": options.test_share}
         asked |= {"parameters": options.parameters} if options.parameters else {}
         return (
-            "from negcorr.tables import try_out_large\n\n"
+            "\n".join([*imports, "from negcorr.tables import try_out_large\n\n"])
             f"trial = try_out_large({options.data.name!r}, {columns}{keywords(asked)}, "
             "baselines=[])\nmodel = trial.model\n"
         )
@@ -210,6 +212,7 @@ def rebuilding_code(options: FitOptions, schema: Schema, in_pieces: bool = False
         ]
     lines = [
         "from negcorr import make_tabular",
+        *imports,
         "from negcorr.reading import read_table",
         "from negcorr.tables import folds_for, infer_columns, samples",
         "",

@@ -141,7 +141,7 @@ def fit_rows(rows: Rows, groups: Any, settings: FitSettings, single_output: bool
         kept = kept_rows(rows, folds)
         path = _stored_by_rows(path, final, basis)
         answers = Answers(path, solution_of(path), kept=kept, huber=huber, targets=targets)
-        state = FittedState(basis, choice, answers=answers)
+        state = FittedState(basis, choice, answers)
         # Where K-fold has chosen λ the folds are factorised, and intervals at all λ are cheap.
         return state.without_moments() if path.criterion == "kfold" else state
 

@@ -109,59 +109,46 @@ class Answers:
     targets: AnyArray | None = None
 
 
+#: Of several threads that ask for the answers of a stream at once, one finds them.
+_FINDING = threading.RLock()
+
+
+@dataclass(eq=False, repr=False)
 class FittedState:
     """What a fit leaves, in memory or from a stream.
 
-    A stream's answers are found when one is first asked for: of several threads that ask at once,
-    one finds them and the others wait.
-
-    Parameters
+    Attributes
     ----------
     basis : Basis
         Fitted.
     choice : Choice or None
         How the basis was chosen.
-    answers : Answers, optional
-        Of a fit in memory.
-    stream : Stream, optional
+    known : Answers or None
+        None for a stream before one is asked for.
+    stream : Stream or None
         Moments of the rows so far. A fit in memory keeps none.
-    settings : PathSettings, optional
+    settings : PathSettings or None
         How λ is chosen for a stream.
     """
 
-    def __init__(
-        self,
-        basis: Basis,
-        choice: Choice | None,
-        *,
-        answers: Answers | None = None,
-        stream: Stream | None = None,
-        settings: PathSettings | None = None,
-    ) -> None:
-        self.basis = basis
-        self.choice = choice
-        self.stream = stream
-        self.settings = settings
-        self._answers = answers
-        self._lock = threading.RLock()
-
-    @property
-    def known(self) -> bool:
-        """Whether the answers have been found."""
-        return self._answers is not None
+    basis: Basis
+    choice: Choice | None
+    known: Answers | None = None
+    stream: Stream | None = None
+    settings: PathSettings | None = None
 
     # Not a cached_property: warnings would point into functools, which it calls from.
     @property
     def answers(self) -> Answers:
         """Path, solution and intervals."""
-        with self._lock:
-            if self._answers is None:
+        with _FINDING:
+            if self.known is None:
                 assert self.stream is not None  # without answers there are moments
                 assert self.settings is not None
                 warn_if_not_frequencies(self.stream.weight, self.stream.n_rows)
                 path = self.stream.path(self.settings)
-                self._answers = Answers(path, solution_of(path), kept=self.stream.kept_rows)
-            return self._answers
+                self.known = Answers(path, solution_of(path), kept=self.stream.kept_rows)
+            return self.known
 
     def stream_or_raise(self) -> Stream:
         """The moments of a model that was fitted in parts; others have none."""
@@ -222,18 +209,11 @@ class FittedState:
         return state._with(small, None)
 
     def _with(self, answers: Answers, stream: Stream | None) -> FittedState:
-        return FittedState(
-            self.basis, self.choice, answers=answers, stream=stream, settings=self.settings
-        )
+        return FittedState(self.basis, self.choice, answers, stream, self.settings)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the lock, which belongs to a process; a fit in memory without moments."""
-        state = self if self.stream is not None else self.without_moments()
-        return {name: value for name, value in vars(state).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._lock = threading.RLock()
+        """Of a fit in memory without moments."""
+        return dict(vars(self if self.stream is not None else self.without_moments()))
 
 
 def warn_if_not_frequencies(weight: float, n_rows: int) -> None:

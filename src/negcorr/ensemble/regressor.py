@@ -221,9 +221,7 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self.__dict__.pop("_drawn", None)
         return self
 
-    def draw(
-        self, X: Table, sample_weight: Any = None, y: Any = None, n_rows: Any = None
-    ) -> Self:
+    def draw(self, X: Table, sample_weight: Any = None, y: Any = None, n_rows: Any = None) -> Self:
         """Draw the basis, with its scales and bandwidth, from these rows, and nothing else.
 
         Copies of the estimator can then be fitted in parts, at several places, and be merged.
@@ -670,7 +668,7 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         state = self._fitted_or_none
         if "text/html" not in bundle or state is None:
             return bundle
-        if not state.known and state.stream is not None:
+        if state.known is None and state.stream is not None:
             rows = f"<p>{state.stream.n_rows} rows so far; λ is chosen when it is asked for.</p>"
             bundle["text/html"] += rows
             return bundle

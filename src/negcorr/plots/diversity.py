@@ -135,7 +135,7 @@ class DiversityDisplay:
         DiversityDisplay
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        path = path_of(estimator, cls.__name__)
+        path = path_of(estimator)
         if (X is None) != (y is None):
             raise ValueError("Give both X and y, or neither for the training rows.")
         if X is None:

@@ -148,7 +148,7 @@ class DofDisplay:
         DofDisplay
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        path = path_of(estimator, cls.__name__)
+        path = path_of(estimator)
         output = check_output(output, path.spectrum.n_outputs)
         if (X is None) != (y is None):
             raise ValueError("Give both X and y, or neither for the exact curve alone.")

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from negcorr._common.types import FloatArray
 from negcorr.diversity.inner_model import inner_model
-from negcorr.ensemble.fitted import FittedPathMixin
+from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.exceptions import PrecisionWarning, warn_caller
 from negcorr.path.curve_view import drawn_gaps
 from negcorr.path.path import NCLPath
@@ -21,33 +21,25 @@ from negcorr.spectrum.gap import resolve_gap
 __all__ = ["check_output", "check_path", "gaps_of", "path_of", "sorted_gaps"]
 
 
-def path_of(estimator: Any, caller: str) -> NCLPath:
+def path_of(estimator: Any) -> NCLPath:
     """The path of a fitted model, alone or at the end of a pipeline or a search.
 
     Raises
     ------
     TypeError
         If there is no NCLRegressor inside.
-    ValueError
-        If its path has been dropped.
     sklearn.exceptions.NotFittedError
         If it is not fitted.
     """
     model, _ = inner_model(estimator)
-    if not isinstance(model, FittedPathMixin):
+    if not isinstance(model, NCLRegressor):
         hint = " (draw a path by from_path)" if isinstance(estimator, NCLPath) else ""
         raise TypeError(
             f"estimator of type {type(estimator).__name__} has no path in lam{hint}; allowed are a "
             "fitted NCLRegressor, and pipelines and searches that end in one."
         )
     check_is_fitted(model)
-    if not hasattr(model, "path_"):
-        raise ValueError(
-            f"{caller} needs the path, which compact() has dropped; use the model that compact() "
-            "was called on."
-        )
-    path: NCLPath = model.path_
-    return path
+    return model.path_
 
 
 def check_path(path: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
@@ -142,7 +141,7 @@ class PathDisplay:
         PathDisplay
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        path = path_of(estimator, cls.__name__)
+        path = path_of(estimator)
         return cls.from_path(
             path, criteria=criteria, gaps=gaps, output=output, ax=ax, line_kw=line_kw
         )
@@ -188,20 +187,12 @@ class PathDisplay:
         output = check_output(output, path.spectrum.n_outputs)
         if criteria is None:
             names = ["kfold"] if path.folds.splits else []
-            names += ["loo"] if path.leave_one_out is not None or "loo" in path.tables else []
-            if gaps is not None:
-                known, wanted = path.tables, np.asarray(gaps)
-                names = [n for n in names if n not in known or known[n].has(wanted)]
+            names += ["loo"] if path.leave_one_out is not None else []
             names += [] if np.isnan(path.noise_variance).any() else ["sure"]
             names += ["gcv", "train_error"]
         else:
             names = _checked(criteria)
         values = gaps_of(path, gaps, output)
-        tables = [path.tables[name] for name in names if name in path.tables]
-        if tables and gaps is None:
-            # Curves that are known at some gaps only are drawn from those.
-            both = functools.reduce(np.intersect1d, (table.gaps for table in tables))
-            values = both[both >= values[-1]][::-1]
         curves = {}
         for name in names:
             if name in CRITERIA:

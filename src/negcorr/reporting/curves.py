@@ -8,8 +8,8 @@ import numpy as np
 
 from negcorr._common.arrays import to_host
 from negcorr._common.types import FloatArray
-from negcorr.criteria.tabulated import sampled_gaps
 from negcorr.path.path import NCLPath
+from negcorr.spectrum.tabulated import tabulated_gaps
 
 __all__ = ["CurveData", "curve_data"]
 
@@ -88,10 +88,8 @@ def curve_data(path: NCLPath) -> CurveData:
     smallest = float(min(spectrum.smallest_useful_gap, *path.chosen_gap[path.chosen_gap > 0], 1.0))
     gaps, kfold = np.empty(0), np.empty((spectrum.n_outputs, 0))
     if path.folds.splits:
-        # The chosen gaps are among these.
-        gaps = sampled_gaps(max(smallest, path.smallest_trusted_gap), path.chosen_gap)
-        table = path.tables.get("kfold")
-        gaps = gaps if table is None else gaps[np.isin(gaps, table.gaps)]
+        gaps = tabulated_gaps(max(smallest, path.smallest_trusted_gap))
+        gaps = np.unique(np.append(gaps, path.chosen_gap[path.chosen_gap > 0]))[::-1]
         kfold = to_host(path.criterion_curve("kfold", gaps)).T
     ridge = np.empty((spectrum.n_outputs, 0))
     if spectrum.has_excess and smallest < 1.0:
