@@ -190,9 +190,9 @@ def rebuilding_code(options: FitOptions, schema: Schema, in_pieces: bool = False
     if in_pieces:
         asked = {"seed": options.seed, "test_size": options.test_share}
         asked |= {"parameters": options.parameters} if options.parameters else {}
+        head = "\n".join([*imports, "from negcorr.tables import try_out_large"])
         return (
-            "\n".join([*imports, "from negcorr.tables import try_out_large\n\n"])
-            f"trial = try_out_large({options.data.name!r}, {columns}{keywords(asked)}, "
+            f"{head}\n\ntrial = try_out_large({options.data.name!r}, {columns}{keywords(asked)}, "
             "baselines=[])\nmodel = trial.model\n"
         )
     settings = keywords({"random_state": options.seed, **options.parameters})
