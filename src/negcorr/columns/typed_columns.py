@@ -150,7 +150,7 @@ def levels(series: Any) -> AnyArray:
         named = np.append(levels(known), MISSING_LEVEL).astype(object)
         return np.asarray(named[series.cat.codes.to_numpy()])
     values = series.astype(object).to_numpy()
-    missing = missing_cells(values) | series.isna().to_numpy()
+    missing = missing_cells(series)
     names = [MISSING_LEVEL if gone else _level(v) for v, gone in zip(values, missing, strict=True)]
     return np.array(names, dtype=object)
 

@@ -77,38 +77,30 @@ def parse_arff(text: str, path: Path) -> tuple[list[Attribute], list[list[Any]]]
     >>> parse_arff(text, Path("data.arff"))[1]
     [[1.0, None], ['b c', 'a']]
     """
-    lines = _lines(text)
-    attributes = _attributes(lines, path)
-    rows = [_row(line, attributes, f"{path}, line {number}") for number, line in lines]
-    return attributes, [list(column) for column in zip(*rows, strict=True)] or [
-        [] for _ in attributes
-    ]
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines that say something, numbered from 1."""
-    for number, line in enumerate(text.splitlines(), start=1):
-        bare = line.strip()
-        if bare and not bare.startswith("%"):
-            yield number, bare
-
-
-def _attributes(lines: Iterator[tuple[int, str]], path: Path) -> list[Attribute]:
-    found: list[Attribute] = []
+    lines = (
+        (number, line.strip())
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip() and not line.strip().startswith("%")
+    )
+    attributes: list[Attribute] = []
     for number, line in lines:
         where = f"{path}, line {number}"
         word = line.split(None, 1)[0].lower()
         if word == "@data":
-            if not found:
+            if not attributes:
                 raise TableError(f"{where}: @data before any @attribute.")
-            return found
+            break
         if word == "@attribute":
-            found.append(_attribute(line, where))
+            attributes.append(_attribute(line, where))
         elif word != "@relation":
             raise TableError(
                 f"{where}: {shortened(line)} is neither @relation, @attribute nor @data."
             )
-    raise TableError(f"{path} has no @data: it is no ARFF file, or cut off.")
+    else:
+        raise TableError(f"{path} has no @data: it is no ARFF file, or cut off.")
+    rows = [_row(line, attributes, f"{path}, line {number}") for number, line in lines]
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in attributes]
+    return attributes, columns
 
 
 def _attribute(line: str, where: str) -> Attribute:
@@ -128,8 +120,8 @@ def _attribute(line: str, where: str) -> Attribute:
     if word == "string":
         return Attribute(name, "string")
     if word == "date":
-        given = kind[4:].strip()
-        return Attribute(name, "date", pattern=_pattern(_unquoted(given) or _DEFAULT_DATE, where))
+        pattern = _python_pattern(_unquoted(kind[4:].strip()) or _DEFAULT_DATE, where)
+        return Attribute(name, "date", pattern=pattern)
     raise TableError(
         f"{where}: attribute {name!r} is of type {shortened(kind)}; read are numeric, real, "
         "integer, string, date and levels in braces."
@@ -137,21 +129,17 @@ def _attribute(line: str, where: str) -> Attribute:
 
 
 def _row(line: str, attributes: list[Attribute], where: str) -> list[Any]:
-    if line.startswith("{"):
-        return _sparse_row(line, attributes, where)
-    cells = list(_tokens(line, where))
-    if len(cells) != len(attributes):
-        raise TableError(f"{where}: {len(cells)} values for {len(attributes)} attributes.")
-    return [_value(cell, a, where) for cell, a in zip(cells, attributes, strict=True)]
-
-
-def _sparse_row(line: str, attributes: list[Attribute], where: str) -> list[Any]:
-    """What is not listed is zero, or the first level."""
+    """Values of a row; what a sparse one, in braces, does not list is zero or the first level."""
+    if not line.startswith("{"):
+        cells = list(_tokens(line, where))
+        if len(cells) != len(attributes):
+            raise TableError(f"{where}: {len(cells)} values for {len(attributes)} attributes.")
+        return [_value(cell, a, where) for cell, a in zip(cells, attributes, strict=True)]
     if not line.endswith("}"):
         raise TableError(f"{where}: a sparse row must end with a brace.")
-    row = [_default(attribute) for attribute in attributes]
+    row = [a.levels[0] if a.levels else 0.0 if a.kind == "numeric" else None for a in attributes]
     inside = line[1:-1].strip()
-    for part in re.split(r""",(?=\s*\d+\s)""", inside) if inside else []:
+    for part in re.split(r",(?=\s*\d+\s)", inside) if inside else []:
         index, _, value = part.strip().partition(" ")
         if not index.isdigit() or int(index) >= len(attributes):
             raise TableError(
@@ -164,12 +152,6 @@ def _sparse_row(line: str, attributes: list[Attribute], where: str) -> list[Any]
             raise TableError(f"{where}: {len(cells)} values for attribute {attribute.name!r}.")
         row[int(index)] = _value(cells[0], attribute, where)
     return row
-
-
-def _default(attribute: Attribute) -> Any:
-    if attribute.kind == "nominal":
-        return attribute.levels[0] if attribute.levels else None
-    return 0.0 if attribute.kind == "numeric" else None
 
 
 def _value(cell: tuple[str, bool], attribute: Attribute, where: str) -> Any:
@@ -214,16 +196,18 @@ def _tokens(text: str, where: str) -> Iterator[tuple[str, bool]]:
 
 
 def _unquoted(text: str) -> str:
+    """Text without the quotes around it."""
     if len(text) > 1 and text[0] in "'\"" and text[-1] == text[0]:
         return _unescaped(text[1:-1])
     return text
 
 
 def _unescaped(text: str) -> str:
+    """Quoted text with its escapes resolved."""
     return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text)
 
 
-def _pattern(java: str, where: str) -> str:
+def _python_pattern(java: str, where: str) -> str:
     """Java's letters for dates as Python's."""
     parts = []
     for match in _JAVA_PART.finditer(java):

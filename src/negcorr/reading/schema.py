@@ -74,7 +74,8 @@ class Schema:
     Examples
     --------
     >>> import pandas as pd
-    >>> from negcorr.tables import Schema, infer_columns
+    >>> from negcorr.reading import Schema
+    >>> from negcorr.tables import infer_columns
     >>> frame = pd.DataFrame({"kind": list("abab"), "size": [1.0, 2.0, 4.0, None], "y": range(4)})
     >>> schema = infer_columns(frame, "y")
     >>> print(schema)

@@ -1,4 +1,8 @@
-"""Large text with delimiters as tables of text cells, piece by piece."""
+"""Large text with delimiters as pyarrow tables of text cells, block by block.
+
+pyarrow's reader of CSV does the work where quotes are plain, and Python's where they are not; both
+give the same cells.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +17,24 @@ from typing import Any
 
 from negcorr._common.number_text import shortened
 from negcorr.exceptions import TableError
-from negcorr.reading.delimited import NAMES, check_widths, is_blank, numbered, sniffed_delimiter
-from negcorr.reading.file_format import Layers
-from negcorr.reading.text_bytes import BLOCK_BYTES, BytesReader, TextBytes, mark_of, whole_records
-from negcorr.reading.text_layout import Layout
+from negcorr.reading.decoding import encoding_by_mark
+from negcorr.reading.delimited import (
+    Records,
+    check_widths,
+    delimiter_of,
+    filled_rows,
+    is_blank,
+    named_records,
+    numbered_records,
+)
+from negcorr.reading.file_format import TableFile
+from negcorr.reading.text_bytes import BLOCK_BYTES, BytesReader, TextBytes, whole_records
 
 __all__ = ["TextTables"]
 
-#: Bytes from the beginning of a file from which header and width are found.
+#: Bytes from the beginning of a file from which header and width are found, and most rows.
 HEAD_BYTES = 2**20
+HEAD_ROWS = 5000
 
 #: Records that Python's reader hands over at a time.
 RECORDS = 8192
@@ -34,51 +47,60 @@ class TextTables:
     Attributes
     ----------
     bytes_ : TextBytes
-    layout : Layout
+    head : Records
+        The first rows.
+    skip : int
+        Bytes of UTF-8 before the first row.
     delimiter : str
     notes : tuple of str
     """
 
     bytes_: TextBytes
-    layout: Layout
+    head: Records
+    skip: int
     delimiter: str
     notes: tuple[str, ...]
 
     @classmethod
-    def open(cls, layers: Layers) -> TextTables:
+    def open(cls, file: TableFile) -> TextTables:
         """Find out how a text is written.
 
         Parameters
         ----------
-        layers : Layers
+        file : TableFile
 
         Raises
         ------
         TableError
-            As :func:`~negcorr.reading.table.read_table` does.
+            As :func:`~negcorr.read_table` does.
         """
         size = HEAD_BYTES
         while True:
-            head, complete = _head(layers, size)
-            rough = _text_of(head, complete, "latin-1")
-            tabs = layers.ending in (".tsv", ".tab") and "\t" in rough
-            delimiter = "\t" if tabs else sniffed_delimiter(rough)
-            bytes_ = TextBytes.look_at(layers, delimiter)
-            text = _text_of(head, complete, bytes_.encoding)
-            layout = Layout.of(text, complete, delimiter, layers.path)
-            if layout is not None:
+            data = b""
+            for block in file.blocks(min(size, BLOCK_BYTES)):
+                data += block
+                if len(data) > size:
+                    break
+            is_cut = len(data) > size
+            data = data[:size]
+            by_mark = encoding_by_mark(data)[0]
+            delimiter = delimiter_of(_text_of(data, is_cut, by_mark or "latin-1"), file.ending)
+            bytes_ = TextBytes.scan(file, delimiter)
+            text = _text_of(data, is_cut, by_mark or bytes_.encoding)
+            rows = filled_rows(text, delimiter, file.path, HEAD_ROWS, is_cut)
+            if rows.complete or len(rows.cells) > 1:
                 break
             # A record longer than the head.
             size *= 16
-        said = [*bytes_.notes]
-        if len(layout.names) > 1 and delimiter != ("\t" if tabs else ","):
-            said.append(f"cells are cut by {NAMES[delimiter]}.")
-        return cls(bytes_, layout, delimiter, (*said, *layout.notes))
+        head = named_records(rows, file.path, delimiter, file.ending)
+        before = itertools.islice(io.StringIO(text, newline=""), head.first_line - 1)
+        skip = sum(len(line.encode("utf-8", "surrogatepass")) for line in before)
+        return cls(bytes_, head, skip, delimiter, (*bytes_.notes, *head.notes))
 
     @property
     def path(self) -> Path:
         """Where it is."""
-        return self.bytes_.layers.path
+        return self.bytes_.file.path
 
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
         """Tables of pyarrow, of text without missing values, in the order of the file.
@@ -93,14 +115,13 @@ class TextTables:
         TableError
             Naming the line that is broken.
         """
-        if self.layout.complete and not self.layout.head[0]:
+        if self.head.complete and not self.head.columns[0]:
             return
-        by_arrow = self.bytes_.quotes != "odd" and not (
-            # Spaces before a cell do not count, those within its quotes do.
-            self.bytes_.quotes == "plain" and self.bytes_.spaces
-        )
         done = 0
-        if by_arrow:
+        # Spaces before a cell do not count, those inside its quotes do: pyarrow sees no difference.
+        if self.bytes_.quotes == "none" or (
+            self.bytes_.quotes == "plain" and not self.bytes_.spaces
+        ):
             import pyarrow
 
             try:
@@ -116,93 +137,71 @@ class TextTables:
             yield self._chosen(table, names)
 
     def _chosen(self, table: Any, names: Sequence[str]) -> Any:
-        for j in self.layout.blank:
-            self._check_blank(table, j)
-        at = dict(zip(self.layout.names, self.layout.cells, strict=True))
-        return table.select([str(at[name]) for name in names]).rename_columns(list(names))
-
-    def _check_blank(self, table: Any, j: int) -> None:
+        """Some columns by name, after a look at the cells that have no name."""
         import pyarrow.compute as pc
 
-        trimmed = pc.utf8_trim_whitespace(table.column(str(j)))
-        full = pc.index(pc.not_equal(trimmed, ""), True).as_py()
-        if full >= 0:
-            cell = shortened(table.column(str(j))[full].as_py())
-            raise TableError(
-                f"{self.path}: column {j + 1} has no name and was empty in the first rows, but "
-                f"holds {cell} further down. Give it a name in the header."
-            )
+        for j in self.head.empty_positions:
+            column = table.column(str(j))
+            full = pc.index(pc.not_equal(pc.utf8_trim_whitespace(column), ""), True).as_py()
+            if full >= 0:
+                raise TableError(
+                    f"{self.path}: column {j + 1} has no name and was empty in the first rows, but "
+                    f"holds {shortened(column[full].as_py())} further down. Give it a name in the "
+                    "header."
+                )
+        at = dict(zip(self.head.names, self.head.positions, strict=True))
+        return table.select([str(at[name]) for name in names]).rename_columns(list(names))
 
     def _by_arrow(self) -> Iterator[Any]:
         import pyarrow
+        import pyarrow.compute as pc
         import pyarrow.csv
 
         quoted = self.bytes_.quotes == "plain"
-        names = [str(j) for j in range(self.layout.width)]
-        wanted = [str(j) for j in sorted((*self.layout.cells, *self.layout.blank))]
+        names = [str(j) for j in range(self.head.width)]
         parse = pyarrow.csv.ParseOptions(
             delimiter=self.delimiter,
             quote_char='"' if quoted else False,
             newlines_in_values=quoted,
-            invalid_row_handler=_skip_blanks,
+            # Blank lines as in is_blank: blanks between delimiters are cells.
+            invalid_row_handler=lambda row: (
+                "skip" if row.actual_columns == 1 and not row.text.strip() else "error"
+            ),
         )
-        convert = pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pyarrow.string()), include_columns=wanted
-        )
-        # Piece by piece: the reader for streams would read many blocks ahead, in a thread.
-        for piece in whole_records(self.bytes_.blocks(self.layout.skip)):
+        convert = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pyarrow.string()))
+        # Block by block: the reader for streams would read many of them ahead, in a thread.
+        for block in whole_records(self.bytes_.blocks(self.skip)):
             read = pyarrow.csv.ReadOptions(
-                use_threads=False, block_size=len(piece) + 1, column_names=names
+                use_threads=False, block_size=len(block) + 1, column_names=names
             )
-            table = pyarrow.csv.read_csv(pyarrow.BufferReader(piece), read, parse, convert)
-            yield self._tidied(table)
-
-    def _tidied(self, table: Any) -> Any:
-        """Cells as Python's reader has them."""
-        import pyarrow.compute as pc
-
-        if self.bytes_.spaces:
-            for k, name in enumerate(table.column_names):
-                table = table.set_column(k, name, pc.utf8_ltrim(table.column(k), " "))
-        if self.layout.width == 1:
-            # Lines that are blank are no rows.
-            table = table.filter(pc.not_equal(pc.utf8_trim_whitespace(table.column(0)), ""))
-        return table
+            table = pyarrow.csv.read_csv(pyarrow.BufferReader(block), read, parse, convert)
+            if self.bytes_.spaces:
+                for k, name in enumerate(table.column_names):
+                    table = table.set_column(k, name, pc.utf8_ltrim(table.column(k), " "))
+            if self.head.width == 1:
+                # Lines that are blank are no rows.
+                table = table.filter(pc.not_equal(pc.utf8_trim_whitespace(table.column(0)), ""))
+            yield table
 
     def _by_python(self, skip: int) -> Iterator[Any]:
         import pyarrow
 
-        names = [str(j) for j in range(self.layout.width)]
+        names = [str(j) for j in range(self.head.width)]
         with closing(BytesReader(self.bytes_.blocks())) as stream:
             buffered = io.BufferedReader(stream, BLOCK_BYTES)
             text = io.TextIOWrapper(buffered, "utf-8", errors="surrogatepass", newline="")
-            found = numbered(text, self.delimiter, self.path)
+            found = numbered_records(text, self.delimiter, self.path)
             full = ((line, cells) for line, cells in found if not is_blank(cells))
-            rows = itertools.islice(full, skip + self.layout.has_header, None)
+            rows = itertools.islice(full, skip + self.head.has_header, None)
             while batch := list(itertools.islice(rows, RECORDS)):
-                check_widths(names, [cells for _, cells in batch], [n for n, _ in batch], self.path)
-                columns = zip(*(cells for _, cells in batch), strict=True)
+                lines, cells = zip(*batch, strict=True)
+                check_widths(self.head.width, cells, lines, self.path)
+                columns = zip(*cells, strict=True)
                 arrays = [pyarrow.array(list(column), pyarrow.string()) for column in columns]
                 yield pyarrow.table(dict(zip(names, arrays, strict=True)))
 
 
-def _skip_blanks(row: Any) -> str:
-    """As is_blank does: blanks between delimiters are cells."""
-    return "skip" if row.actual_columns == 1 and not row.text.strip() else "error"
-
-
-def _head(layers: Layers, size: int) -> tuple[bytes, bool]:
-    """First bytes, and whether these are all."""
-    data = b""
-    for block in layers.blocks(min(size, BLOCK_BYTES)):
-        data += block
-        if len(data) > size:
-            return data[:size], False
-    return data, True
-
-
-def _text_of(head: bytes, complete: bool, encoding: str) -> str:
+def _text_of(head: bytes, is_cut: bool, encoding: str) -> str:
     """Text of the first bytes, whose last letter may be cut."""
-    mark = mark_of(head)
-    decoder = codecs.getincrementaldecoder(mark[0] if mark is not None else encoding)("replace")
-    return decoder.decode(head, final=complete)
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    return decoder.decode(head, final=not is_cut)
