@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from negcorr._common.number_text import shortened
 from negcorr.exceptions import TableError
 from negcorr.reading.number_cells import plain_number
 
 __all__ = ["Attribute", "parse_arff"]
 
-_NUMERIC = ("numeric", "real", "integer")
 _TOKEN = re.compile(
     r"""\s*(?:'(?P<single>(?:[^'\\]|\\.)*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<bare>[^,'"{}]*))\s*"""
 )
-_NAME = re.compile(
+_DECLARATION = re.compile(
     r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.*)""",
     re.IGNORECASE | re.DOTALL,
 )
@@ -47,6 +48,65 @@ class Attribute:
     kind: str
     levels: tuple[str, ...] = ()
     pattern: str = ""
+
+    @classmethod
+    def declared(cls, line: str, where: str) -> Attribute:
+        """What a line of the header declares; ``where`` is for errors."""
+        match = _DECLARATION.fullmatch(line)
+        if match is None or not match[2].strip():
+            raise TableError(f"{where}: {shortened(line)} must be @attribute, a name and a type.")
+        name, given = _unquoted(match[1]), match[2].strip()
+        if given.startswith("{"):
+            if "}" not in given:
+                raise TableError(f"{where}: the levels of {name!r} do not end with a brace.")
+            levels = _tokens(given[1 : given.rindex("}")], where)
+            return cls(name, "nominal", tuple(level for level, _ in levels))
+        given = given.partition("%")[0].strip() or given
+        word = given.split(None, 1)[0].lower()
+        if word in ("numeric", "real", "integer"):
+            return cls(name, "numeric")
+        if word == "string":
+            return cls(name, "string")
+        if word == "date":
+            pattern = _python_pattern(_unquoted(given[4:].strip()) or _DEFAULT_DATE, where)
+            return cls(name, "date", pattern=pattern)
+        raise TableError(
+            f"{where}: attribute {name!r} is of type {shortened(given)}; read are numeric, real, "
+            "integer, string, date and levels in braces."
+        )
+
+    def value(self, cell: tuple[str, bool], where: str) -> Any:
+        """The value of a cell, of which we know whether it was in quotes."""
+        text, quoted = cell
+        if text == "?" and not quoted:
+            return None
+        value: Any = text
+        problem = ""
+        if self.kind == "numeric":
+            value = plain_number(text)
+            problem = f"{shortened(text)} is no number" if value is None else ""
+        elif self.kind == "nominal" and text not in self.levels:
+            known = ", ".join(map(shortened, self.levels[:10]))
+            problem = f"{shortened(text)} is not among its levels {known}"
+        elif self.kind == "date":
+            try:
+                value = datetime.datetime.strptime(text, self.pattern)
+            except ValueError as error:
+                problem = str(error)
+        if problem:
+            raise TableError(f"{where}, attribute {self.name!r}: {problem}.")
+        return value
+
+    def column(self, values: list[Any]) -> Any:
+        """Values as a column of a data frame."""
+        import pandas
+
+        if self.kind == "nominal":
+            return pandas.Categorical(values, categories=list(dict.fromkeys(self.levels)))
+        if self.kind == "date":
+            return pandas.Series(values, dtype="datetime64[us]")
+        # None becomes NaN among numbers.
+        return np.array(values, dtype=np.float64 if self.kind == "numeric" else object)
 
 
 def parse_arff(text: str, path: Path) -> tuple[list[Attribute], list[list[Any]]]:
@@ -91,7 +151,7 @@ def parse_arff(text: str, path: Path) -> tuple[list[Attribute], list[list[Any]]]
                 raise TableError(f"{where}: @data before any @attribute.")
             break
         if word == "@attribute":
-            attributes.append(_attribute(line, where))
+            attributes.append(Attribute.declared(line, where))
         elif word != "@relation":
             raise TableError(
                 f"{where}: {shortened(line)} is neither @relation, @attribute nor @data."
@@ -103,38 +163,13 @@ def parse_arff(text: str, path: Path) -> tuple[list[Attribute], list[list[Any]]]
     return attributes, columns
 
 
-def _attribute(line: str, where: str) -> Attribute:
-    match = _NAME.fullmatch(line)
-    if match is None or not match[2].strip():
-        raise TableError(f"{where}: {shortened(line)} must be @attribute, a name and a type.")
-    name, kind = _unquoted(match[1]), match[2].partition("%")[0].strip() or match[2].strip()
-    word = kind.split(None, 1)[0].lower()
-    if kind.startswith("{"):
-        kind = match[2].strip()
-        if "}" not in kind:
-            raise TableError(f"{where}: the levels of {name!r} do not end with a brace.")
-        levels = [value for value, _ in _tokens(kind[1 : kind.rindex("}")], where)]
-        return Attribute(name, "nominal", tuple(levels))
-    if word in _NUMERIC:
-        return Attribute(name, "numeric")
-    if word == "string":
-        return Attribute(name, "string")
-    if word == "date":
-        pattern = _python_pattern(_unquoted(kind[4:].strip()) or _DEFAULT_DATE, where)
-        return Attribute(name, "date", pattern=pattern)
-    raise TableError(
-        f"{where}: attribute {name!r} is of type {shortened(kind)}; read are numeric, real, "
-        "integer, string, date and levels in braces."
-    )
-
-
 def _row(line: str, attributes: list[Attribute], where: str) -> list[Any]:
     """Values of a row; what a sparse one, in braces, does not list is zero or the first level."""
     if not line.startswith("{"):
         cells = list(_tokens(line, where))
         if len(cells) != len(attributes):
             raise TableError(f"{where}: {len(cells)} values for {len(attributes)} attributes.")
-        return [_value(cell, a, where) for cell, a in zip(cells, attributes, strict=True)]
+        return [a.value(cell, where) for a, cell in zip(attributes, cells, strict=True)]
     if not line.endswith("}"):
         raise TableError(f"{where}: a sparse row must end with a brace.")
     row = [a.levels[0] if a.levels else 0.0 if a.kind == "numeric" else None for a in attributes]
@@ -150,32 +185,8 @@ def _row(line: str, attributes: list[Attribute], where: str) -> list[Any]:
         attribute = attributes[int(index)]
         if len(cells) != 1:
             raise TableError(f"{where}: {len(cells)} values for attribute {attribute.name!r}.")
-        row[int(index)] = _value(cells[0], attribute, where)
+        row[int(index)] = attribute.value(cells[0], where)
     return row
-
-
-def _value(cell: tuple[str, bool], attribute: Attribute, where: str) -> Any:
-    text, quoted = cell
-    if text == "?" and not quoted:
-        return None
-    if attribute.kind == "numeric":
-        number = plain_number(text)
-        if number is None:
-            raise TableError(
-                f"{where}, attribute {attribute.name!r}: {shortened(text)} is no number."
-            )
-        return number
-    if attribute.kind == "nominal" and text not in attribute.levels:
-        raise TableError(
-            f"{where}, attribute {attribute.name!r}: {shortened(text)} is not among its levels "
-            f"{', '.join(map(shortened, attribute.levels[:10]))}."
-        )
-    if attribute.kind == "date":
-        try:
-            return datetime.datetime.strptime(text, attribute.pattern)
-        except ValueError as error:
-            raise TableError(f"{where}, attribute {attribute.name!r}: {error}.") from error
-    return text
 
 
 def _tokens(text: str, where: str) -> Iterator[tuple[str, bool]]:
@@ -208,7 +219,7 @@ def _unescaped(text: str) -> str:
 
 
 def _python_pattern(java: str, where: str) -> str:
-    """Java's letters for dates as Python's."""
+    """A pattern of dates in Java's letters as one in Python's."""
     parts = []
     for match in _JAVA_PART.finditer(java):
         letters = match[0]

@@ -23,7 +23,6 @@ from negcorr.reading.number_cells import (
     is_missing_mark,
     number_in_form,
     numbers,
-    plain_numbers,
 )
 from negcorr.reading.schema import Schema
 
@@ -136,8 +135,21 @@ def as_kind(cells: Any, kind: str, name: str, path: Path, row: int) -> Any:
     """
     import pandas
 
-    if kind in ("number", "comma"):
-        return pandas.Series(_floats(cells, kind, name, path, row))
+    if kind in _FORMS:
+        # All at once where pyarrow understands them, and else one by one, with the same result.
+        values = _floats_by_arrow(cells, kind)
+        if values is None:
+            texts, form = cells.to_pylist(), _FORMS[kind]
+            try:
+                values = numbers(texts, form, name)
+            except TableError as error:
+                bad = next(j for j, cell in enumerate(texts) if number_in_form(cell, form) is None)
+                raise TableError(
+                    f"{path}, row {row + bad + 1}: column {name!r} holds {shortened(texts[bad])}, "
+                    "which is no number, as cells before are. Correct it, leave it empty, take the "
+                    "column as categorical, or drop it."
+                ) from error
+        return pandas.Series(values)
     if kind == "text":
         import pyarrow.compute as pc
 
@@ -152,28 +164,6 @@ def as_kind(cells: Any, kind: str, name: str, path: Path, row: int) -> Any:
         codes.append(-1 if level is None else words.setdefault(level, len(words)))
     chosen = np.array(codes, dtype=np.int64)[coded.indices.to_numpy()]
     return pandas.Categorical.from_codes(chosen, categories=pandas.Index(list(words), dtype=object))
-
-
-def _floats(cells: Any, kind: str, name: str, path: Path, row: int) -> FloatArray:
-    """All at once where pyarrow understands them, and else one by one, with the same result."""
-    at_once = _floats_by_arrow(cells, kind)
-    if at_once is not None:
-        return at_once
-    texts = cells.to_pylist()
-    if kind == "number":
-        found = plain_numbers(["nan" if is_missing_mark(cell) else cell for cell in texts])
-        if found is not None:
-            return found
-    form = _FORMS[kind]
-    try:
-        return numbers(texts, form, name)
-    except TableError as error:
-        bad = next(j for j, cell in enumerate(texts) if number_in_form(cell, form) is None)
-        raise TableError(
-            f"{path}, row {row + bad + 1}: column {name!r} holds {shortened(texts[bad])}, which is "
-            "no number, as cells before are. Correct it, leave it empty, take the column as "
-            "categorical, or drop it."
-        ) from error
 
 
 def _floats_by_arrow(cells: Any, kind: str) -> FloatArray | None:

@@ -107,7 +107,22 @@ def dates(series: Any, form: str, column: str) -> Any:
     if type(series.dtype).__name__ == "PeriodDtype":
         series = series.dt.to_timestamp()
     if getattr(series.dtype, "kind", "O") != "M":
-        series = _moments_of_objects(series, form, column)
+        values = [
+            (None if is_missing_mark(value) else value.strip()) if isinstance(value, str) else value
+            for value in series.astype(object).where(series.notna(), None)
+        ]
+        pattern = "ISO8601" if form == "iso" or form.startswith("datetime") else form
+        # The same dates may come from a file that writes them in the usual way.
+        attempts = (_moments(values, each, series.index) for each in (pattern, "ISO8601"))
+        moments = next((found for found in attempts if found is not None), None)
+        if moments is None:
+            odd = (v for v in values if not isinstance(v, datetime.date | None))
+            bad = next(v for v in odd if not isinstance(v, str) or _moments([v], pattern) is None)
+            raise TableError(
+                f"column {column!r}: {shortened(bad)} is not a date, as the others are ({form})."
+            )
+        # Text without an offset is not in UTC: it is what the clocks said.
+        series = moments if any(map(_has_offset, values)) else moments.dt.tz_localize(None)
     zone = getattr(series.dt, "tz", None)
     if zone is not None:
         wanted = form.partition(" ")[2] if form.startswith("datetime ") else ""
@@ -135,7 +150,7 @@ def _form_of_text(texts: list[str]) -> str | None:
     if not texts or max(map(len, texts)) >= 48:
         return None
     if all(map(_ISO.fullmatch, texts)):
-        return "iso" if _fits(texts, "ISO8601") else None
+        return None if _moments(texts, "ISO8601") is None else "iso"
     candidates: tuple[str, ...] = ()
     found = _YEAR_LAST.fullmatch(texts[0])
     if found and all(map(_YEAR_LAST.fullmatch, texts)):
@@ -143,51 +158,19 @@ def _form_of_text(texts: list[str]) -> str | None:
     elif all(map(_YEAR_FIRST.fullmatch, texts)):
         candidates = ("%Y/%m/%d",)
     time = ("", " %H:%M", " %H:%M:%S")[min(texts[0].count(":"), 2)]
-    return next((form + time for form in candidates if _fits(texts, form + time)), None)
+    forms = (form + time for form in candidates)
+    return next((form for form in forms if _moments(texts, form) is not None), None)
 
 
-def _fits(texts: list[str], form: str) -> bool:
+def _moments(values: list[Any], pattern: str, index: Any = None) -> Any:
+    """Text or dates as moments of UTC; None where one of them is not written so."""
     import pandas
 
+    objects = pandas.Series(values, index=index, dtype=object)
     try:
-        pandas.to_datetime(pandas.Series(texts, dtype=object), format=form, utc=True)
-    except (ValueError, OverflowError):
-        return False
-    return True
-
-
-def _moments_of_objects(series: Any, form: str, column: str) -> Any:
-    """Text, or dates of Python, as moments."""
-    import pandas
-
-    values = np.array(
-        [
-            (None if is_missing_mark(value) else value.strip()) if isinstance(value, str) else value
-            for value in series.astype(object).where(series.notna(), None)
-        ],
-        dtype=object,
-    )
-    pattern = "ISO8601" if form == "iso" or form.startswith("datetime") else form
-    # The same dates may come from a file that writes them in the usual way.
-    for known in (pattern, "ISO8601"):
-        try:
-            moments = pandas.to_datetime(
-                pandas.Series(values, index=series.index, dtype=object), format=known, utc=True
-            )
-        except (ValueError, TypeError, OverflowError):
-            continue
-        # Text without an offset is not in UTC: it is what the clocks said.
-        return moments if any(map(_has_offset, values)) else moments.dt.tz_localize(None)
-    bad = next(
-        value
-        for value in values
-        if value is not None
-        and not isinstance(value, datetime.date)
-        and not (isinstance(value, str) and _fits([value], pattern))
-    )
-    raise TableError(
-        f"column {column!r}: {shortened(bad)} is not a date, as the others are ({form})."
-    )
+        return pandas.to_datetime(objects, format=pattern, utc=True)
+    except (ValueError, TypeError, OverflowError):
+        return None
 
 
 def _has_offset(value: Any) -> bool:

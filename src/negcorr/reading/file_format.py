@@ -12,7 +12,7 @@ import lzma
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
@@ -161,20 +161,36 @@ class TableFile:
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """The bytes of the table as a stream; errors name the file and its damaged archive."""
+        path = self.path
+        if path.is_dir():
+            inside = sorted(
+                file.name
+                for file in path.iterdir()
+                if file.is_file() and {*file.suffixes} & {*ENDINGS, *ARCHIVES}
+            )
+            tables = f"; it holds {', '.join(inside[:5])}" if inside else ""
+            raise TableError(f"{path} is a folder; give the path of one file{tables}.")
+        if "\0" in str(path):
+            raise TableError(f"{path} cannot be read: its name has a NUL byte.")
         with ExitStack() as stack:
             try:
-                stream: Any = stack.enter_context(_opened(self.path))
+                stream: Any = stack.enter_context(path.open("rb"))
                 for archive in self.archives:
                     if archive == "zip":
                         whole = stack.enter_context(zipfile.ZipFile(stream))
-                        stream = whole.open(_only_entry(whole, self.path))
+                        stream = whole.open(_only_entry(whole, path))
                     else:
                         stream = _OPENERS[archive](stream)
                 yield stream
+            except FileNotFoundError:
+                names = [file.name for file in path.parent.glob("*")]
+                close = difflib.get_close_matches(path.name, names, n=3, cutoff=0.75)
+                hint = f"; did you mean {' or '.join(close)}?" if close else "."
+                raise TableError(f"{path} does not exist{hint}") from None
             except _DAMAGED as error:
                 last = self.archives[-1:]
                 problem = f"is {NAMES[last[0]]} but damaged" if last else "cannot be read"
-                raise TableError(f"{self.path} {problem}: {error}.") from error
+                raise TableError(f"{path} {problem}: {error}.") from error
 
     def blocks(self, size: int) -> Iterator[bytes]:
         """All bytes of the table, at most ``size`` at a time."""
@@ -200,8 +216,10 @@ class TableFile:
         for start, format in _MAGIC:
             if head.startswith(start):
                 if format == "zip":
-                    with self.open() as stream:
-                        return "excel" if _is_workbook(stream) else "zip"
+                    # Where the archive is damaged, unpacking it will show that.
+                    with suppress(TableError, *_DAMAGED), self.open() as stream:
+                        if "xl/workbook.xml" in zipfile.ZipFile(stream).namelist():
+                            return "excel"
                 return format
         text = head[:4096].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
         for start, what in _OTHER_FILES:
@@ -210,35 +228,6 @@ class TableFile:
         lines = (line.strip() for line in text.splitlines())
         first = next((line for line in lines if line and not line.startswith(b"%")), b"")
         return "arff" if first.split(None, 1)[:1] == [b"@relation"] else "text"
-
-
-def _opened(path: Path) -> IO[bytes]:
-    """The file itself, opened, or an error that helps to find the right one."""
-    if path.is_dir():
-        inside = sorted(
-            file.name
-            for file in path.iterdir()
-            if file.is_file() and {*file.suffixes} & {*ENDINGS, *ARCHIVES}
-        )
-        tables = f"; it holds {', '.join(inside[:5])}" if inside else ""
-        raise TableError(f"{path} is a folder; give the path of one file{tables}.")
-    try:
-        return path.open("rb")
-    except FileNotFoundError:
-        names = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
-        close = difflib.get_close_matches(path.name, names, n=3, cutoff=0.75)
-        hint = f"; did you mean {' or '.join(close)}?" if close else "."
-        raise TableError(f"{path} does not exist{hint}") from None
-    except (OSError, ValueError) as error:
-        raise TableError(f"{path} cannot be read: {error}.") from error
-
-
-def _is_workbook(stream: IO[bytes]) -> bool:
-    try:
-        with zipfile.ZipFile(stream) as archive:
-            return "xl/workbook.xml" in archive.namelist()
-    except _DAMAGED:
-        return False
 
 
 def _only_entry(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:

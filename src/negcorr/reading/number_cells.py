@@ -160,7 +160,7 @@ def numbers(cells: Iterable[Any], form: str, column: str) -> FloatArray:
             if cell not in known:
                 known[cell] = number_in_form(cell, form)
             value = known[cell]
-        elif _is_null(cell):
+        elif type(cell).__name__ in ("NoneType", "NAType", "NaTType"):
             value = math.nan
         else:
             try:
@@ -219,18 +219,6 @@ def missing_cells(series: Any) -> BoolArray:
     """Which cells of a column have no value: None, NaN, NaT, or text of nothing but blanks."""
     blank = [isinstance(cell, str) and not cell.strip() for cell in series.astype(object)]
     return np.asarray(series.isna().to_numpy() | np.array(blank, dtype=bool), dtype=bool)
-
-
-def _is_null(cell: Any) -> bool:
-    if cell is None:
-        return True
-    if isinstance(cell, str):
-        return False
-    try:
-        return bool(cell != cell)  # NaN and NaT differ from themselves
-    except (TypeError, ValueError):
-        # pandas.NA cannot be compared, and neither can arrays, which are values.
-        return type(cell).__name__ == "NAType"
 
 
 def _truth(cell: str) -> float | None:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from negcorr.reading.arff import parse_arff
 from negcorr.reading.arrow_files import arrow_table, told_as_damage
 from negcorr.reading.cell_kinds import kinds_of_cells
@@ -87,52 +85,32 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     """
     import_optional("pandas", "tables are read into data frames of pandas")
     file = TableFile.find(Path(path))
+    notes: list[str] = []
     if file.format in ("parquet", "feather"):
-        frame, notes = _arrow_frame(file), []
-    elif file.format == "arff":
-        frame, notes = _arff_frame(file)
+        import_optional("pyarrow", f"{NAMES[file.format]} files are read by pyarrow")
+        with told_as_damage(file.path, file.format):
+            table = arrow_table(file.read(), file.format)
+            check_names(table.column_names, file.path)
+            # Without the index that pandas may have stored: it comes as a column of its own.
+            frame = table.to_pandas(ignore_metadata=True)
     elif file.format == "excel":
         columns, notes = parse_excel(file.read(), file.path)
         frame = data_frame(columns)
     else:
-        frame, notes = _text_frame(file)
+        text, of_encoding = decode(file.read(), file.path)
+        notes += of_encoding
+        if file.format == "arff":
+            attributes, values = parse_arff(text, file.path)
+            check_names((each.name for each in attributes), file.path)
+            pairs = zip(attributes, values, strict=True)
+            frame = data_frame({each.name: each.column(cells) for each, cells in pairs})
+        else:
+            delimiter = delimiter_of(text, file.ending)
+            rows = filled_rows(text, delimiter, file.path)
+            records = named_records(rows, file.path, delimiter, file.ending)
+            _, columns, of_cells = kinds_of_cells(records.names, records.columns, delimiter)
+            frame = data_frame(columns)
+            notes += [*records.notes, *of_cells]
     if len(frame) == 0 and not any("no row" in note for note in notes):
         notes.append("there is no row.")
     return Table(frame, (*file.notes, *notes), file.path)
-
-
-def _text_frame(file: TableFile) -> tuple[Any, list[str]]:
-    text, notes = decode(file.read(), file.path)
-    delimiter = delimiter_of(text, file.ending)
-    rows = filled_rows(text, delimiter, file.path)
-    records = named_records(rows, file.path, delimiter, file.ending)
-    _, columns, said = kinds_of_cells(records.names, records.columns, delimiter)
-    return data_frame(columns), [*notes, *records.notes, *said]
-
-
-def _arff_frame(file: TableFile) -> tuple[Any, list[str]]:
-    import pandas
-
-    text, notes = decode(file.read(), file.path)
-    attributes, columns = parse_arff(text, file.path)
-    check_names((attribute.name for attribute in attributes), file.path)
-    made: dict[str, Any] = {}
-    for attribute, column in zip(attributes, columns, strict=True):
-        if attribute.kind == "nominal":
-            values = pandas.Categorical(column, categories=list(dict.fromkeys(attribute.levels)))
-        elif attribute.kind == "date":
-            values = pandas.Series(column, dtype="datetime64[us]")
-        else:
-            # None becomes NaN among numbers.
-            values = np.array(column, dtype=float if attribute.kind == "numeric" else object)
-        made[attribute.name] = values
-    return data_frame(made), [*notes]
-
-
-def _arrow_frame(file: TableFile) -> Any:
-    import_optional("pyarrow", f"{NAMES[file.format]} files are read by pyarrow")
-    with told_as_damage(file.path, file.format):
-        table = arrow_table(file.read(), file.format)
-        check_names(table.column_names, file.path)
-        # Without the index that pandas may have stored: its values come as a column of their own.
-        return table.to_pandas(ignore_metadata=True)
