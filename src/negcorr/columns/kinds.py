@@ -17,7 +17,7 @@ from negcorr.reading.dates import date_form, date_remark
 from negcorr.reading.number_cells import as_numbers, missing_cells, number_form, numbers
 from negcorr.reading.schema import Column, Schema
 
-__all__ = ["check_role", "infer_columns", "no_column"]
+__all__ = ["infer_columns", "no_column"]
 
 
 #: More different words than this, and than the share of the rows below, are text.
@@ -178,7 +178,7 @@ def _column(series: Any, asked: str) -> Column:
         return Column(name, "dropped", "", n_missing, 0, problem)
     plain = Column(name, "", "", n_missing, n_distinct)
     if asked in _CHECKS:
-        return check_role(asked, present, _by_content(present, plain), len(series))
+        return _CHECKS[asked](present, _by_content(present, plain), len(series))
     if asked == "drop":
         return replace(plain, role="dropped", remark="as asked")
     if n_distinct == 0:
@@ -232,50 +232,24 @@ def _by_content(present: Any, plain: Column) -> Column:
 
 def _left_out_if_useless(present: Any, column: Column) -> Column:
     """The column, or the same as identifier or text: row numbers, and texts that hardly repeat."""
-    n = len(present)
-    if column.role == "number" and column.n_missing == 0:
-        is_row_number = _numbers_the_rows(present, column)
-        return replace(column, role="identifier", remark=_ROW_NUMBERS) if is_row_number else column
+    n, n_distinct = len(present), column.n_distinct
+    if column.role == "number":
+        is_time = getattr(present.dtype, "kind", "O") == "m"
+        if is_time or column.n_missing or n_distinct < max(2, n):
+            return column
+        values = as_numbers(present, column.form, column.name)
+        counts = values[0] in (0.0, 1.0) and bool((np.diff(values) == 1.0).all())
+        is_whole = bool((values == np.round(values)).all())
+        if counts or (is_whole and _LIKE_AN_ID.match(column.name.lower())):
+            return replace(column, role="identifier", remark=_ROW_NUMBERS)
+        return column
     if column.role != "category" or hasattr(present, "cat"):
         return column
-    if column.n_distinct == n and n > 1:
+    if n_distinct == n and n > 1:
         return replace(column, role="identifier", remark="differs in every row")
-    if column.n_distinct > max(MOST_LEVELS, MOST_LEVELS_SHARE * n):
-        remark = f"{column.n_distinct} different texts in {n} rows"
-        return replace(column, role="text", remark=remark)
+    if n_distinct > max(MOST_LEVELS, MOST_LEVELS_SHARE * n):
+        return replace(column, role="text", remark=f"{n_distinct} different texts in {n} rows")
     return column
-
-
-def _numbers_the_rows(present: Any, column: Column) -> bool:
-    """Whether values count the rows, or are whole, all different, and have the name of an id."""
-    if column.n_distinct < max(2, len(present)) or getattr(present.dtype, "kind", "O") == "m":
-        return False
-    values = as_numbers(present, column.form, column.name)
-    if not (values == np.round(values)).all():
-        return False
-    in_order = values[0] in (0.0, 1.0) and bool((np.diff(values) == 1.0).all())
-    return in_order or _LIKE_AN_ID.match(column.name.lower()) is not None
-
-
-def check_role(role: str, present: Any, column: Column, n_rows: int) -> Column:
-    """The column in its role, or an error that says why it cannot have it.
-
-    Parameters
-    ----------
-    role : {"target", "weights", "group", "time"}
-    present : pandas.Series
-        Its values that are not missing.
-    column : Column
-        What it would be without this role.
-    n_rows : int
-        Rows of the table.
-
-    Raises
-    ------
-    TableError
-        If the values do not suit the role.
-    """
-    return _CHECKS[role](present, column, n_rows)
 
 
 def _target(present: Any, column: Column, n_rows: int) -> Column:
@@ -325,4 +299,5 @@ def _time(present: Any, column: Column, n_rows: int) -> Column:
     return replace(column, role="time")
 
 
+#: Each gives a column its role, or says why its values do not suit that.
 _CHECKS = {"target": _target, "weights": _weights, "group": _group, "time": _time}

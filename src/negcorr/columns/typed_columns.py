@@ -20,7 +20,7 @@ from negcorr.exceptions import TableError
 from negcorr.reading.dates import dates
 from negcorr.reading.number_cells import as_numbers, missing_cells
 
-__all__ = ["ADVICE", "MISSING_LEVEL", "TypedColumns", "_fails", "levels", "placing"]
+__all__ = ["MISSING_LEVEL", "TypedColumns", "levels", "placing"]
 
 
 #: The category of rows that have none.
@@ -88,7 +88,7 @@ class TypedColumns(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Table) -> Any:
-        """Floats, levels as text, and moments.
+        """Floats, levels as text, and dates.
 
         Parameters
         ----------
@@ -151,7 +151,11 @@ def levels(series: Any) -> AnyArray:
         return np.asarray(named[series.cat.codes.to_numpy()])
     values = series.astype(object).to_numpy()
     missing = missing_cells(series)
-    names = [MISSING_LEVEL if gone else _level(v) for v, gone in zip(values, missing, strict=True)]
+    names = []
+    for value, gone in zip(values, missing, strict=True):
+        is_whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+        name = str(int(value)) if is_whole else str(value).strip()
+        names.append(MISSING_LEVEL if gone else name)
     return np.array(names, dtype=object)
 
 
@@ -171,12 +175,6 @@ def _taken(X: Table, names: list[str]) -> Any:
             f"{', '.join(map(repr, list(frame.columns)[:20]))}."
         )
     return frame[names]
-
-
-def _level(value: Any) -> str:
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
-    return str(value).strip()
 
 
 #: What helps where a cell is not what its column holds.

@@ -1,4 +1,4 @@
-"""What is known of each data set of Appendix E, without a byte of the data themselves."""
+"""What is known of each data set of Appendix E: names, sizes, sources and citations, not data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from types import MappingProxyType
-from typing import Any
 
 __all__ = ["DATASETS", "DatasetInfo", "info"]
 
@@ -68,6 +67,11 @@ class DatasetInfo:
         return len(self.target_names)
 
     @property
+    def levels(self) -> dict[str, tuple[str, ...]]:
+        """Allowed values of each categorical column, by its name."""
+        return dict(zip(self.categorical, self.categories, strict=True))
+
+    @property
     def shape(self) -> tuple[int, int, int]:
         """Rows, features and targets of the data, to compare with ``paper_shape``."""
         return self.n_samples, self.n_features, self.n_targets
@@ -109,17 +113,19 @@ def info(name: str) -> DatasetInfo:
     return DATASETS[name]
 
 
-def _entry(fields: dict[str, Any]) -> DatasetInfo:
-    fields = {key: tuple(item) if isinstance(item, list) else item for key, item in fields.items()}
-    columns: dict[str, list[str]] = fields.pop("categorical")
-    categories = tuple(tuple(sorted(values)) for values in columns.values())
-    return DatasetInfo(**fields, categorical=tuple(columns), categories=categories)
-
-
 def _read() -> Mapping[str, DatasetInfo]:
     text = resources.files("negcorr.datasets").joinpath("registry.json").read_text("utf-8")
-    entries = [_entry(fields) for fields in json.loads(text)]
-    return MappingProxyType({entry.name: entry for entry in entries})
+    entries = {}
+    for stored in json.loads(text):
+        levels = stored["categorical"]
+        fields = stored | {
+            "categorical": tuple(levels),
+            "categories": tuple(tuple(sorted(values)) for values in levels.values()),
+            "target_names": tuple(stored["target_names"]),
+            "paper_shape": tuple(stored["paper_shape"]),
+        }
+        entries[stored["name"]] = DatasetInfo(**fields)
+    return MappingProxyType(entries)
 
 
 #: The data sets by name, in the order of Table E.2.

@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from negcorr.columns.encoder import _encoder
+from negcorr.columns.encoder import column_encoder
 from negcorr.columns.kinds import infer_columns
 from negcorr.columns.typed_columns import TypedColumns
 from negcorr.ensemble.regressor import NCLRegressor
@@ -81,7 +81,7 @@ def make_tabular(
         categories=categories,
         dates={name: columns[name].form for name in dates},
     )
-    encoder = _encoder(list(numbers), categories, list(dates))
+    encoder = column_encoder(list(numbers), categories, list(dates))
     return Pipeline([("read", reader), ("encode", encoder), ("model", model)])
 
 
