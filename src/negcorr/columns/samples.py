@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from negcorr._common.types import AnyArray, FloatArray, IntArray
 from negcorr.columns.kinds import no_column
-from negcorr.columns.typed_columns import levels
+from negcorr.columns.typed_columns import TypedColumns, levels
 from negcorr.exceptions import TableError
 from negcorr.reading.dates import dates
 from negcorr.reading.number_cells import as_numbers
@@ -123,22 +122,12 @@ def times(frame: Any, schema: Schema) -> FloatArray:
 
 def hashes(rows: Samples, schema: Schema, seed: int = 0) -> HashArray:
     """A hash of each row's inputs and targets, by what cells mean and not how they are written."""
-    typed: dict[str, AnyArray] = {}
-    for name in schema.inputs:
-        column = schema[name]
-        if column.role == "number":
-            typed[name] = as_numbers(rows.inputs[name], column.form, name)
-        elif column.role == "date":
-            typed[name] = dates(rows.inputs[name], column.form, name).to_numpy()
-        else:
-            typed[name] = levels(rows.inputs[name])
+    typed = TypedColumns.of_schema(schema).fit_transform(rows.inputs)
     return typed_hashes(typed, rows.y, schema, seed)
 
 
-def typed_hashes(
-    typed: Mapping[str, Any], y: FloatArray, schema: Schema, seed: int = 0
-) -> HashArray:
-    """The same of inputs in their types, as the first step of the pipeline gives them."""
+def typed_hashes(typed: Any, y: FloatArray, schema: Schema, seed: int = 0) -> HashArray:
+    """The same of inputs as :class:`~negcorr.columns.typed_columns.TypedColumns` gives them."""
     columns: list[AnyArray] = []
     for name in schema.inputs:
         values = np.asarray(typed[name])

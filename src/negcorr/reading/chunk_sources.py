@@ -5,47 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from negcorr.reading.arrow_files import arrow_batches, schema_and_rows, told_as_damage
-from negcorr.reading.cell_kinds import as_kind, kinds_by_schema, kinds_of_cells
-from negcorr.reading.column_types import data_frame
 from negcorr.reading.delimited import check_names
 from negcorr.reading.file_format import TableFile
 from negcorr.reading.optional import import_optional
 from negcorr.reading.schema import Schema
 from negcorr.reading.table import read_table
-from negcorr.reading.text_tables import TextTables
+from negcorr.reading.text_source import TextSource
 
-__all__ = ["ChunkSource", "TextSource", "n_cells", "source_of"]
-
-
-class ChunkSource(Protocol):
-    """A file that gives tables of pyarrow, and turns them into frames."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Columns."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Oddities."""
-
-    @property
-    def n_rows(self) -> int | None:
-        """About how many, None where the file does not tell."""
-
-    def kinds(self, schema: Schema | None) -> dict[str, str]:
-        """How columns are read."""
-
-    def tables(self, columns: list[str], block: int) -> Iterator[Any]:
-        """Tables of some columns, of any number of rows."""
-
-    def frame(self, table: Any, kinds: Mapping[str, str], row: int) -> Any:
-        """A table as a data frame; ``row`` is the number of rows before it."""
+__all__ = ["ArrowSource", "TextSource", "n_cells", "source_of"]
 
 
-def source_of(path: Path) -> ChunkSource:
+def source_of(path: Path) -> TextSource | ArrowSource:
     """What reads a file.
 
     Parameters
@@ -59,14 +32,14 @@ def source_of(path: Path) -> ChunkSource:
     """
     file = TableFile.find(path)
     if file.format == "text":
-        return TextSource(TextTables.open(file))
+        return TextSource.open(file)
     if _gives_batches(file):
         return _arrow_source(file)
     pyarrow = import_optional("pyarrow", "Tables in chunks are read by pyarrow")
     whole = read_table(path)
     schema = pyarrow.Table.from_pandas(whole.frame, preserve_index=False).schema
     types = dict(zip(map(str, whole.frame.columns), schema.types, strict=True))
-    return _TypedSource(path, "", types, whole.notes, len(whole.frame))
+    return ArrowSource(path, "", types, whole.notes, len(whole.frame))
 
 
 def n_cells(file: TableFile) -> int:
@@ -78,53 +51,20 @@ def n_cells(file: TableFile) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class TextSource:
-    """Text with delimiters."""
+class ArrowSource:
+    """A file whose columns have types of their own.
 
-    text: TextTables
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Columns."""
-        return self.text.head.names
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Oddities."""
-        return (*self.text.bytes_.file.notes, *self.text.notes)
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of the head where that is all, or else lines."""
-        head = self.text.head
-        if head.complete:
-            return len(head.columns[0])
-        return max(self.text.bytes_.n_lines - head.has_header, 0)
-
-    def kinds(self, schema: Schema | None) -> dict[str, str]:
-        """By the first rows, or by a schema."""
-        head, delimiter = self.text.head, self.text.delimiter
-        if schema is None:
-            return kinds_of_cells(head.names, head.columns, delimiter)[0]
-        return kinds_by_schema(schema, head.names, head.columns, delimiter)
-
-    def tables(self, columns: list[str], block: int) -> Iterator[Any]:
-        """Tables of text."""
-        return self.text.tables(columns)
-
-    def frame(self, table: Any, kinds: Mapping[str, str], row: int) -> Any:
-        """Cells in their types."""
-        return data_frame(
-            {
-                name: as_kind(table.column(name), kinds[name], name, self.text.path, row)
-                for name in table.column_names
-            }
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _TypedSource:
-    """A file whose columns have types of their own; of format "" if it can only be read whole."""
+    Attributes
+    ----------
+    path : Path
+    format : {"parquet", "feather", ""}
+        Nothing where the file can only be read whole.
+    types : dict of str to pyarrow.DataType
+        Of the columns.
+    notes : tuple of str
+    n_rows : int
+        Of Feather about.
+    """
 
     path: Path
     format: str
@@ -138,7 +78,7 @@ class _TypedSource:
         return tuple(self.types)
 
     def kinds(self, schema: Schema | None) -> dict[str, str]:
-        """Words of categories are coded; all else is as it is."""
+        """How columns are read: words of categories are coded, all else is as it is."""
         import pyarrow.types as types
 
         categories = () if schema is None else schema.named("category")
@@ -149,7 +89,7 @@ class _TypedSource:
         }
 
     def tables(self, columns: list[str], block: int) -> Iterator[Any]:
-        """Batches of the file, or all of it."""
+        """Tables of some columns: batches of the file, or all of it."""
         import pyarrow
 
         if self.format:
@@ -163,7 +103,7 @@ class _TypedSource:
             yield pyarrow.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
 
     def frame(self, table: Any, kinds: Mapping[str, str], row: int) -> Any:
-        """As read_table has them."""
+        """A table as read_table has it; ``row`` is the number of rows before it."""
         for k, name in enumerate(table.column_names):
             if kinds[name] == "level":
                 table = table.set_column(k, name, table.column(k).dictionary_encode())
@@ -177,10 +117,10 @@ def _gives_batches(file: TableFile) -> bool:
     return next(file.blocks(6), b"") == b"ARROW1" or file.format == "parquet"
 
 
-def _arrow_source(file: TableFile) -> _TypedSource:
+def _arrow_source(file: TableFile) -> ArrowSource:
     import_optional("pyarrow", "Parquet and Feather files are read by pyarrow")
     with told_as_damage(file.path, file.format), file.path.open("rb") as stream:
         schema, n_rows = schema_and_rows(stream, file.format)
     check_names(schema.names, file.path)
     types = dict(zip(schema.names, schema.types, strict=True))
-    return _TypedSource(file.path, file.format, types, file.notes, n_rows)
+    return ArrowSource(file.path, file.format, types, file.notes, n_rows)

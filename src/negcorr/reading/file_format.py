@@ -21,23 +21,16 @@ from negcorr.exceptions import TableError
 
 __all__ = ["NAMES", "TableFile"]
 
-#: Formats by the ending of a file.
-ENDINGS = {
-    ".csv": "text",
-    ".tsv": "text",
-    ".tab": "text",
-    ".txt": "text",
-    ".dat": "text",
-    ".data": "text",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "feather",
-    ".arrow": "feather",
-    ".ipc": "feather",
-    ".arff": "arff",
-    ".xlsx": "excel",
-    ".xlsm": "excel",
+_ENDINGS = {
+    "text": (".csv", ".tsv", ".tab", ".txt", ".dat", ".data"),
+    "parquet": (".parquet", ".pq"),
+    "feather": (".feather", ".arrow", ".ipc"),
+    "arff": (".arff",),
+    "excel": (".xlsx", ".xlsm"),
 }
+
+#: Formats by the ending of a file.
+ENDINGS = {ending: format for format, endings in _ENDINGS.items() for ending in endings}
 
 #: Formats and archives, as messages call them.
 NAMES = {

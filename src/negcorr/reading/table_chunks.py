@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from negcorr._common.validation import check_positive_int
-from negcorr.reading.chunk_sources import ChunkSource, n_cells, source_of
+from negcorr.reading.chunk_sources import ArrowSource, TextSource, n_cells, source_of
 from negcorr.reading.file_format import TableFile
 from negcorr.reading.schema import Schema
 
@@ -111,7 +111,7 @@ class TableChunks:
     kinds: Mapping[str, str]
     block: int
     n_rows: int | None
-    source: ChunkSource
+    source: TextSource | ArrowSource
 
     @classmethod
     def open(

@@ -19,7 +19,7 @@ import numpy as np
 from negcorr.reading.decoding import encoding_by_mark, not_utf8, nul_byte, wrong_mark
 from negcorr.reading.file_format import TableFile
 
-__all__ = ["BytesReader", "TextBytes", "whole_records"]
+__all__ = ["TextBytes", "lines_of", "whole_records"]
 
 #: Bytes of a file that are read at a time.
 BLOCK_BYTES = 2**22
@@ -133,31 +133,16 @@ def _end_of_last_record(data: bytes) -> int:
     return 0
 
 
-class BytesReader(io.RawIOBase):
-    """Blocks of bytes as a file."""
-
-    def __init__(self, blocks: Iterator[bytes]) -> None:
-        super().__init__()
-        self._blocks = blocks
-        self._rest = b""
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """What is at hand of the next bytes."""
-        if not self._rest:
-            self._rest = next(self._blocks, b"")
-        size = min(len(buffer), len(self._rest))
-        buffer[:size] = self._rest[:size]
-        self._rest = self._rest[size:]
-        return size
-
-    def close(self) -> None:
-        """With the file behind it."""
-        getattr(self._blocks, "close", lambda: None)()
-        super().close()
+def lines_of(blocks: Iterator[bytes]) -> Iterator[str]:
+    """Lines of UTF-8, each with its end."""
+    waiting = ""
+    for text in codecs.iterdecode(blocks, "utf-8", "surrogatepass"):
+        lines = io.StringIO(waiting + text, newline="").readlines()
+        # The last one may go on in the next block, or a line feed may follow its return.
+        waiting = lines.pop() if lines else ""
+        yield from lines
+    if waiting:
+        yield waiting
 
 
 class _Scan:

@@ -1,4 +1,4 @@
-"""Large text with delimiters as pyarrow tables of text cells, block by block.
+"""TextSource: large text with delimiters as pyarrow tables of text cells, block by block.
 
 pyarrow's reader of CSV does the work where quotes are plain, and Python's where they are not; both
 give the same cells.
@@ -9,14 +9,14 @@ from __future__ import annotations
 import codecs
 import io
 import itertools
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from negcorr._common.number_text import shortened
 from negcorr.exceptions import TableError
+from negcorr.reading.cell_kinds import as_kind, kinds_by_schema, kinds_of_cells
+from negcorr.reading.column_types import data_frame
 from negcorr.reading.decoding import encoding_by_mark
 from negcorr.reading.delimited import (
     Records,
@@ -28,9 +28,10 @@ from negcorr.reading.delimited import (
     numbered_records,
 )
 from negcorr.reading.file_format import TableFile
-from negcorr.reading.text_bytes import BLOCK_BYTES, BytesReader, TextBytes, whole_records
+from negcorr.reading.schema import Schema
+from negcorr.reading.text_bytes import BLOCK_BYTES, TextBytes, lines_of, whole_records
 
-__all__ = ["TextTables"]
+__all__ = ["TextSource"]
 
 #: Bytes from the beginning of a file from which header and width are found, and most rows.
 HEAD_BYTES = 2**20
@@ -41,8 +42,8 @@ RECORDS = 8192
 
 
 @dataclass(frozen=True, eq=False)
-class TextTables:
-    """A text that gives its rows as tables of text, again and again.
+class TextSource:
+    """A text with delimiters that gives its rows as tables of text, as often as asked.
 
     Attributes
     ----------
@@ -62,7 +63,7 @@ class TextTables:
     notes: tuple[str, ...]
 
     @classmethod
-    def open(cls, file: TableFile) -> TextTables:
+    def open(cls, file: TableFile) -> TextSource:
         """Find out how a text is written.
 
         Parameters
@@ -95,20 +96,45 @@ class TextTables:
         head = named_records(rows, file.path, delimiter, file.ending)
         before = itertools.islice(io.StringIO(text, newline=""), head.first_line - 1)
         skip = sum(len(line.encode("utf-8", "surrogatepass")) for line in before)
-        return cls(bytes_, head, skip, delimiter, (*bytes_.notes, *head.notes))
+        return cls(bytes_, head, skip, delimiter, (*file.notes, *bytes_.notes, *head.notes))
 
     @property
-    def path(self) -> Path:
-        """Where it is."""
-        return self.bytes_.file.path
+    def names(self) -> tuple[str, ...]:
+        """Columns."""
+        return self.head.names
 
-    def tables(self, names: Sequence[str]) -> Iterator[Any]:
+    @property
+    def n_rows(self) -> int:
+        """Rows of the head where that is all, or else lines."""
+        if self.head.complete:
+            return len(self.head.columns[0])
+        return max(self.bytes_.n_lines - self.head.has_header, 0)
+
+    def kinds(self, schema: Schema | None) -> dict[str, str]:
+        """How columns are read: by the first rows, or by a schema."""
+        if schema is None:
+            return kinds_of_cells(self.names, self.head.columns, self.delimiter)[0]
+        return kinds_by_schema(schema, self.names, self.head.columns, self.delimiter)
+
+    def frame(self, table: Any, kinds: Mapping[str, str], row: int) -> Any:
+        """A table with its cells in their types; ``row`` is the number of rows before it."""
+        path = self.bytes_.file.path
+        return data_frame(
+            {
+                name: as_kind(table.column(name), kinds[name], name, path, row)
+                for name in table.column_names
+            }
+        )
+
+    def tables(self, columns: list[str], block: int) -> Iterator[Any]:
         """Tables of pyarrow, of text without missing values, in the order of the file.
 
         Parameters
         ----------
-        names : sequence of str
+        columns : list of str
             Columns to read.
+        block : int
+            Not used: tables have the rows of a block of bytes.
 
         Raises
         ------
@@ -127,16 +153,16 @@ class TextTables:
             try:
                 for table in self._by_arrow():
                     done += table.num_rows
-                    yield self._chosen(table, names)
+                    yield self._chosen(table, columns)
                 return
             except pyarrow.ArrowInvalid:
                 # Python's reader either says which line is broken or reads it after all: cells
                 # longer than a block, say.
                 pass
         for table in self._by_python(done):
-            yield self._chosen(table, names)
+            yield self._chosen(table, columns)
 
-    def _chosen(self, table: Any, names: Sequence[str]) -> Any:
+    def _chosen(self, table: Any, names: list[str]) -> Any:
         """Some columns by name, after a look at the cells that have no name."""
         import pyarrow.compute as pc
 
@@ -145,9 +171,9 @@ class TextTables:
             full = pc.index(pc.not_equal(pc.utf8_trim_whitespace(column), ""), True).as_py()
             if full >= 0:
                 raise TableError(
-                    f"{self.path}: column {j + 1} has no name and was empty in the first rows, but "
-                    f"holds {shortened(column[full].as_py())} further down. Give it a name in the "
-                    "header."
+                    f"{self.bytes_.file.path}: column {j + 1} has no name and was empty in the first "
+                    f"rows, but holds {shortened(column[full].as_py())} further down. Give it a "
+                    "name in the header."
                 )
         at = dict(zip(self.head.names, self.head.positions, strict=True))
         return table.select([str(at[name]) for name in names]).rename_columns(list(names))
@@ -186,19 +212,17 @@ class TextTables:
     def _by_python(self, skip: int) -> Iterator[Any]:
         import pyarrow
 
+        path = self.bytes_.file.path
         names = [str(j) for j in range(self.head.width)]
-        with closing(BytesReader(self.bytes_.blocks())) as stream:
-            buffered = io.BufferedReader(stream, BLOCK_BYTES)
-            text = io.TextIOWrapper(buffered, "utf-8", errors="surrogatepass", newline="")
-            found = numbered_records(text, self.delimiter, self.path)
-            full = ((line, cells) for line, cells in found if not is_blank(cells))
-            rows = itertools.islice(full, skip + self.head.has_header, None)
-            while batch := list(itertools.islice(rows, RECORDS)):
-                lines, cells = zip(*batch, strict=True)
-                check_widths(self.head.width, cells, lines, self.path)
-                columns = zip(*cells, strict=True)
-                arrays = [pyarrow.array(list(column), pyarrow.string()) for column in columns]
-                yield pyarrow.table(dict(zip(names, arrays, strict=True)))
+        found = numbered_records(lines_of(self.bytes_.blocks()), self.delimiter, path)
+        full = ((line, cells) for line, cells in found if not is_blank(cells))
+        rows = itertools.islice(full, skip + self.head.has_header, None)
+        while batch := list(itertools.islice(rows, RECORDS)):
+            lines, cells = zip(*batch, strict=True)
+            check_widths(self.head.width, cells, lines, path)
+            columns = zip(*cells, strict=True)
+            arrays = [pyarrow.array(list(column), pyarrow.string()) for column in columns]
+            yield pyarrow.table(dict(zip(names, arrays, strict=True)))
 
 
 def _text_of(head: bytes, is_cut: bool, encoding: str) -> str:
