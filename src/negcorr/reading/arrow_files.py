@@ -13,14 +13,14 @@ from typing import IO, Any
 from negcorr.exceptions import TableError
 from negcorr.reading.file_format import NAMES
 
-__all__ = ["arrow_batches", "arrow_table", "schema_and_rows", "told_as_damage"]
+__all__ = ["arrow_batches", "arrow_table", "damage_as_table_error", "schema_and_rows"]
 
 #: Bytes of a column of a Parquet file that are read at a time.
 BUFFER_BYTES = 2**16
 
 
 @contextmanager
-def told_as_damage(path: Path, format: str) -> Iterator[None]:
+def damage_as_table_error(path: Path, format: str) -> Iterator[None]:
     """Errors of pyarrow as errors that name the file."""
     import pyarrow
 

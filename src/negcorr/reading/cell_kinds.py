@@ -22,7 +22,6 @@ from negcorr.reading.number_cells import (
     MISSING_MARKS,
     is_missing_mark,
     number_in_form,
-    numbers,
 )
 from negcorr.reading.schema import Schema
 
@@ -139,16 +138,17 @@ def as_kind(cells: Any, kind: str, name: str, path: Path, row: int) -> Any:
         # All at once where pyarrow understands them, and else one by one, with the same result.
         values = _floats_by_arrow(cells, kind)
         if values is None:
-            texts, form = cells.to_pylist(), _FORMS[kind]
-            try:
-                values = numbers(texts, form, name)
-            except TableError as error:
-                bad = next(j for j, cell in enumerate(texts) if number_in_form(cell, form) is None)
+            texts = cells.to_pylist()
+            known = {text: number_in_form(text, _FORMS[kind]) for text in set(texts)}
+            found = [known[text] for text in texts]
+            if None in found:
+                bad = found.index(None)
                 raise TableError(
                     f"{path}, row {row + bad + 1}: column {name!r} holds {shortened(texts[bad])}, "
                     "which is no number, as cells before are. Correct it, leave it empty, take the "
                     "column as categorical, or drop it."
-                ) from error
+                )
+            values = np.array(found, dtype=np.float64)
         return pandas.Series(values)
     if kind == "text":
         import pyarrow.compute as pc
@@ -159,54 +159,37 @@ def as_kind(cells: Any, kind: str, name: str, path: Path, row: int) -> Any:
     coded = cells.combine_chunks().dictionary_encode()
     words: dict[str, int] = {}
     codes = []
-    for word in coded.dictionary.to_pylist():
-        level = _level(word, kind.removesuffix("level").strip())
-        codes.append(-1 if level is None else words.setdefault(level, len(words)))
+    number = kind.removesuffix("level").strip()
+    for word in map(str.strip, coded.dictionary.to_pylist()):
+        # Numbers are named as values, and words among them as they are.
+        value = number_in_form(word, _FORMS[number]) if number else None
+        is_whole = value is not None and value.is_integer()
+        level = word if value is None else str(int(value)) if is_whole else str(value)
+        is_missing = is_missing_mark(word) if number else not word
+        codes.append(-1 if is_missing else words.setdefault(level, len(words)))
     chosen = np.array(codes, dtype=np.int64)[coded.indices.to_numpy()]
     return pandas.Categorical.from_codes(chosen, categories=pandas.Index(list(words), dtype=object))
 
 
 def _floats_by_arrow(cells: Any, kind: str) -> FloatArray | None:
-    """Cells cast by pyarrow, as they are or without blanks and missing marks; None if it cannot."""
+    """Cells cast by pyarrow, without blanks and missing marks; None if it cannot."""
     import pyarrow
     import pyarrow.compute as pc
 
+    cells = pc.utf8_trim_whitespace(cells)
     if kind == "comma":
         if pc.any(pc.match_substring(cells, ".")).as_py():
             return None
         cells = pc.replace_substring(cells, ",", ".")
-    if _has_codes(cells):
+    # A zero before another digit makes a code, which is no number.
+    if pc.any(pc.match_substring_regex(cells, r"^[+-]?0[0-9]")).as_py():
         return None
+    missing = pc.is_in(pc.utf8_lower(cells), value_set=pyarrow.array(sorted(MISSING_MARKS)))
     try:
-        return _cast(cells)
-    except pyarrow.ArrowInvalid:
-        trimmed = pc.utf8_trim_whitespace(cells)
-    if _has_codes(trimmed):
-        return None
-    missing = pc.is_in(pc.utf8_lower(trimmed), value_set=pyarrow.array(sorted(MISSING_MARKS)))
-    try:
-        return _cast(pc.if_else(missing, pyarrow.scalar(None, pyarrow.string()), trimmed))
+        present = pc.if_else(missing, pyarrow.scalar(None, pyarrow.string()), cells)
+        return np.array(present.cast("float64").to_numpy(), dtype=np.float64)
     except pyarrow.ArrowInvalid:
         return None
-
-
-def _cast(cells: Any) -> FloatArray:
-    return np.array(cells.cast("float64").to_numpy(), dtype=np.float64)
-
-
-def _has_codes(cells: Any) -> bool:
-    """Whether a cell begins with a zero before another digit: a code, which is no number."""
-    for chunk in cells.chunks:
-        data, starts, lengths = text_buffers(chunk)
-        if not len(lengths):
-            continue
-        first = data[starts]
-        signed = (first == ord("+")) | (first == ord("-"))
-        at = starts + signed
-        digit = (data[at + 1] >= ord("0")) & (data[at + 1] <= ord("9"))
-        if ((data[at] == ord("0")) & digit & (lengths > 1 + signed)).any():
-            return True
-    return False
 
 
 def text_buffers(array: Any) -> tuple[Any, Any, Any]:
@@ -222,16 +205,3 @@ def text_buffers(array: Any) -> tuple[Any, Any, Any]:
     data = np.zeros(high - low + 16, dtype=np.uint8)
     data[: high - low] = whole[low:high]
     return data, offsets[:-1] - low, np.diff(offsets)
-
-
-def _level(word: str, number: str) -> str | None:
-    """The name of a category; numbers are named as values, and words among them as they are."""
-    text = word.strip()
-    if not number:
-        return text or None
-    if is_missing_mark(text):
-        return None
-    value = number_in_form(text, _FORMS[number])
-    if value is None:
-        return text
-    return str(int(value)) if value.is_integer() else str(value)

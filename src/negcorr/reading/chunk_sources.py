@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from negcorr.reading.arrow_files import arrow_batches, schema_and_rows, told_as_damage
+from negcorr.reading.arrow_files import arrow_batches, damage_as_table_error, schema_and_rows
 from negcorr.reading.delimited import check_names
 from negcorr.reading.file_format import TableFile
 from negcorr.reading.optional import import_optional
@@ -93,7 +93,7 @@ class ArrowSource:
         import pyarrow
 
         if self.format:
-            with told_as_damage(self.path, self.format), self.path.open("rb") as stream:
+            with damage_as_table_error(self.path, self.format), self.path.open("rb") as stream:
                 for batch in arrow_batches(stream, self.format, columns, block):
                     table = pyarrow.Table.from_batches([batch]).select(columns)
                     yield table.replace_schema_metadata()
@@ -119,7 +119,7 @@ def _gives_batches(file: TableFile) -> bool:
 
 def _arrow_source(file: TableFile) -> ArrowSource:
     import_optional("pyarrow", "Parquet and Feather files are read by pyarrow")
-    with told_as_damage(file.path, file.format), file.path.open("rb") as stream:
+    with damage_as_table_error(file.path, file.format), file.path.open("rb") as stream:
         schema, n_rows = schema_and_rows(stream, file.format)
     check_names(schema.names, file.path)
     types = dict(zip(schema.names, schema.types, strict=True))

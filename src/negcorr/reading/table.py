@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from negcorr.reading.arff import parse_arff
-from negcorr.reading.arrow_files import arrow_table, told_as_damage
+from negcorr.reading.arrow_files import arrow_table, damage_as_table_error
 from negcorr.reading.cell_kinds import kinds_of_cells
 from negcorr.reading.column_types import data_frame
 from negcorr.reading.decoding import decode
@@ -88,7 +88,7 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     notes: list[str] = []
     if file.format in ("parquet", "feather"):
         import_optional("pyarrow", f"{NAMES[file.format]} files are read by pyarrow")
-        with told_as_damage(file.path, file.format):
+        with damage_as_table_error(file.path, file.format):
             table = arrow_table(file.read(), file.format)
             check_names(table.column_names, file.path)
             # Without the index that pandas may have stored: it comes as a column of its own.

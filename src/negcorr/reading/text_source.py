@@ -170,10 +170,10 @@ class TextSource:
             column = table.column(str(j))
             full = pc.index(pc.not_equal(pc.utf8_trim_whitespace(column), ""), True).as_py()
             if full >= 0:
+                path, cell = self.bytes_.file.path, shortened(column[full].as_py())
                 raise TableError(
-                    f"{self.bytes_.file.path}: column {j + 1} has no name and was empty in the first "
-                    f"rows, but holds {shortened(column[full].as_py())} further down. Give it a "
-                    "name in the header."
+                    f"{path}: column {j + 1} has no name and was empty in the first rows, but "
+                    f"holds {cell} further down. Give it a name in the header."
                 )
         at = dict(zip(self.head.names, self.head.positions, strict=True))
         return table.select([str(at[name]) for name in names]).rename_columns(list(names))
