@@ -79,7 +79,7 @@ def test_value_that_is_no_date_is_named():
 
 
 def test_doubt_about_the_order_is_said():
-    assert "no value tells" in date_remark("%d/%m/%Y", ["1/2/2024"])
+    assert "no value shows the order" in date_remark("%d/%m/%Y", ["1/2/2024"])
     assert date_remark("%d/%m/%Y", ["31/2/2024"]) == "day/month/year"
     assert date_remark("%m/%d/%Y", []) == "month/day/year"
     assert date_remark("%d.%m.%Y %H:%M", []) == "day.month.year"

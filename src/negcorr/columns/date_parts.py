@@ -14,11 +14,11 @@ __all__ = ["DateParts"]
 
 
 class DateParts(TransformerMixin, BaseEstimator):
-    """Dates as numbers: days since the first, and the positions in year, week and day.
+    """Dates as numbers: days since the first one, and positions in the year, week and day.
 
     Month, weekday and hour become the sine and cosine of an angle, so that December is next to
     January, where they vary among the rows of the fit. Days are scaled to unit variance. A missing
-    date is the middle one, and has a column that says so where the fit saw any.
+    date counts as the median; where the fit saw any, a 0/1 column shows which are missing.
 
     Attributes
     ----------

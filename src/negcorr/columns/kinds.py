@@ -64,7 +64,7 @@ def infer_columns(
     group : str, optional
         Column of groups that belong on one side of every split; not an input.
     time : str, optional
-        Column that tells the order of rows, so that the last are predicted from the first; not an
+        Column that gives the order of rows, so that the last are predicted from the first; not an
         input.
 
     Returns

@@ -23,7 +23,7 @@ __all__ = ["Columns", "check_shape", "is_number", "parse_csv", "quoted"]
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A data set as it was read, before it takes the form that the user wants.
+    """A data set as it was read, before it becomes arrays or data frames.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ def parse_csv(text: str, entry: DatasetInfo, source: str) -> Columns:
 
 
 def check_shape(columns: Columns, entry: DatasetInfo, source: str) -> None:
-    """Raise unless rows, features and targets are as many as the registry says."""
+    """Raise an error unless rows, features and targets are as many as the registry says."""
     found = (*columns.features.shape, columns.targets.shape[1])
     if found != entry.shape:
         sizes = "{} rows, {} features and {} targets"

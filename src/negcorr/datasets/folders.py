@@ -1,8 +1,8 @@
 """Folders where data may lie, and the files in them.
 
 A data folder has ``<name>.csv.gz`` or ``<name>.csv``. A compressed file is taken to be a copy of
-the published one and must have its checksum; a plain file may be anybody's, so its columns and
-sizes are what is checked.
+the published one and must have its checksum; of a plain file, which a user may have made, only
+columns and sizes are checked.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class DataFolder:
     Attributes
     ----------
     label : str
-        Who named it: an argument, a variable, or nobody.
+        What named it: the argument "data_home", the variable, or "cache".
     folder : Path or None
         The folder; None if the variable is not set.
     """

@@ -87,7 +87,7 @@ def load(
     return_X_y : bool, default=False
         Only the pair (data, target).
     fetch : bool, default=True
-        Ask OpenML if no home has the file. With False nothing but homes is looked at: neither
+        Ask OpenML if no folder has the file. With False only the folders are searched: neither
         the network nor earlier downloads.
 
     Returns

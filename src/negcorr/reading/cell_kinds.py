@@ -60,7 +60,7 @@ def kinds_of_cells(
 def kinds_by_schema(
     schema: Schema, names: Sequence[str], columns: list[list[str]], delimiter: str
 ) -> dict[str, str]:
-    """Kinds of columns by a schema; cells of the file tell what its decimal mark is.
+    """Kinds of columns by a schema; the cells of the file show its decimal mark.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ __all__ = [
     "uses_decimal_commas",
 ]
 
-#: Whole numbers beyond have gaps between them as floats.
+#: Above this, not every whole number is a float.
 _EXACT = 2**53
 
 
@@ -133,7 +133,7 @@ def typed_column(name: str, cells: list[str], decimal_commas: bool = False) -> T
     if values is not None:
         return TypedColumn(_whole(values, others), _about_marks(name, cells, marks))
     text = np.array([cell if cell.strip() else None for cell in cells], dtype=object)
-    # A note where digits were left as text on purpose, or where few cells keep numbers from it.
+    # A note where digits stay text on purpose, or where few cells are the reason for text.
     bad = sorted(cell for cell in others if plain_number(cell) is None)
     notes: tuple[str, ...] = ()
     if all(cell.strip().isdigit() for cell in bad):
@@ -193,9 +193,9 @@ def _whole(values: FloatArray, cells: Iterable[str]) -> AnyArray:
 
 def _about_marks(name: str, cells: list[str], marks: set[str]) -> tuple[str, ...]:
     """The note on marks of missing values that are not just blank."""
-    said = sorted(cell for cell in marks if cell.strip())
-    if not said:
+    marked = sorted(cell for cell in marks if cell.strip())
+    if not marked:
         return ()
     counts = Counter(cells)
-    words = ", ".join(f"{counts[cell]} {shortened(cell.strip())}" for cell in said)
+    words = ", ".join(f"{counts[cell]} {shortened(cell.strip())}" for cell in marked)
     return (f"column {shortened(name)}: {words} read as missing.",)

@@ -121,7 +121,7 @@ def dates(series: Any, form: str, column: str) -> Any:
             raise TableError(
                 f"column {column!r}: {shortened(bad)} is not a date, as the others are ({form})."
             )
-        # Text without an offset is not in UTC: it is what the clocks said.
+        # Text without an offset is not in UTC: it is local time.
         series = moments if any(map(_has_offset, values)) else moments.dt.tz_localize(None)
     zone = getattr(series.dt, "tz", None)
     if zone is not None:
@@ -135,7 +135,7 @@ def date_remark(form: str, values: Iterable[Any]) -> str:
     if form == "%d/%m/%Y" or form.startswith("%d/%m/%Y "):
         some = [str(value) for value in values]
         sure = any(int(text.split("/")[0]) > 12 for text in some if text[:1].isdigit())
-        return "day/month/year" if sure else "taken as day/month/year: no value tells"
+        return "day/month/year" if sure else "taken as day/month/year: no value shows the order"
     if form.startswith("%m/%d/%Y"):
         return "month/day/year"
     if form.startswith("%"):

@@ -1,4 +1,4 @@
-"""Bytes as text: the encoding, by a mark or by a guess, and what is said of a guess."""
+"""Bytes as text: the encoding by a byte order mark, or else by a guess, which makes a note."""
 
 from __future__ import annotations
 

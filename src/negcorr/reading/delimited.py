@@ -32,8 +32,8 @@ __all__ = [
     "numbered_records",
 ]
 
-#: Where several delimiters cut all lines alike, the first: commas also stand within numbers and
-#: sentences, the others hardly ever in each line and in the header.
+#: In the order of preference, where several split all lines into equally many cells: commas also
+#: occur in numbers and sentences, the others hardly ever in each line and in the header.
 DELIMITERS = {"\t": "tabs", ";": "semicolons", "|": "vertical bars", ",": "commas"}
 
 #: Records that are looked at to find the delimiter.
@@ -105,7 +105,7 @@ class Records:
 
 
 def delimiter_of(text: str, ending: str = "") -> str:
-    r"""The delimiter that cuts the first lines of a text into equally many cells.
+    r"""The delimiter that splits the first lines of a text into equally many cells.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def delimiter_of(text: str, ending: str = "") -> str:
 def filled_rows(
     text: str, delimiter: str, path: Path, most: int | None = None, is_cut: bool = False
 ) -> FilledRows:
-    """Cut a text into rows of cells, without the blank ones.
+    """Split a text into rows of cells, without the blank ones.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def named_records(found: FilledRows, path: Path, delimiter: str = ",", ending: s
     path : Path
         For errors.
     delimiter : str
-        By which the text is cut.
+        By which the text is split.
     ending : str
         Of the file's name.
 
@@ -282,7 +282,7 @@ def _header(rows: list[list[str]], delimiter: str) -> tuple[list[str], bool, lis
 
 
 def check_names(names: Iterable[str], path: Path) -> None:
-    """Raise where two columns have the same name."""
+    """Raise an error where two columns have the same name."""
     known = list(names)
     twice = [name for name, count in Counter(known).items() if count > 1]
     if twice:
@@ -295,7 +295,7 @@ def check_names(names: Iterable[str], path: Path) -> None:
 
 
 def check_widths(width: int, rows: Iterable[list[str]], lines: Iterable[int], path: Path) -> None:
-    """Raise where a record has more or fewer cells than there are names."""
+    """Raise an error where a record has more or fewer cells than there are names."""
     for line, cells in zip(lines, rows, strict=True):
         if len(cells) != width:
             cell = "cell" if len(cells) == 1 else "cells"
@@ -319,7 +319,7 @@ def numbered_records(
         first = reader.line_num + 1
         try:
             with _long_cells():
-                # Many at a time: the limit is the whole process's and is set for each of them.
+                # Many at a time: the limit holds for the whole process, and is set for each batch.
                 batch = []
                 for cells in itertools.islice(reader, 4096):
                     batch.append((first, cells))

@@ -240,7 +240,7 @@ _INNER = {"plain": plain_number, "truth": _truth, "thousands": _thousands, "comm
 
 
 def _without(cell: str, sign: str) -> str:
-    """The cell without its sign, or as it is where that stands in the middle."""
+    """The cell without its sign, or as it is where the sign is in the middle."""
     text = cell.strip()
     minus = "-" if text.startswith("-") and sign != "%" else ""
     bare = text.removeprefix(minus).strip()

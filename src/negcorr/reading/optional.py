@@ -1,4 +1,4 @@
-"""import_optional: a package that not everybody has, or an error that says how to get it."""
+"""import_optional: an optional package, or an error that says how to install it."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Column:
         One of "number", "category" and "date", which are inputs; "constant", "identifier", "text"
         and "dropped", which are left out; "target", "weights", "group" and "time".
     form : str
-        How cells are written that become numbers or moments, so that new cells are read alike.
+        How cells of numbers or dates are written, so that new cells are read in the same way.
     n_missing, n_distinct : int
         Cells without a value, and different values of the others.
     remark : str

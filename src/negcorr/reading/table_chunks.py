@@ -90,7 +90,7 @@ class TableChunks:
     block : int
         Most rows of a frame.
     n_rows : int or None
-        Where the file tells it; a guess for text.
+        Where the file states it; an estimate for text.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class TableChunks:
         schema : Schema, optional
             What columns are for, as with a model's training rows. Of text, its plain numbers are
             then read as floats, its categories as such, and all else as text. By default the first
-            thousands of rows tell what is a number.
+            thousands of rows show what is a number.
         block : int, optional
             Most rows of a frame, by default 65536, or fewer where there are many columns.
 
