@@ -64,21 +64,17 @@ def parse_csv(text: str, entry: DatasetInfo, source: str) -> Columns:
     DatasetError
         If columns, rows or cells are not those of the data set.
     """
-    header: list[str] = []
-    table = []
+    records = (
+        (line, cells)
+        for line, cells in numbered_records(io.StringIO(text, newline=""), ",", Path(source))
+        if cells  # blank lines have none
+    )
     try:
-        for line, cells in numbered_records(io.StringIO(text, newline=""), ",", Path(source)):
-            if not cells:  # a blank line
-                continue
-            if header:
-                table.append(_numbers(cells, header, entry, f"{source}, line {line}"))
-            else:
-                header = cells
-                _check_header(header, entry, source)
+        _, header = next(records, (0, []))
+        _check_header(header, entry, source)
+        table = [_numbers(cells, header, entry, f"{source}, line {n}") for n, cells in records]
     except TableError as error:
         raise DatasetError(f"{error}") from error
-    if not header:
-        raise DatasetError(f"{source} is empty: its first line must name the columns.")
     values = np.array(table, dtype=np.float64).reshape(-1, len(header))
     target_at = [header.index(name) for name in entry.target_names]
     feature_at = [j for j in range(len(header)) if j not in target_at]
@@ -114,6 +110,8 @@ def quoted(names: Iterable[str]) -> str:
 
 
 def _check_header(header: list[str], entry: DatasetInfo, source: str) -> None:
+    if not header:
+        raise DatasetError(f"{source} is empty: its first line must name the columns.")
     lacking = [name for name in (*entry.target_names, *entry.categorical) if name not in header]
     if lacking:
         columns = "column" if len(lacking) == 1 else "columns"

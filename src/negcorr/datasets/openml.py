@@ -59,10 +59,19 @@ def fetch_columns(entry: DatasetInfo, cache: Path) -> Columns:
     features = np.array(bunch.data, dtype=np.float64)
     _check_finite(features, names, source)
     for name, spelled in (bunch.categories or {}).items():
-        if name in names:
-            j = names.index(name)
-            where, allowed = f"{source}, column {name!r}", entry.levels.get(name, ())
-            features[:, j] = _decoded(features[:, j], spelled, allowed, where)
+        if name not in names:
+            continue
+        # Codes of its categories, or else the numbers that it spells.
+        column, allowed = features[:, names.index(name)], entry.levels.get(name, ())
+        codes = column.astype(int)
+        for code in np.unique(codes):
+            level = spelled[code]
+            if level not in allowed and (allowed or not is_number(level)):
+                expected = quoted(allowed) or "finite numbers"
+                raise DatasetError(
+                    f"{source}, column {name!r}: {level!r} is not allowed; allowed are {expected}."
+                )
+            column[codes == code] = allowed.index(level) if allowed else float(level)
     if bunch.target is None:
         raise DatasetError(f"{source} names no target; {entry.name} has {entry.n_targets}.")
     try:
@@ -107,23 +116,6 @@ def _fetched(entry: DatasetInfo, cache: Path) -> Any:
         ) from error
     finally:
         socket.setdefaulttimeout(before)
-
-
-def _decoded(
-    codes: FloatArray, spelled: list[str], allowed: tuple[str, ...], where: str
-) -> FloatArray:
-    """A nominal column as the codes of its categories, or else as the numbers it spells."""
-    values: FloatArray = np.empty(len(spelled))
-    for code in np.unique(codes).astype(int):
-        level = spelled[code]
-        if level in allowed:
-            values[code] = allowed.index(level)
-        elif not allowed and is_number(level):
-            values[code] = float(level)
-        else:
-            expected = quoted(allowed) or "finite numbers"
-            raise DatasetError(f"{where}: {level!r} is not allowed; allowed are {expected}.")
-    return np.take(values, codes.astype(int))
 
 
 def _check_finite(values: FloatArray, names: tuple[str, ...], source: str) -> None:

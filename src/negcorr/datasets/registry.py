@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from types import MappingProxyType
+from typing import Any, Self
 
 __all__ = ["DATASETS", "DatasetInfo", "info"]
 
@@ -61,6 +62,20 @@ class DatasetInfo:
     paper_shape: tuple[int, int, int]
     notes: str
 
+    @classmethod
+    def of_stored(cls, fields: dict[str, Any]) -> Self:
+        """From an entry of the registry's file, which has the values of each categorical column."""
+        values = fields["categorical"]
+        return cls(
+            **fields
+            | {
+                "categorical": tuple(values),
+                "categories": tuple(tuple(sorted(each)) for each in values.values()),
+                "target_names": tuple(fields["target_names"]),
+                "paper_shape": tuple(fields["paper_shape"]),
+            }
+        )
+
     @property
     def n_targets(self) -> int:
         """Number of columns to predict."""
@@ -113,20 +128,12 @@ def info(name: str) -> DatasetInfo:
     return DATASETS[name]
 
 
-def _read() -> Mapping[str, DatasetInfo]:
-    text = resources.files("negcorr.datasets").joinpath("registry.json").read_text("utf-8")
-    entries = {}
-    for stored in json.loads(text):
-        levels = stored["categorical"]
-        fields = stored | {
-            "categorical": tuple(levels),
-            "categories": tuple(tuple(sorted(values)) for values in levels.values()),
-            "target_names": tuple(stored["target_names"]),
-            "paper_shape": tuple(stored["paper_shape"]),
-        }
-        entries[stored["name"]] = DatasetInfo(**fields)
-    return MappingProxyType(entries)
-
-
 #: The data sets by name, in the order of Table E.2.
-DATASETS: Mapping[str, DatasetInfo] = _read()
+DATASETS: Mapping[str, DatasetInfo] = MappingProxyType(
+    {
+        fields["name"]: DatasetInfo.of_stored(fields)
+        for fields in json.loads(
+            resources.files("negcorr.datasets").joinpath("registry.json").read_text("utf-8")
+        )
+    }
+)

@@ -64,7 +64,19 @@ def date_form(series: Any) -> str | None:
         return "datetime"
     if not all(isinstance(value, str) for value in values):
         return None
-    return _form_of_text([text.strip() for text in values if not is_missing_mark(text)])
+    texts = [text.strip() for text in values if not is_missing_mark(text)]
+    if not texts or max(map(len, texts)) >= 48:
+        return None
+    forms: tuple[str, ...] = ()
+    time = ("", " %H:%M", " %H:%M:%S")[min(texts[0].count(":"), 2)]
+    year_last = _YEAR_LAST.fullmatch(texts[0])
+    if all(map(_ISO.fullmatch, texts)):
+        return None if _moments(texts, "ISO8601") is None else "iso"
+    if year_last and all(map(_YEAR_LAST.fullmatch, texts)):
+        forms = tuple(form + time for form in _DAY_FIRST[year_last[1]])
+    elif all(map(_YEAR_FIRST.fullmatch, texts)):
+        forms = ("%Y/%m/%d" + time,)
+    return next((form for form in forms if _moments(texts, form) is not None), None)
 
 
 def dates(series: Any, form: str, column: str) -> Any:
@@ -143,23 +155,6 @@ def date_remark(form: str, values: Iterable[Any]) -> str:
         return pattern.replace("%d", "day").replace("%m", "month").replace("%Y", "year")
     zone = form.partition(" ")[2]
     return zone and f"times of {zone}"
-
-
-def _form_of_text(texts: list[str]) -> str | None:
-    """The form that all texts share; None where one of them is no date."""
-    if not texts or max(map(len, texts)) >= 48:
-        return None
-    if all(map(_ISO.fullmatch, texts)):
-        return None if _moments(texts, "ISO8601") is None else "iso"
-    candidates: tuple[str, ...] = ()
-    found = _YEAR_LAST.fullmatch(texts[0])
-    if found and all(map(_YEAR_LAST.fullmatch, texts)):
-        candidates = _DAY_FIRST[found[1]]
-    elif all(map(_YEAR_FIRST.fullmatch, texts)):
-        candidates = ("%Y/%m/%d",)
-    time = ("", " %H:%M", " %H:%M:%S")[min(texts[0].count(":"), 2)]
-    forms = (form + time for form in candidates)
-    return next((form for form in forms if _moments(texts, form) is not None), None)
 
 
 def _moments(values: list[Any], pattern: str, index: Any = None) -> Any:

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 from negcorr.exceptions import ChunkError
 from negcorr.reading.arrow_files import arrow_batches
-from negcorr.reading.optional import import_optional
 from negcorr.scale.batches import grown, matrix, telling, unreadable, with_names
 from negcorr.scale.chunks import Chunk, Width
 from negcorr.scale.file_sizes import fragments_of, held_while_reading, rows_known
@@ -78,7 +77,13 @@ def as_dataset(X: Any) -> Any:
 
 
 def _pyarrow_dataset() -> Any:
-    return import_optional("pyarrow.dataset", "files are read by pyarrow")
+    try:
+        import pyarrow.dataset
+    except ImportError as error:
+        raise ImportError(
+            "files are read by pyarrow, which is not installed: pip install 'negcorr[cli]'"
+        ) from error
+    return pyarrow.dataset
 
 
 @dataclass(frozen=True, repr=False)
