@@ -1,4 +1,4 @@
-"""From a name to data, with homes made for the test and with the real one."""
+"""From a name to data, with folders made for the test and with the real one."""
 
 import dataclasses
 import pickle
@@ -33,7 +33,7 @@ TWO = dataclasses.replace(
 
 
 @pytest.fixture(autouse=True)
-def no_homes(monkeypatch, tmp_path):
+def no_folders(monkeypatch, tmp_path):
     monkeypatch.delenv("NEGCORR_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
 
@@ -93,7 +93,7 @@ def test_a_data_set_can_be_sent_to_another_process(home):
     assert one.data.shape == (3, 4)
 
 
-def test_the_variable_and_the_cache_are_homes(home, monkeypatch, tmp_path):
+def test_the_variable_and_the_cache_name_folders(home, monkeypatch, tmp_path):
     cache = tmp_path / "xdg" / "negcorr"
     cache.mkdir(parents=True)
     (home / "two.csv").rename(cache / "two.csv")
@@ -160,7 +160,7 @@ def test_available_says_where_without_opening(home):
         found[0].status = "missing"
 
 
-def test_nothing_is_here_without_homes():
+def test_nothing_is_here_without_folders():
     assert {one.status for one in available()} == {"download", "missing"}
     assert sum(one.status == "download" for one in available()) == 7
 

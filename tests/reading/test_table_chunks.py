@@ -1,4 +1,4 @@
-"""Tables in pieces hold what read_table reads, whatever the file is like."""
+"""Chunks of a table hold what read_table reads, whatever the file is like."""
 
 import bz2
 import gzip
@@ -100,7 +100,7 @@ def assert_same_cells(one, other):
 
 @pytest.mark.parametrize("block", [1, 2, 100])
 @pytest.mark.parametrize("content", ODD.values(), ids=ODD)
-def test_pieces_hold_what_read_table_reads(tmp_path, content, block):
+def test_chunks_hold_what_read_table_reads(tmp_path, content, block):
     file = tmp_path / "data.csv"
     file.write_bytes(content)
     whole, joined = both(file, block)

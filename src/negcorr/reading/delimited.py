@@ -238,10 +238,9 @@ def named_records(found: FilledRows, path: Path, delimiter: str = ",", ending: s
         names.append(name)
         positions.append(j)
     check_names(names, path)
-    if len(names) > 1 and delimiter != ("\t" if ending in TAB_ENDINGS else ","):
-        notes = [f"cells are separated by {DELIMITERS[delimiter]}.", *found.notes, *notes]
-    else:
-        notes = [*found.notes, *notes]
+    notes = [*found.notes, *notes]
+    if len(names) > 1 and delimiter not in (",", "\t" if ending in TAB_ENDINGS else ","):
+        notes = [f"cells are separated by {DELIMITERS[delimiter]}.", *notes]
     return Records(
         names=tuple(names),
         columns=[columns[j] for j in positions],
