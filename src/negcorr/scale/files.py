@@ -207,8 +207,8 @@ class FileSource:
 
     def _parquet(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
         with telling(where):
-            handle, metadata = fragment.open(), fragment.metadata
-            groups = [group.id for group in fragment.row_groups]
+            metadata, groups = fragment.metadata, [group.id for group in fragment.row_groups]
+            handle = fragment.open()
         with handle:
             for group in groups:
                 yield (
