@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from negcorr.plots.dof import DofDisplay
     from negcorr.plots.members import MembersDisplay
     from negcorr.plots.path import PathDisplay
+    from negcorr.reading.table import read_table
     from negcorr.reporting import report
     from negcorr.rows.folds import ContentKFold
     from negcorr.spectrum.tikhonov import TikhonovEquivalent
@@ -71,6 +72,7 @@ _MODULE_OF = {
     "ncl_loss": "diversity",
     "ncl_path": "path.tune",
     "random_x_dof": "optimism",
+    "read_table": "reading",
     "report": "reporting",
     "save": "storage.save_load",
     "sure_score": "optimism",
@@ -125,6 +127,7 @@ __all__ = [
     "ncl_loss",
     "ncl_path",
     "random_x_dof",
+    "read_table",
     "report",
     "save",
     "sure_score",

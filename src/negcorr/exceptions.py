@@ -141,7 +141,7 @@ class TableError(ValueError):
     >>> import tempfile
     >>> from pathlib import Path
     >>> from negcorr.exceptions import TableError
-    >>> from negcorr.tables import read_table
+    >>> from negcorr import read_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "sizes.csv").write_text("a,b\n1,2\n3\n", encoding="utf-8")
     ...     try:

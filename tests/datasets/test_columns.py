@@ -104,8 +104,8 @@ def test_what_is_written_is_read_to_the_last_bit(rows):
         ("a,b,y\n-inf,2,3\n4,5,6\n", r"line 2, column 'a': '-inf' is not a finite number"),
         ("a,b,y\n1,1e999,3\n4,5,6\n", r"line 2, column 'b': '1e999' is not a finite number"),
         ("a,b,y\n1,1_000,3\n4,5,6\n", r"line 2, column 'b': '1_000' is not a finite number"),
-        ('a,b,y\n1,"2"x,3\n4,5,6\n', r"toy\.csv, line 2, is not CSV: "),
-        ('a,b,y\n1,2,3\n4,5,"6\n', r"is not CSV: unexpected end of data"),
+        ('a,b,y\n1,"2"x,3\n4,5,6\n', r"toy\.csv, line 2: ',' expected after"),
+        ('a,b,y\n1,2,3\n4,5,"6\n', r"toy\.csv, line 3: unexpected end of data"),
     ],
 )
 def test_text_that_is_not_the_data_set_is_refused(text, message):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from negcorr.datasets import DatasetError, info
-from negcorr.datasets.folders import cache_folder, find_file, find_homes, read_file
+from negcorr.datasets.folders import cache_folder, data_folders, find_file, read_file
 
 TEXT = "a,b,y\n1,2,3\n4,5,6\n"
 PLAIN = TEXT.encode()
@@ -25,7 +25,7 @@ TOY = dataclasses.replace(
 
 
 @pytest.fixture(autouse=True)
-def no_homes(monkeypatch, tmp_path):
+def no_folders(monkeypatch, tmp_path):
     monkeypatch.delenv("NEGCORR_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
 
@@ -36,43 +36,43 @@ def folder_with(path, name="toy.csv", content=PLAIN):
     return path
 
 
-def test_homes_are_searched_in_order(monkeypatch, tmp_path):
+def test_folders_are_searched_in_order(monkeypatch, tmp_path):
     first, second = folder_with(tmp_path / "first"), folder_with(tmp_path / "second")
     third = folder_with(tmp_path / "xdg" / "negcorr")
     monkeypatch.setenv("NEGCORR_DATA", str(second))
     for expected in (first, second, third):
-        assert find_file(TOY, find_homes(first)) == expected / "toy.csv"
+        assert find_file(TOY, data_folders(first)) == expected / "toy.csv"
         (expected / "toy.csv").unlink()
-    assert find_file(TOY, find_homes(first)) is None
+    assert find_file(TOY, data_folders(first)) is None
 
 
-def test_a_home_without_the_file_is_passed_over(monkeypatch, tmp_path):
+def test_a_folder_without_the_file_is_passed_over(monkeypatch, tmp_path):
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("NEGCORR_DATA", str(folder_with(tmp_path / "full")))
-    assert find_file(TOY, find_homes(tmp_path / "empty")) == tmp_path / "full" / "toy.csv"
+    assert find_file(TOY, data_folders(tmp_path / "empty")) == tmp_path / "full" / "toy.csv"
 
 
 def test_the_compressed_file_comes_first(tmp_path):
     folder_with(folder_with(tmp_path / "home"), "toy.csv.gz", PACKED)
-    assert find_file(TOY, find_homes(tmp_path / "home")).name == "toy.csv.gz"
+    assert find_file(TOY, data_folders(tmp_path / "home")).name == "toy.csv.gz"
 
 
 def test_a_folder_by_the_name_of_a_file_is_no_file(tmp_path):
     (tmp_path / "toy.csv.gz").mkdir()
-    assert find_file(TOY, find_homes(tmp_path)) is None
+    assert find_file(TOY, data_folders(tmp_path)) is None
 
 
-def test_homes_may_be_given_as_text_with_a_tilde(monkeypatch, tmp_path):
+def test_folders_may_be_given_as_text_with_a_tilde(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(folder_with(tmp_path / "user")))
     monkeypatch.setenv("USERPROFILE", str(tmp_path / "user"))
-    assert find_homes("~")[0].folder == tmp_path / "user"
+    assert data_folders("~")[0].folder == tmp_path / "user"
     monkeypatch.setenv("NEGCORR_DATA", "~")
-    assert find_homes()[0].folder == tmp_path / "user"
+    assert data_folders()[0].folder == tmp_path / "user"
 
 
 def test_an_empty_variable_counts_as_not_set(monkeypatch):
     monkeypatch.setenv("NEGCORR_DATA", "")
-    assert str(find_homes()[0]) == "$NEGCORR_DATA: not set"
+    assert str(data_folders()[0]) == "$NEGCORR_DATA: not set"
 
 
 @pytest.mark.parametrize("value", ["", "relative/cache"])
@@ -87,19 +87,19 @@ def test_data_home_must_be_a_folder(tmp_path):
         with pytest.raises(
             NotADirectoryError, match=r"data_home='.*' must be a folder that exists"
         ):
-            find_homes(wrong)
+            data_folders(wrong)
 
 
 @pytest.mark.parametrize("wrong", [3, b"data", ["data"], True])
 def test_data_home_must_be_a_path(wrong):
     with pytest.raises(TypeError, match=r"data_home=.* must be a string, a path or None"):
-        find_homes(wrong)
+        data_folders(wrong)
 
 
 def test_the_variable_must_name_a_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("NEGCORR_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(NotADirectoryError, match=r"\$NEGCORR_DATA='.*nowhere' must be a folder"):
-        find_homes()
+        data_folders()
 
 
 def test_published_file_is_read(tmp_path):
@@ -149,13 +149,13 @@ BROKEN[14] ^= 0xFF
 )
 def test_damaged_gzip_is_named(tmp_path, content):
     path = folder_with(tmp_path, "toy.csv.gz", content) / "toy.csv.gz"
-    with pytest.raises(DatasetError, match=r"toy\.csv\.gz is cut short or not gzip: .* again\."):
+    with pytest.raises(DatasetError, match=r"toy\.csv\.gz is gzip but damaged: .* again\."):
         read_file(path, TOY)
 
 
 def test_damage_is_named_where_no_checksum_is_known_too(tmp_path):
     path = folder_with(tmp_path, "toy.csv.gz", PACKED[:-12]) / "toy.csv.gz"
-    with pytest.raises(DatasetError, match=r"toy\.csv\.gz is cut short or not gzip"):
+    with pytest.raises(DatasetError, match=r"toy\.csv\.gz is gzip but damaged"):
         read_file(path, dataclasses.replace(TOY, sha256=None))
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from negcorr.exceptions import TableError
-from negcorr.reading.dates import date_form, dates, says_of_dates
+from negcorr.reading.dates import date_form, date_remark, dates
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,12 @@ def test_value_that_is_no_date_is_named():
 
 
 def test_doubt_about_the_order_is_said():
-    assert "no value tells" in says_of_dates("%d/%m/%Y", ["1/2/2024"])
-    assert says_of_dates("%d/%m/%Y", ["31/2/2024"]) == "day/month/year"
-    assert says_of_dates("%m/%d/%Y", []) == "month/day/year"
-    assert says_of_dates("%d.%m.%Y %H:%M", []) == "day.month.year"
-    assert says_of_dates("datetime Europe/Berlin", []) == "times of Europe/Berlin"
-    assert says_of_dates("iso", []) == ""
+    assert "no value shows the order" in date_remark("%d/%m/%Y", ["1/2/2024"])
+    assert date_remark("%d/%m/%Y", ["31/2/2024"]) == "day/month/year"
+    assert date_remark("%m/%d/%Y", []) == "month/day/year"
+    assert date_remark("%d.%m.%Y %H:%M", []) == "day.month.year"
+    assert date_remark("datetime Europe/Berlin", []) == "times of Europe/Berlin"
+    assert date_remark("iso", []) == ""
 
 
 @given(

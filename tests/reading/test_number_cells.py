@@ -111,7 +111,7 @@ def test_complex_numbers_are_refused():
 
 
 def test_missing_cells_of_every_kind():
-    cells = [None, np.nan, pd.NA, pd.NaT, "", "  ", "a", 0, False]
+    cells = pd.Series([None, np.nan, pd.NA, pd.NaT, "", "  ", "a", 0, False], dtype=object)
     assert missing_cells(cells).tolist() == [True] * 6 + [False] * 3
 
 

@@ -222,9 +222,12 @@ def test_decimal_commas(read):
     assert table.frame["b"].tolist() == [1000.0, 12500.25]
     assert table.frame["d"].tolist() == [1.5, 2.5]
     assert table.frame["e"][0] == 0.125
-    assert "decimal commas" in table.notes[0]
+    assert "separated by semicolons" in table.notes[0]
+    assert "decimal commas" in table.notes[1]
     headless = read("1,5;2,5\n3,5;4\n")
     assert headless.frame["column_1"].tolist() == [1.5, 3.5]
+    # Points that group digits by three do not make numbers of the words beside them.
+    assert read("a;b\n1.500;1,5\nword;2\n").frame["a"].tolist() == ["1.500", "word"]
     # Commas between digits are not decimal where they cut cells.
     assert read("a,b\n1,5\n").frame.to_dict("list") == {"a": [1], "b": [5]}
 

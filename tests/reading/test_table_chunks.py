@@ -1,4 +1,4 @@
-"""Tables in pieces hold what read_table reads, whatever the file is like."""
+"""Chunks of a table hold what read_table reads, whatever the file is like."""
 
 import bz2
 import gzip
@@ -17,7 +17,7 @@ from negcorr.columns.kinds import infer_columns
 from negcorr.columns.typed_columns import levels
 from negcorr.exceptions import TableError
 from negcorr.reading import table_chunks as large_files
-from negcorr.reading import text_bytes, text_layout, text_tables
+from negcorr.reading import text_bytes, text_source
 from negcorr.reading.number_cells import as_numbers
 from negcorr.reading.schema import Schema
 from negcorr.reading.table import read_table
@@ -100,7 +100,7 @@ def assert_same_cells(one, other):
 
 @pytest.mark.parametrize("block", [1, 2, 100])
 @pytest.mark.parametrize("content", ODD.values(), ids=ODD)
-def test_pieces_hold_what_read_table_reads(tmp_path, content, block):
+def test_chunks_hold_what_read_table_reads(tmp_path, content, block):
     file = tmp_path / "data.csv"
     file.write_bytes(content)
     whole, joined = both(file, block)
@@ -150,7 +150,7 @@ def test_paths_that_are_no_files(tmp_path):
 
 
 def test_a_width_that_changes_far_down_names_the_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_tables, "HEAD_BYTES", 100)
+    monkeypatch.setattr(text_source, "HEAD_BYTES", 100)
     file = tmp_path / "data.csv"
     file.write_text('a,b\n1,"x\ny"\n' + "1,2\n" * 500 + "3\n" + "1,2\n" * 500)
     with pytest.raises(TableError, match=r"line 504: 1 cell where the header has 2"):
@@ -325,7 +325,7 @@ def test_a_schema_says_how_cells_are_read(tmp_path):
 
 
 def test_a_cell_that_is_no_number_far_down(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_layout, "HEAD_RECORDS", 50)
+    monkeypatch.setattr(text_source, "HEAD_ROWS", 50)
     file = tmp_path / "data.csv"
     file.write_text("a,b\n" + "1,2\n" * 300 + "1,two\n" + "1,2\n" * 10)
     with pytest.raises(
@@ -340,7 +340,7 @@ def test_a_cell_that_is_no_number_far_down(tmp_path, monkeypatch):
 
 
 def test_a_column_without_a_name_that_fills_far_down(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_layout, "HEAD_RECORDS", 50)
+    monkeypatch.setattr(text_source, "HEAD_ROWS", 50)
     file = tmp_path / "data.csv"
     file.write_text("a,b,\n" + "1,2,\n" * 300 + "1,2,3\n")
     with pytest.raises(TableError, match=r"column 3 has no name .* holds '3' further down"):
@@ -348,8 +348,8 @@ def test_a_column_without_a_name_that_fills_far_down(tmp_path, monkeypatch):
 
 
 def test_cells_longer_than_a_block(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_tables, "BLOCK_BYTES", 2**10)
-    monkeypatch.setattr(text_tables, "HEAD_BYTES", 2**9)
+    monkeypatch.setattr(text_source, "BLOCK_BYTES", 2**10)
+    monkeypatch.setattr(text_source, "HEAD_BYTES", 2**9)
     file = tmp_path / "data.csv"
     file.write_text("a,b\n" + "1,x\n" * 600 + "2," + "y" * 5000 + "\n3,z\n")
     whole, joined = both(file, 1000)

@@ -263,9 +263,10 @@ MEMORY = """
 import sys, tracemalloc
 import pyarrow
 from negcorr import streaming
-from negcorr.tables import TableChunks, text_bytes, text_tables, try_out_large
+from negcorr.reading import TableChunks, text_bytes, text_source
+from negcorr.tables import try_out_large
 streaming.MAX_CALIBRATION_ROWS = 100
-text_bytes.BLOCK_BYTES = text_tables.BLOCK_BYTES = text_tables.HEAD_BYTES = 2**17
+text_bytes.BLOCK_BYTES = text_source.BLOCK_BYTES = text_source.HEAD_BYTES = 2**17
 options = dict(baselines=[], sample_rows=200, parameters={"n_estimators": 4, "n_components": 4})
 tracemalloc.start()
 found = try_out_large(TableChunks.open(sys.argv[1], block=200), "y", **options)

@@ -1,4 +1,4 @@
-"""DateParts: moments as numbers that features of distances can use."""
+"""DateParts: dates as numbers that features of distances can use."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from negcorr._common.types import AnyArray, FloatArray, Table
 
 __all__ = ["DateParts"]
 
-_DAY = np.timedelta64(1, "D")
-
 
 class DateParts(TransformerMixin, BaseEstimator):
-    """Dates as numbers: days since the first, and the positions in year, week and day.
+    """Dates as numbers: days since the first one, and positions in the year, week and day.
 
     Month, weekday and hour become the sine and cosine of an angle, so that December is next to
     January, where they vary among the rows of the fit. Days are scaled to unit variance. A missing
-    date is the middle one, and has a column that says so where the fit saw any.
+    date counts as the median; where the fit saw any, a 0/1 column shows which are missing.
 
     Attributes
     ----------
@@ -61,17 +59,16 @@ class DateParts(TransformerMixin, BaseEstimator):
         self.cycles_: dict[str, list[str]] = {}
         self.lacking_: list[str] = []
         for name in self.feature_names_in_:
-            moments = _moments(X[name])
-            present = moments[~np.isnat(moments)]
-            days = _days(present)
-            origin = float(days.min()) if len(days) else 0.0
-            spread = float(days.std()) if len(days) else 0.0
+            times = _times(X[name])
+            present = times[~np.isnat(times)]
+            days = _days(present) if len(present) else np.zeros(1)
+            origin = float(days.min())
             self.origins_[name] = origin
-            self.middles_[name] = float(np.median(days)) - origin if len(days) else 0.0
-            self.scales_[name] = spread if spread > 0 else 1.0
+            self.middles_[name] = float(np.median(days)) - origin
+            self.scales_[name] = float(days.std()) or 1.0
             turns = _turns(present)
             self.cycles_[name] = [key for key, t in turns.items() if len(np.unique(t)) > 1]
-            if len(present) < len(moments):
+            if len(present) < len(times):
                 self.lacking_.append(name)
         return self
 
@@ -87,7 +84,20 @@ class DateParts(TransformerMixin, BaseEstimator):
         ndarray of shape (n, features)
         """
         check_is_fitted(self)
-        parts = [part for name in self.feature_names_in_ for part in self._parts(name, X[name])]
+        parts: list[FloatArray] = []
+        for name in self.feature_names_in_:
+            times = _times(X[name])
+            missing = np.isnat(times)
+            days = _days(times) - self.origins_[name]
+            days[missing] = self.middles_[name]
+            parts.append((days - self.middles_[name]) / self.scales_[name])
+            turns = _turns(times)
+            for key in self.cycles_[name]:
+                angle = 2.0 * np.pi * turns[key]
+                # A missing one is at the centre of the circle: as far from each month as from any.
+                parts += [np.where(missing, 0.0, f(angle)) for f in (np.sin, np.cos)]
+            if name in self.lacking_:
+                parts.append(missing.astype(np.float64))
         return np.stack(parts, axis=1) if parts else np.zeros((len(X), 0))
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
@@ -109,34 +119,21 @@ class DateParts(TransformerMixin, BaseEstimator):
             names += [f"{name}_missing"] if name in self.lacking_ else []
         return np.asarray(names, dtype=object)
 
-    def _parts(self, name: str, column: Any) -> list[FloatArray]:
-        moments = _moments(column)
-        missing = np.isnat(moments)
-        days = _days(moments) - self.origins_[name]
-        days[missing] = self.middles_[name]
-        parts = [(days - self.middles_[name]) / self.scales_[name]]
-        turns = _turns(moments)
-        for key in self.cycles_[name]:
-            angle = 2.0 * np.pi * turns[key]
-            # The centre of the circle: as far from each month as from any other.
-            parts += [np.where(missing, 0.0, np.sin(angle)), np.where(missing, 0.0, np.cos(angle))]
-        return parts + ([missing.astype(np.float64)] if name in self.lacking_ else [])
 
-
-def _moments(column: Any) -> AnyArray:
+def _times(column: Any) -> AnyArray:
     return np.asarray(column.to_numpy(), dtype="datetime64[us]")
 
 
-def _days(moments: AnyArray) -> FloatArray:
-    days = (moments - np.datetime64(0, "us")) / _DAY
-    return np.asarray(days, dtype=np.float64)
+def _days(times: AnyArray) -> FloatArray:
+    """Days since 1970."""
+    return np.asarray((times - np.datetime64(0, "us")) / np.timedelta64(1, "D"), dtype=np.float64)
 
 
-def _turns(moments: AnyArray) -> dict[str, FloatArray]:
+def _turns(times: AnyArray) -> dict[str, FloatArray]:
     """Positions in the year by month, in the week by day, in the day by hour, from 0 to 1."""
     import pandas
 
-    index = pandas.DatetimeIndex(moments)
+    index = pandas.DatetimeIndex(times)
     hours = index.hour + index.minute / 60.0
     parts = {
         "month": (index.month - 1) / 12.0,

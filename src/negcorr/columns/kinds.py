@@ -1,42 +1,36 @@
-"""infer_columns: what every column of a data frame is for."""
+"""infer_columns: the role of every column of a data frame, and how its cells are written."""
 
 from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from negcorr._common.number_text import shortened
 from negcorr.exceptions import TableError
-from negcorr.reading.dates import date_form, says_of_dates
+from negcorr.reading.dates import date_form, date_remark
 from negcorr.reading.number_cells import as_numbers, missing_cells, number_form, numbers
 from negcorr.reading.schema import Column, Schema
 
-__all__ = ["check_role", "infer_columns", "no_column"]
+__all__ = ["infer_columns", "no_column"]
 
 
 #: More different words than this, and than the share of the rows below, are text.
 MOST_LEVELS = 20
 MOST_LEVELS_SHARE = 0.2
 
+#: The remark on an identifier that counts the rows.
+_ROW_NUMBERS = "numbers the rows"
+
 _LIKE_AN_ID = re.compile(
     r"(id|idx|index|row|row_?(id|no|nr|num|number)|no|nr|num|number|key|uuid|guid|unnamed: \d+"
     r"|column_1|#)$|.*_(id|uuid|guid|key)$|__index_level_\d+__$"
 )
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """Columns whose role the caller decides on."""
-
-    targets: tuple[str, ...]
-    drop: tuple[str, ...]
-    categorical: tuple[str, ...]
-    roles: dict[str, str]
 
 
 def infer_columns(
@@ -49,7 +43,7 @@ def infer_columns(
     group: str | None = None,
     time: str | None = None,
 ) -> Schema:
-    """Find out what every column of a table is.
+    """Find the role of every column of a table.
 
     Numbers stay numbers, also 0/1 and small whole ones. Text is a number where every cell is
     written as one ("1,234", "12 %", "$3", true/false), a date where every cell is one, and else a
@@ -70,7 +64,7 @@ def infer_columns(
     group : str, optional
         Column of groups that belong on one side of every split; not an input.
     time : str, optional
-        Column that tells the order of rows, so that the last are predicted from the first; not an
+        Column that gives the order of rows, so that the last are predicted from the first; not an
         input.
 
     Returns
@@ -98,12 +92,26 @@ def infer_columns(
     day     date            0         2
     sold    target          0         2
     """
-    asked = _asked(frame, target, drop, categorical, weights, group, time)
+    roles = _asked_roles(
+        list(frame.columns),
+        target=target,
+        weights=weights,
+        group=group,
+        time=time,
+        drop=drop,
+        categorical=categorical,
+    )
     if len(frame) == 0:
         raise TableError("the table has no row.")
-    columns = [_column(frame[name], asked) for name in frame.columns]
+    columns = [_column(frame[name], roles.get(name, "")) for name in frame.columns]
     if not any(column.is_input for column in columns):
-        columns = [_restored(frame[c.name], c) for c in columns]
+        # Row numbers as a number after all: there is nothing else to predict from.
+        columns = [
+            replace(column, role="number", remark=f"{_ROW_NUMBERS}; the only input")
+            if column.remark == _ROW_NUMBERS
+            else column
+            for column in columns
+        ]
     if not any(column.is_input for column in columns):
         lines = "; ".join(f"{c.name!r} is {c.role}" for c in columns)
         raise TableError(f"no column is left to predict from: {lines}.")
@@ -124,195 +132,124 @@ def no_column(argument: str, name: Any, known: Iterable[Any]) -> TableError:
     return TableError(f"{argument}={name!r} is no column; {hint}")
 
 
-def _asked(
-    frame: Any,
-    target: Any,
-    drop: Any,
-    categorical: Any,
-    weights: Any,
-    group: Any,
-    time: Any,
-) -> _Asked:
-    names = list(frame.columns)
-    for name in names:
-        if not isinstance(name, str):
-            raise TableError(
-                f"columns must have text as names, got {name!r}; frame.rename(columns=str) helps."
-            )
-    if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
+def _asked_roles(columns: list[Any], **asked: Any) -> dict[str, str]:
+    """For each column that an argument names, that argument; all arguments are checked."""
+    odd = [name for name in columns if not isinstance(name, str)]
+    if odd:
+        raise TableError(
+            f"columns must have text as names, got {odd[0]!r}; frame.rename(columns=str) helps."
+        )
+    twice = sorted(name for name, count in Counter(columns).items() if count > 1)
+    if twice:
         raise TableError(f"the table has several columns {', '.join(map(repr, twice))}.")
-    targets = _names("target", target, names)
-    if not targets:
-        raise TableError("target=[] must name a column at least.")
-    if group is not None and time is not None:
-        raise TableError(f"group={group!r} and time={time!r}: give one of them.")
-    roles = dict.fromkeys(targets, "target")
-    for argument, given in (("weights", weights), ("group", group), ("time", time)):
-        for name in () if given is None else _names(argument, given, names):
-            _check_free(argument, name, roles)
-            roles[name] = argument
-    lists = {
-        "drop": _names("drop", drop, names),
-        "categorical": _names("categorical", categorical, names),
-    }
-    for argument, given in lists.items():
-        for name in given:
-            _check_free(argument, name, roles)
-    both = set(lists["drop"]) & set(lists["categorical"])
-    if both:
-        raise TableError(f"{min(both)!r} is in drop and in categorical; which is it?")
-    return _Asked(targets, lists["drop"], lists["categorical"], roles)
+    if asked["group"] is not None and asked["time"] is not None:
+        raise TableError(f"group={asked['group']!r} and time={asked['time']!r}: give one of them.")
+    roles: dict[str, str] = {}
+    for argument, given in asked.items():
+        names = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+        for name in names:
+            if name not in columns:
+                raise no_column(argument, name, columns)
+        if len(set(names)) < len(names):
+            raise TableError(f"{argument}={list(names)!r} names a column twice.")
+        if argument == "target" and not names:
+            raise TableError("target=[] must name a column at least.")
+        for name in names:
+            role = roles.setdefault(name, argument)
+            if (role, argument) == ("drop", "categorical"):
+                raise TableError(f"{name!r} is in drop and in categorical; which is it?")
+            if role != argument:
+                raise TableError(f"{argument}={name!r} is already the {role} column.")
+    return roles
 
 
-def _names(argument: str, given: Any, known: list[str]) -> tuple[str, ...]:
-    names = (given,) if isinstance(given, str) else tuple(given)
-    for name in names:
-        if name not in known:
-            raise no_column(argument, name, known)
-    if len(set(names)) < len(names):
-        raise TableError(f"{argument}={list(names)!r} names a column twice.")
-    return names
-
-
-def _check_free(argument: str, name: str, roles: dict[str, str]) -> None:
-    if name in roles:
-        raise TableError(f"{argument}={name!r} is already the {roles[name]} column.")
-
-
-def _column(series: Any, asked: _Asked) -> Column:
+def _column(series: Any, asked: str) -> Column:
+    """The role of a column and the form of its cells; ``asked`` is the argument that names it."""
     name = series.name
-    values = series.astype(object)
-    missing = missing_cells(values) | series.isna().to_numpy()
+    missing = missing_cells(series)
+    n_missing = int(missing.sum())
     present = series[~missing]
     try:
         n_distinct = int(present.astype(object).nunique())
-    except TypeError:
-        return _nested(name, int(missing.sum()), asked)
-    plain = Column(name, "", "", int(missing.sum()), n_distinct)
-    role = asked.roles.get(name)
-    if role is not None:
-        return check_role(role, present, _guess(present, plain), len(series))
-    if name in asked.drop:
+    except TypeError as error:
+        problem = "lists or the like, not single values"
+        if asked not in ("", "drop"):
+            raise TableError(f"column {name!r} holds {problem}.") from error
+        return Column(name, "dropped", "", n_missing, 0, problem)
+    plain = Column(name, "", "", n_missing, n_distinct)
+    if asked in _CHECKS:
+        return _CHECKS[asked](present, _by_content(present, plain), len(series))
+    if asked == "drop":
         return replace(plain, role="dropped", remark="as asked")
     if n_distinct == 0:
         return replace(plain, role="constant", remark="no values at all")
-    if n_distinct == 1 and plain.n_missing == 0:
+    if n_distinct == 1 and n_missing == 0:
         return replace(plain, role="constant", remark=f"{shortened(present.iloc[0])} in every row")
-    if name in asked.categorical:
+    if asked == "categorical":
         numeric = getattr(series.dtype, "kind", "O") in "iuf"
         return replace(plain, role="category", form="plain" if numeric else "", remark="as asked")
-    return _left_out_if_useless(present, _guess(present, plain))
+    return _left_out_if_useless(present, _by_content(present, plain))
 
 
-def _nested(name: str, n_missing: int, asked: _Asked) -> Column:
-    if name in asked.roles or name in asked.categorical:
-        raise TableError(f"column {name!r} holds lists or the like, not single values.")
-    return Column(name, "dropped", "", n_missing, 0, "lists or the like, not single values")
-
-
-def _guess(present: Any, plain: Column) -> Column:
-    """Number, date or category, by type and by what is written."""
+def _by_content(present: Any, plain: Column) -> Column:
+    """The column as number, date or category, by its type and how its values are written."""
     kind = getattr(present.dtype, "kind", "O")
     if kind in "biufm":
         infinite = 0 if kind == "m" else int((~np.isfinite(present.to_numpy(dtype=float))).sum())
         remark = f"{infinite} infinite taken as missing" if infinite else ""
         n_missing = plain.n_missing + infinite
         return replace(plain, role="number", form="plain", n_missing=n_missing, remark=remark)
+    category = replace(plain, role="category")
     if hasattr(present, "cat"):
-        return replace(plain, role="category")
+        return category
     distinct = list(present.unique())
     form = date_form(present)
     if form is not None:
-        return replace(plain, role="date", form=form, remark=says_of_dates(form, distinct))
-    if all(isinstance(value, str) for value in distinct):
-        form = number_form(distinct)
-        if form is not None:
-            return _written_numbers(present, plain, form)
-    elif not any(isinstance(value, str) for value in distinct) and _floats(distinct):
+        return replace(plain, role="date", form=form, remark=date_remark(form, distinct))
+    if not any(isinstance(value, str) for value in distinct):
+        try:  # decimals, say
+            [float(value) for value in distinct]
+        except (TypeError, ValueError):
+            return category
         return replace(plain, role="number", form="plain")
-    return replace(plain, role="category")
-
-
-def _written_numbers(present: Any, plain: Column, form: str) -> Column:
-    values = numbers(present, form, plain.name)
+    form = number_form(distinct) if all(isinstance(value, str) for value in distinct) else None
+    values = numbers(present, form, plain.name) if form is not None else np.array([])
     lost = int(np.isnan(values).sum())
-    if lost == len(values):
-        # Nothing but words for missing values, which may as well be words.
-        return replace(plain, role="category")
-    shown = max(present.unique(), key=lambda text: not str(text).strip().isdigit())
+    if form is None or lost == len(values):
+        # Text, or nothing but words for missing values, which may as well be words.
+        return category
+    shown = max(distinct, key=lambda text: not text.strip().isdigit())
     marks = f", {lost} of them missing" if lost else ""
-    remark = f"numbers written like {shortened(shown)}{marks}"
     return replace(
         plain,
         role="number",
         form=form,
         n_missing=plain.n_missing + lost,
         n_distinct=len(np.unique(values[~np.isnan(values)])),
-        remark=remark,
+        remark=f"numbers written like {shortened(shown)}{marks}",
     )
 
 
-def _floats(values: list[Any]) -> bool:
-    """Whether objects such as decimals are numbers."""
-    try:
-        [float(value) for value in values]
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
 def _left_out_if_useless(present: Any, column: Column) -> Column:
-    n = len(present)
-    if column.role == "number" and column.n_missing == 0 and _is_row_number(present, column):
-        return replace(column, role="identifier", remark="numbers the rows")
+    """The column, or the same as identifier or text: row numbers, and texts that hardly repeat."""
+    n, n_distinct = len(present), column.n_distinct
+    if column.role == "number":
+        is_time = getattr(present.dtype, "kind", "O") == "m"
+        if is_time or column.n_missing or n_distinct < max(2, n):
+            return column
+        values = as_numbers(present, column.form, column.name)
+        counts = values[0] in (0.0, 1.0) and bool((np.diff(values) == 1.0).all())
+        is_whole = bool((values == np.round(values)).all())
+        if counts or (is_whole and _LIKE_AN_ID.match(column.name.lower())):
+            return replace(column, role="identifier", remark=_ROW_NUMBERS)
+        return column
     if column.role != "category" or hasattr(present, "cat"):
         return column
-    if column.n_distinct == n and n > 1:
+    if n_distinct == n and n > 1:
         return replace(column, role="identifier", remark="differs in every row")
-    if column.n_distinct > max(MOST_LEVELS, MOST_LEVELS_SHARE * n):
-        return replace(
-            column, role="text", remark=f"{column.n_distinct} different texts in {n} rows"
-        )
+    if n_distinct > max(MOST_LEVELS, MOST_LEVELS_SHARE * n):
+        return replace(column, role="text", remark=f"{n_distinct} different texts in {n} rows")
     return column
-
-
-def _is_row_number(present: Any, column: Column) -> bool:
-    if column.n_distinct < max(2, len(present)) or getattr(present.dtype, "kind", "O") == "m":
-        return False
-    values = as_numbers(present, column.form, column.name)
-    if not (values == np.round(values)).all():
-        return False
-    in_order = values[0] in (0.0, 1.0) and bool((np.diff(values) == 1.0).all())
-    return in_order or _LIKE_AN_ID.match(column.name.lower()) is not None
-
-
-def _restored(series: Any, column: Column) -> Column:
-    """Row numbers as a number after all: there is nothing else to predict from."""
-    if column.remark != "numbers the rows":
-        return column
-    return replace(column, role="number", remark="numbers the rows; the only input")
-
-
-def check_role(role: str, present: Any, column: Column, n_rows: int) -> Column:
-    """The column in its role, or an error that says why it cannot have it.
-
-    Parameters
-    ----------
-    role : {"target", "weights", "group", "time"}
-    present : pandas.Series
-        Its values that are not missing.
-    column : Column
-        What it would be without this role.
-    n_rows : int
-        Rows of the table.
-
-    Raises
-    ------
-    TableError
-        If the values do not suit the role.
-    """
-    return _CHECKS[role](present, column, n_rows)
 
 
 def _target(present: Any, column: Column, n_rows: int) -> Column:
@@ -321,9 +258,10 @@ def _target(present: Any, column: Column, n_rows: int) -> Column:
         raise TableError(f"target {name!r} has no values.")
     if column.role != "number":
         what = "dates" if column.role == "date" else "text"
+        odd = (v for v in present if isinstance(v, str) and number_form([v]) is None)
         raise TableError(
             f"target {name!r} must hold numbers; it holds {what} such as "
-            f"{shortened(_first_odd(present))}. Classes cannot be predicted here."
+            f"{shortened(next(odd, present.iloc[0]))}. Classes cannot be predicted here."
         )
     if column.n_distinct == 1:
         raise TableError(
@@ -332,12 +270,6 @@ def _target(present: Any, column: Column, n_rows: int) -> Column:
         )
     rows = f"{column.n_missing} rows without it are left out" if column.n_missing else ""
     return replace(column, role="target", remark="; ".join(filter(None, [column.remark, rows])))
-
-
-def _first_odd(present: Any) -> Any:
-    return next(
-        (v for v in present if isinstance(v, str) and number_form([v]) is None), present.iloc[0]
-    )
 
 
 def _weights(present: Any, column: Column, n_rows: int) -> Column:
@@ -367,4 +299,5 @@ def _time(present: Any, column: Column, n_rows: int) -> Column:
     return replace(column, role="time")
 
 
+#: Each gives a column its role, or says why its values do not suit that.
 _CHECKS = {"target": _target, "weights": _weights, "group": _group, "time": _time}

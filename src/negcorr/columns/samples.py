@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +11,14 @@ import numpy.typing as npt
 
 from negcorr._common.types import AnyArray, FloatArray, IntArray
 from negcorr.columns.kinds import no_column
-from negcorr.columns.typed_columns import levels
+from negcorr.columns.typed_columns import TypedColumns, levels
 from negcorr.exceptions import TableError
 from negcorr.reading.dates import dates
 from negcorr.reading.number_cells import as_numbers
 from negcorr.reading.schema import Schema
 from negcorr.rows.keys import HashArray, content_hash
 
-__all__ = ["Samples", "digests", "hashes", "labels", "moments", "samples", "typed_hashes"]
+__all__ = ["Samples", "digests", "hashes", "labels", "samples", "times", "typed_hashes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +78,18 @@ def samples(frame: Any, schema: Schema, positions: npt.ArrayLike | None = None) 
     >>> rows.y.tolist(), rows.positions.tolist()
     ([1.0, 2.0], [0, 2])
     """
-    _check_columns(frame, schema)
+    needed = [*schema.inputs, *schema.targets, schema.weights, schema.group, schema.time]
+    for name in needed:
+        if name is not None and name not in frame.columns:
+            raise no_column("column", name, frame.columns)
+    if len(frame) == 0:
+        raise TableError("the table has no row.")
     targets = [as_numbers(frame[name], schema[name].form, name) for name in schema.targets]
     y = np.stack(targets, axis=1)
     if positions is None:
         chosen = np.flatnonzero(~np.isnan(y).any(axis=1))
         if schema.time is not None:
-            order = np.argsort(moments(frame, schema)[chosen], kind="stable")
-            chosen = chosen[order]
+            chosen = chosen[np.argsort(times(frame, schema)[chosen], kind="stable")]
     else:
         chosen = np.asarray(positions, dtype=np.intp)
     weight = None
@@ -107,51 +110,39 @@ def labels(frame: Any, schema: Schema) -> AnyArray:
     return levels(frame[schema.group])
 
 
-def moments(frame: Any, schema: Schema) -> FloatArray:
+def times(frame: Any, schema: Schema) -> FloatArray:
     """Times of all rows as numbers that sort as they do."""
     column = schema[str(schema.time)]
     series = frame[column.name]
-    if column.form == "plain" or getattr(series.dtype, "kind", "O") in "biufm":
-        return as_numbers(series, column.form, column.name)
-    if column.form == "iso" or column.form.startswith(("datetime", "%d", "%m", "%Y")):
-        return (
-            np.asarray(
-                dates(series, column.form, column.name).to_numpy().astype("datetime64[us]"),
-            )
-            .astype(np.int64)
-            .astype(np.float64)
-        )
+    is_date = column.form == "iso" or column.form.startswith(("datetime", "%d", "%m", "%Y"))
+    if is_date and getattr(series.dtype, "kind", "O") not in "biufm":
+        return _microseconds(dates(series, column.form, column.name).to_numpy())
     return as_numbers(series, column.form, column.name)
 
 
 def hashes(rows: Samples, schema: Schema, seed: int = 0) -> HashArray:
     """A hash of each row's inputs and targets, by what cells mean and not how they are written."""
-    typed: dict[str, AnyArray] = {}
-    for name in schema.inputs:
-        column = schema[name]
-        if column.role == "number":
-            typed[name] = as_numbers(rows.inputs[name], column.form, name)
-        elif column.role == "date":
-            typed[name] = dates(rows.inputs[name], column.form, name).to_numpy()
-        else:
-            typed[name] = levels(rows.inputs[name])
+    typed = TypedColumns.of_schema(schema).fit_transform(rows.inputs)
     return typed_hashes(typed, rows.y, schema, seed)
 
 
-def typed_hashes(
-    typed: Mapping[str, Any], y: FloatArray, schema: Schema, seed: int = 0
-) -> HashArray:
-    """The same of inputs in their types, as the first step of the pipeline gives them."""
+def typed_hashes(typed: Any, y: FloatArray, schema: Schema, seed: int = 0) -> HashArray:
+    """The same of inputs as :class:`~negcorr.columns.typed_columns.TypedColumns` gives them."""
     columns: list[AnyArray] = []
     for name in schema.inputs:
         values = np.asarray(typed[name])
         if schema[name].role == "number":
             columns.append(values)
         elif schema[name].role == "date":
-            columns.append(values.astype("datetime64[us]").astype(np.int64).astype(np.float64))
+            columns.append(_microseconds(values))
         else:
             columns += digests(values)
     return content_hash(np.stack(columns, axis=1), y, seed)
+
+
+def _microseconds(times: AnyArray) -> FloatArray:
+    """Dates as microseconds since 1970."""
+    return times.astype("datetime64[us]").astype(np.int64).astype(np.float64)
 
 
 def digests(names: AnyArray) -> list[FloatArray]:
@@ -165,12 +156,3 @@ def digests(names: AnyArray) -> list[FloatArray]:
     bits = np.array([known[name] for name in names], dtype=np.uint64)
     halves = bits >> np.uint64(32), bits & np.uint64(2**32 - 1)
     return [half.astype(np.float64) for half in halves]
-
-
-def _check_columns(frame: Any, schema: Schema) -> None:
-    needed = [*schema.inputs, *schema.targets, schema.weights, schema.group, schema.time]
-    for name in needed:
-        if name is not None and name not in frame.columns:
-            raise no_column("column", name, frame.columns)
-    if len(frame) == 0:
-        raise TableError("the table has no row.")

@@ -6,6 +6,7 @@ pickled and stored by skops.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,8 +20,9 @@ from negcorr._common.types import AnyArray, Table
 from negcorr.exceptions import TableError
 from negcorr.reading.dates import dates
 from negcorr.reading.number_cells import as_numbers, missing_cells
+from negcorr.reading.schema import Schema
 
-__all__ = ["ADVICE", "MISSING_LEVEL", "TypedColumns", "_fails", "levels", "placing"]
+__all__ = ["MISSING_LEVEL", "TypedColumns", "levels", "placing"]
 
 
 #: The category of rows that have none.
@@ -69,6 +71,16 @@ class TypedColumns(TransformerMixin, BaseEstimator):
         self.categories = categories
         self.dates = dates
 
+    @classmethod
+    def of_schema(cls, schema: Schema) -> Self:
+        """For the inputs of a schema."""
+        forms = {column.name: column.form for column in schema.columns}
+        return cls(
+            numbers={name: forms[name] for name in schema.named("number")},
+            categories=list(schema.named("category")),
+            dates={name: forms[name] for name in schema.named("date")},
+        )
+
     def fit(self, X: Table, y: Any = None) -> Self:
         """Remember the names; there is nothing to learn.
 
@@ -88,7 +100,7 @@ class TypedColumns(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Table) -> Any:
-        """Floats, levels as text, and moments.
+        """Floats, levels as text, and dates.
 
         Parameters
         ----------
@@ -103,13 +115,9 @@ class TypedColumns(TransformerMixin, BaseEstimator):
 
         check_is_fitted(self)
         frame = _taken(X, list(self.feature_names_in_))
-        made: dict[str, Any] = {}
-        for name, form in self.numbers.items():
-            made[name] = as_numbers(frame[name], form, name)
-        for name in self.categories:
-            made[name] = levels(frame[name])
-        for name, form in self.dates.items():
-            made[name] = dates(frame[name], form, name).to_numpy()
+        made = {n: as_numbers(frame[n], form, n) for n, form in self.numbers.items()}
+        made |= {n: levels(frame[n]) for n in self.categories}
+        made |= {n: dates(frame[n], form, n).to_numpy() for n, form in self.dates.items()}
         return pandas.DataFrame(made, index=frame.index, columns=list(self.feature_names_in_))
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
@@ -150,8 +158,12 @@ def levels(series: Any) -> AnyArray:
         named = np.append(levels(known), MISSING_LEVEL).astype(object)
         return np.asarray(named[series.cat.codes.to_numpy()])
     values = series.astype(object).to_numpy()
-    missing = missing_cells(values) | series.isna().to_numpy()
-    names = [MISSING_LEVEL if gone else _level(v) for v, gone in zip(values, missing, strict=True)]
+    missing = missing_cells(series)
+    names = []
+    for value, gone in zip(values, missing, strict=True):
+        is_whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+        name = str(int(value)) if is_whole else str(value).strip()
+        names.append(MISSING_LEVEL if gone else name)
     return np.array(names, dtype=object)
 
 
@@ -173,32 +185,24 @@ def _taken(X: Table, names: list[str]) -> Any:
     return frame[names]
 
 
-def _level(value: Any) -> str:
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
-    return str(value).strip()
-
-
-#: What helps where a cell is not what its column holds.
-ADVICE = "Correct it, leave it empty, take the column as categorical, or drop it."
-
-
 @contextmanager
 def placing(
-    path: Path, frame: Any, reader: TypedColumns, row: int, advice: str = ADVICE
+    path: Path,
+    frame: Any,
+    reader: TypedColumns,
+    row: int,
+    advice: str = "Correct it, leave it empty, take the column as categorical, or drop it.",
 ) -> Iterator[None]:
     """Let errors about cells say in which row they are; ``row`` rows are before the frame."""
     try:
         yield
     except TableError as error:
-        low, high = 0, len(frame)
         if _fails(reader, frame.iloc[:0]) or not _fails(reader, frame):
             raise
-        # Halves, of which the first fails or else the second does.
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if _fails(reader, frame.iloc[low:middle]) else (middle, high)
-        raise TableError(f"{path}, row {row + low + 1}: {error} {advice}") from error
+        # The shortest beginning of the frame that fails ends with the row.
+        lengths = range(1, len(frame))
+        last = bisect_left(lengths, True, key=lambda n: _fails(reader, frame.iloc[:n]))
+        raise TableError(f"{path}, row {row + last + 1}: {error} {advice}") from error
 
 
 def _fails(reader: TypedColumns, frame: Any) -> bool:

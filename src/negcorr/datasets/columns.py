@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
+from pathlib import Path
 
 import numpy as np
 
 from negcorr._common.types import FloatArray
 from negcorr.datasets.errors import DatasetError
 from negcorr.datasets.registry import DatasetInfo
+from negcorr.exceptions import TableError
+from negcorr.reading.delimited import numbered_records
+from negcorr.reading.number_cells import plain_number, plain_numbers
 
 __all__ = ["Columns", "check_shape", "is_number", "parse_csv", "quoted"]
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A data set as it was read, before it takes the form that the user wants.
+    """A data set as it was read, before it becomes arrays or data frames.
 
     Attributes
     ----------
@@ -61,14 +64,17 @@ def parse_csv(text: str, entry: DatasetInfo, source: str) -> Columns:
     DatasetError
         If columns, rows or cells are not those of the data set.
     """
-    rows = _rows(text, source)
-    _, header = next(rows, (0, []))
-    _check_header(header, entry, source)
-    codes = {
-        header.index(name): {value: str(code) for code, value in enumerate(values)}
-        for name, values in zip(entry.categorical, entry.categories, strict=True)
-    }
-    table = [_numbers(cells, header, codes, f"{source}, line {line}") for line, cells in rows]
+    records = (
+        (line, cells)
+        for line, cells in numbered_records(io.StringIO(text, newline=""), ",", Path(source))
+        if cells  # blank lines have none
+    )
+    try:
+        _, header = next(records, (0, []))
+        _check_header(header, entry, source)
+        table = [_numbers(cells, header, entry, f"{source}, line {n}") for n, cells in records]
+    except TableError as error:
+        raise DatasetError(f"{error}") from error
     values = np.array(table, dtype=np.float64).reshape(-1, len(header))
     target_at = [header.index(name) for name in entry.target_names]
     feature_at = [j for j in range(len(header)) if j not in target_at]
@@ -82,42 +88,25 @@ def parse_csv(text: str, entry: DatasetInfo, source: str) -> Columns:
 
 
 def check_shape(columns: Columns, entry: DatasetInfo, source: str) -> None:
-    """Raise unless rows, features and targets are as many as the registry says."""
+    """Raise an error unless rows, features and targets are as many as the registry says."""
     found = (*columns.features.shape, columns.targets.shape[1])
     if found != entry.shape:
+        sizes = "{} rows, {} features and {} targets"
         raise DatasetError(
-            f"{source} has {_sizes(found)}; {entry.name} must have {_sizes(entry.shape)}."
+            f"{source} has {sizes.format(*found)}; {entry.name} must have "
+            f"{sizes.format(*entry.shape)}."
         )
 
 
 def is_number(cell: str) -> bool:
     """Whether a cell is a finite number as CSV files have it."""
-    if "_" in cell:  # 1_000 is a number to Python only
-        return False
-    try:
-        return isfinite(float(cell))
-    except ValueError:
-        return False
+    value = plain_number(cell)
+    return value is not None and isfinite(value)
 
 
 def quoted(names: Iterable[str]) -> str:
     """Names as an error lists them."""
     return ", ".join(map(repr, names))
-
-
-def _sizes(shape: tuple[int, ...]) -> str:
-    return "{} rows, {} features and {} targets".format(*shape)
-
-
-def _rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:
-    """Line number and cells of each row."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        for cells in reader:
-            if cells:  # editors leave blank lines at the end
-                yield reader.line_num, cells
-    except csv.Error as error:
-        raise DatasetError(f"{source}, line {reader.line_num}, is not CSV: {error}.") from error
 
 
 def _check_header(header: list[str], entry: DatasetInfo, source: str) -> None:
@@ -138,25 +127,20 @@ def _check_header(header: list[str], entry: DatasetInfo, source: str) -> None:
         )
 
 
-def _numbers(
-    cells: list[str], header: list[str], codes: dict[int, dict[str, str]], where: str
-) -> list[float]:
+def _numbers(cells: list[str], header: list[str], entry: DatasetInfo, where: str) -> FloatArray:
     """One row as numbers, categories as their codes."""
     if len(cells) != len(header):
         raise DatasetError(f"{where}, has {len(cells)} cells; the header has {len(header)}.")
-    for j, known in codes.items():
-        if cells[j] not in known:
+    for name, levels in entry.levels.items():
+        j = header.index(name)
+        if cells[j] not in levels:
             raise DatasetError(
-                f"{where}, column {header[j]!r}: {cells[j]!r} is no category of it; allowed are "
-                f"{quoted(known)}."
+                f"{where}, column {name!r}: {cells[j]!r} is no category of it; allowed are "
+                f"{quoted(levels)}."
             )
-        cells[j] = known[cells[j]]
-    try:
-        values = list(map(float, cells))
-        sound = all(map(isfinite, values)) and "_" not in "".join(cells)
-    except ValueError:
-        sound = False
-    if not sound:
+        cells[j] = str(levels.index(cells[j]))
+    values = plain_numbers(cells)
+    if values is None or not np.isfinite(values).all():
         j = next(j for j, cell in enumerate(cells) if not is_number(cell))
         raise DatasetError(f"{where}, column {header[j]!r}: {cells[j]!r} is not a finite number.")
     return values

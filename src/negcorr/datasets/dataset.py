@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from negcorr._common.types import FloatArray
 from negcorr.datasets.columns import Columns
 from negcorr.datasets.registry import DatasetInfo
 
-__all__ = ["Dataset", "as_arrays", "as_frames", "import_pandas"]
+__all__ = ["Dataset", "as_dataset"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -50,52 +50,40 @@ class Dataset:
         )
 
 
-def as_arrays(columns: Columns, entry: DatasetInfo, source: str) -> Dataset:
-    """A data set as float64 arrays, categories one-hot in sorted order: Sex_F, Sex_I, Sex_M."""
-    known = dict(zip(entry.categorical, entry.categories, strict=True))
-    names: list[str] = []
-    parts = []
-    for name, column in zip(columns.feature_names, columns.features.T, strict=True):
-        if name in known:
-            names += [f"{name}_{value}" for value in known[name]]
-            parts += [(column == code).astype(np.float64) for code in range(len(known[name]))]
-        else:
-            names.append(name)
-            parts.append(column)
-    target = columns.targets[:, 0] if entry.n_targets == 1 else columns.targets
-    return Dataset(
-        data=np.stack(parts, axis=1),
-        target=np.ascontiguousarray(target),
-        feature_names=tuple(names),
-        target_names=entry.target_names,
-        info=entry,
-        source=source,
-    )
+def as_dataset(columns: Columns, entry: DatasetInfo, source: str, as_frame: bool) -> Dataset:
+    """A data set in the form that the user wants.
 
+    As float64 arrays, categories are one-hot in sorted order: Sex_F, Sex_I, Sex_M. As pandas
+    objects, they are columns of dtype ``category``.
+    """
+    data: Any
+    target: Any
+    names = columns.feature_names
+    if as_frame:
+        import pandas
 
-def as_frames(columns: Columns, entry: DatasetInfo, source: str) -> Dataset:
-    """A data set as pandas objects, categories as columns of dtype ``category``."""
-    pandas = import_pandas()
-    data = pandas.DataFrame(columns.features, columns=list(columns.feature_names))
-    for name, values in zip(entry.categorical, entry.categories, strict=True):
-        data[name] = pandas.Categorical.from_codes(data[name].astype(int), categories=values)
-    target = pandas.DataFrame(columns.targets, columns=list(entry.target_names))
+        data = pandas.DataFrame(columns.features, columns=list(names))
+        for name, levels in entry.levels.items():
+            data[name] = pandas.Categorical.from_codes(data[name].astype(int), categories=levels)
+        target = pandas.DataFrame(columns.targets, columns=list(entry.target_names))
+        target = target[entry.target_names[0]] if entry.n_targets == 1 else target
+    else:
+        parts: dict[str, FloatArray] = {}
+        for name, column in zip(names, columns.features.T, strict=True):
+            if name in entry.levels:
+                for code, level in enumerate(entry.levels[name]):
+                    parts[f"{name}_{level}"] = (column == code).astype(np.float64)
+            else:
+                parts[name] = column
+        names = tuple(parts)
+        data = np.stack(list(parts.values()), axis=1)
+        target = columns.targets[:, 0] if entry.n_targets == 1 else columns.targets
+        target = np.ascontiguousarray(target)
     return Dataset(
         data=data,
-        target=target[entry.target_names[0]] if entry.n_targets == 1 else target,
-        feature_names=columns.feature_names,
+        target=target,
+        feature_names=names,
         target_names=entry.target_names,
         info=entry,
         source=source,
     )
-
-
-def import_pandas() -> Any:
-    """The module pandas, or an error that says how to get it."""
-    try:
-        return importlib.import_module("pandas")
-    except ImportError as error:
-        raise ImportError(
-            "as_frame=True needs pandas, which cannot be imported: pip install pandas, or use "
-            "as_frame=False."
-        ) from error

@@ -1,4 +1,4 @@
-"""Errors about data: it is nowhere, or it is not what it should be."""
+"""Errors about data sets: one was not found, or is not what it should be."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DatasetError(ValueError):
 
 
 class MissingDatasetError(FileNotFoundError):
-    """No place has the data set; the message lists all places and the ways out.
+    """The data set was not found; the message lists the places that were searched, and what to do.
 
     Examples
     --------

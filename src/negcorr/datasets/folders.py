@@ -1,39 +1,45 @@
 """Folders where data may lie, and the files in them.
 
-A home is a folder of ``<name>.csv.gz`` or ``<name>.csv``. A compressed file is taken to be a
-copy of the published one and must have its checksum; a plain file may be anybody's, so its
-columns and sizes are what is checked.
+A data folder has ``<name>.csv.gz`` or ``<name>.csv``. A compressed file is taken to be a copy of
+the published one and must have its checksum; of a plain file, which a user may have made, only
+columns and sizes are checked.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
 import os
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from negcorr.datasets.columns import Columns, parse_csv
 from negcorr.datasets.errors import DatasetError
 from negcorr.datasets.registry import DatasetInfo
+from negcorr.exceptions import TableError
+from negcorr.reading.file_format import TableFile
 
-__all__ = ["VARIABLE", "Home", "cache_folder", "file_names", "find_file", "find_homes", "read_file"]
+__all__ = [
+    "VARIABLE",
+    "DataFolder",
+    "cache_folder",
+    "data_folders",
+    "file_names",
+    "find_file",
+    "read_file",
+]
 
-#: Environment variable that names a home.
+#: Environment variable that names a data folder.
 VARIABLE = "NEGCORR_DATA"
 
 
 @dataclass(frozen=True)
-class Home:
-    """One place to look.
+class DataFolder:
+    """A folder to look into.
 
     Attributes
     ----------
     label : str
-        Who named it: an argument, a variable, or nobody.
+        What named it: the argument "data_home", the variable, or "cache".
     folder : Path or None
         The folder; None if the variable is not set.
     """
@@ -45,8 +51,8 @@ class Home:
         return f"{self.label}: {'not set' if self.folder is None else self.folder}"
 
 
-def find_homes(data_home: str | os.PathLike[str] | None = None) -> tuple[Home, ...]:
-    """Homes in the order in which they are searched.
+def data_folders(data_home: str | os.PathLike[str] | None = None) -> tuple[DataFolder, ...]:
+    """Folders in the order in which they are searched.
 
     Parameters
     ----------
@@ -55,20 +61,30 @@ def find_homes(data_home: str | os.PathLike[str] | None = None) -> tuple[Home, .
 
     Returns
     -------
-    tuple of Home
+    tuple of DataFolder
         ``data_home`` if given, the variable, the cache.
 
     Examples
     --------
-    >>> from negcorr.datasets.folders import find_homes
-    >>> [home.label for home in find_homes(".")]
+    >>> from negcorr.datasets.folders import data_folders
+    >>> [folder.label for folder in data_folders(".")]
     ['data_home', '$NEGCORR_DATA', 'cache']
     """
-    homes = [] if data_home is None else [Home("data_home", _given_folder(data_home))]
-    variable = os.environ.get(VARIABLE)
+    if not isinstance(data_home, (str, os.PathLike, type(None))):
+        raise TypeError(
+            f"data_home={data_home!r} must be a string, a path or None, got "
+            f"{type(data_home).__name__}."
+        )
+    found = []
     # An empty variable is how shells unset one for a single command.
-    folder = _existing(f"${VARIABLE}", variable) if variable else None
-    return (*homes, Home(f"${VARIABLE}", folder), Home("cache", cache_folder()))
+    named = {"data_home": data_home, f"${VARIABLE}": os.environ.get(VARIABLE) or None}
+    for label, given in named.items():
+        folder = None if given is None else Path(given).expanduser()
+        if folder is not None and (given == "" or not folder.is_dir()):
+            raise NotADirectoryError(f"{label}={str(given)!r} must be a folder that exists.")
+        if folder is not None or label != "data_home":
+            found.append(DataFolder(label, folder))
+    return (*found, DataFolder("cache", cache_folder()))
 
 
 def cache_folder() -> Path:
@@ -83,17 +99,17 @@ def file_names(entry: DatasetInfo) -> tuple[str, str]:
     return f"{entry.name}.csv.gz", f"{entry.name}.csv"
 
 
-def find_file(entry: DatasetInfo, homes: tuple[Home, ...]) -> Path | None:
+def find_file(entry: DatasetInfo, folders: tuple[DataFolder, ...]) -> Path | None:
     """The first file of a data set that exists, None if there is none; it is not opened."""
-    for home in homes:
+    for each in folders:
         for name in file_names(entry):
-            if home.folder is not None and (home.folder / name).is_file():
-                return home.folder / name
+            if each.folder is not None and (each.folder / name).is_file():
+                return each.folder / name
     return None
 
 
 def read_file(path: Path, entry: DatasetInfo) -> Columns:
-    """The columns of a file of a home, checked.
+    """The columns of a file, checked.
 
     Parameters
     ----------
@@ -111,56 +127,27 @@ def read_file(path: Path, entry: DatasetInfo) -> Columns:
     DatasetError
         If the file is damaged, or is not the data set.
     """
-    content = path.read_bytes()
+    digest = entry.sha256
     if path.suffix == ".gz":
-        content = _unpacked(content, path, entry)
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    is_published = entry.sha256 in (None, digest)
+    try:
+        blocks = TableFile(path, ("gzip",) if path.suffix == ".gz" else ()).blocks(2**20)
+        # Another file is only unpacked to see whether it is damaged, which says more than that its
+        # checksum differs, and not kept: it may unpack to more than there is memory.
+        content = b"".join(block for block in blocks if is_published)
+    except TableError as error:
+        raise DatasetError(f"{error} Copy or download it again.") from error
+    if not is_published:
+        raise DatasetError(
+            f"{path} is not the published copy of {entry.name}: its SHA-256 is {digest}, and must "
+            f"be {entry.sha256}. Copy it again; if it is your own version, unpack it to "
+            f"{path.with_suffix('').name} and remove this file, for a plain file is checked by its "
+            "columns and sizes only."
+        )
     try:
         text = content.decode("utf-8-sig")  # spreadsheets put a mark in front
     except UnicodeDecodeError as error:
         raise DatasetError(f"{path} is not text in UTF-8: {error}.") from error
     return parse_csv(text, entry, str(path))
-
-
-def _unpacked(content: bytes, path: Path, entry: DatasetInfo) -> bytes:
-    found = hashlib.sha256(content).hexdigest()
-    if entry.sha256 is None or found == entry.sha256:
-        return _read_gzip(content, path, keep=True)
-    # "Cut short" says more than "differs".
-    _read_gzip(content, path, keep=False)
-    raise DatasetError(
-        f"{path} is not the published copy of {entry.name}: its SHA-256 is {found}, and must "
-        f"be {entry.sha256}. Copy it again; if it is your own version, unpack it to "
-        f"{path.with_suffix('').name} and remove this file, for a plain file is checked by its "
-        "columns and sizes only."
-    )
-
-
-def _read_gzip(content: bytes, path: Path, keep: bool) -> bytes:
-    """The plain bytes, or none of them where only their soundness is in question."""
-    parts = []
-    try:
-        with gzip.open(io.BytesIO(content)) as file:
-            while part := file.read(1 << 20):
-                if keep:
-                    parts.append(part)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DatasetError(
-            f"{path} is cut short or not gzip: {error}. Copy or download it again."
-        ) from error
-    return b"".join(parts)
-
-
-def _given_folder(data_home: Any) -> Path:
-    if not isinstance(data_home, (str, os.PathLike)):
-        raise TypeError(
-            f"data_home={data_home!r} must be a string, a path or None, got "
-            f"{type(data_home).__name__}."
-        )
-    return _existing("data_home", data_home)
-
-
-def _existing(label: str, value: str | os.PathLike[str]) -> Path:
-    folder = Path(value).expanduser()
-    if value == "" or not folder.is_dir():
-        raise NotADirectoryError(f"{label}={str(value)!r} must be a folder that exists.")
-    return folder

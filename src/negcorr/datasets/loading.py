@@ -1,4 +1,4 @@
-"""From a name to data: the homes first, then OpenML."""
+"""From a name to data: the data folders first, then OpenML."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from negcorr.datasets.columns import Columns
-from negcorr.datasets.dataset import Dataset, as_arrays, as_frames, import_pandas
+from negcorr.datasets.dataset import Dataset, as_dataset
 from negcorr.datasets.errors import MissingDatasetError
 from negcorr.datasets.folders import (
     VARIABLE,
-    Home,
+    DataFolder,
     cache_folder,
+    data_folders,
     file_names,
     find_file,
-    find_homes,
     read_file,
 )
 from negcorr.datasets.openml import DownloadError, fetch_columns
 from negcorr.datasets.registry import DATASETS, DatasetInfo, info
+from negcorr.reading.optional import import_optional
 
 __all__ = ["Availability", "available", "is_available", "load"]
 
@@ -34,7 +34,7 @@ class Availability:
     name : str
         The data set.
     status : {"here", "download", "missing"}
-        There is a file in a home; there is none, but OpenML has it; neither.
+        There is a file in a data folder; there is none, but OpenML has it; neither.
     path : Path or None
         The file, if there is one. It has not been opened, so its checksum is yet to be checked.
     """
@@ -87,7 +87,7 @@ def load(
     return_X_y : bool, default=False
         Only the pair (data, target).
     fetch : bool, default=True
-        Ask OpenML if no home has the file. With False nothing but homes is looked at: neither
+        Ask OpenML if no folder has the file. With False only the folders are searched: neither
         the network nor earlier downloads.
 
     Returns
@@ -143,10 +143,22 @@ def load(
     for argument, value in {"as_frame": as_frame, "return_X_y": return_X_y, "fetch": fetch}.items():
         if not isinstance(value, bool):
             raise TypeError(f"{argument}={value!r} must be True or False.")
-    if as_frame:
-        import_pandas()  # before minutes go into a download
-    columns, source = _find(entry, find_homes(data_home), fetch)
-    dataset = (as_frames if as_frame else as_arrays)(columns, entry, source)
+    if as_frame:  # before minutes go into a download
+        import_optional("pandas", "as_frame=True, unlike as_frame=False, needs pandas")
+    folders = data_folders(data_home)
+    path = find_file(entry, folders)
+    if path is not None:
+        columns, source = read_file(path, entry), str(path)
+    elif entry.openml_id is None:
+        raise _missing(entry, folders, "OpenML: no copy known")
+    elif not fetch:
+        raise _missing(entry, folders, f"OpenML {entry.openml_id}: not asked, since fetch=False")
+    else:
+        try:
+            columns, source = fetch_columns(entry, cache_folder()), f"OpenML {entry.openml_id}"
+        except DownloadError as error:
+            raise _missing(entry, folders, str(error)) from error
+    dataset = as_dataset(columns, entry, source, as_frame)
     return (dataset.data, dataset.target) if return_X_y else dataset
 
 
@@ -174,12 +186,19 @@ def available(data_home: str | PathLike[str] | None = None) -> tuple[Availabilit
     >>> machine.name, machine.status, machine.path.name
     ('machine', 'here', 'machine.csv')
     """
-    homes = find_homes(data_home)
-    return tuple(_availability(entry, homes) for entry in DATASETS.values())
+    folders = data_folders(data_home)
+    found = []
+    for entry in DATASETS.values():
+        path = find_file(entry, folders)
+        status: Literal["here", "download", "missing"] = "here"
+        if path is None:
+            status = "missing" if entry.openml_id is None else "download"
+        found.append(Availability(entry.name, status, path))
+    return tuple(found)
 
 
 def is_available(name: str, data_home: str | PathLike[str] | None = None) -> bool:
-    """Whether a home has a file of this data set, so that no download is needed.
+    """Whether a data folder has a file of this data set, so that no download is needed.
 
     Parameters
     ----------
@@ -202,34 +221,14 @@ def is_available(name: str, data_home: str | PathLike[str] | None = None) -> boo
     ...     is_available("scm1d", folder)
     True
     """
-    return find_file(info(name), find_homes(data_home)) is not None
+    return find_file(info(name), data_folders(data_home)) is not None
 
 
-def _availability(entry: DatasetInfo, homes: tuple[Home, ...]) -> Availability:
-    path = find_file(entry, homes)
-    if path is not None:
-        return Availability(entry.name, "here", path)
-    return Availability(entry.name, "missing" if entry.openml_id is None else "download", None)
-
-
-def _find(entry: DatasetInfo, homes: tuple[Home, ...], fetch: bool) -> tuple[Columns, str]:
-    """Columns and their source, from the first place that has them."""
-    path = find_file(entry, homes)
-    if path is not None:
-        return read_file(path, entry), str(path)
-    if entry.openml_id is None:
-        raise _missing(entry, homes, "OpenML: no copy known")
-    if not fetch:
-        raise _missing(entry, homes, f"OpenML {entry.openml_id}: not asked, since fetch=False")
-    try:
-        return fetch_columns(entry, cache_folder()), f"OpenML {entry.openml_id}"
-    except DownloadError as error:
-        raise _missing(entry, homes, str(error)) from error
-
-
-def _missing(entry: DatasetInfo, homes: tuple[Home, ...], openml: str) -> MissingDatasetError:
+def _missing(
+    entry: DatasetInfo, folders: tuple[DataFolder, ...], openml: str
+) -> MissingDatasetError:
     files = " or ".join(file_names(entry))
-    places = "\n".join(f"  {place}" for place in (*map(str, homes), openml))
+    places = "\n".join(f"  {place}" for place in (*map(str, folders), openml))
     ways = [f"put {files} into a folder and name it by data_home or by the variable {VARIABLE}"]
     if entry.openml_id is not None:
         ways.append("or load it with fetch=True where OpenML can be reached")

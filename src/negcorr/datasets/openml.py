@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import socket
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -60,24 +58,46 @@ def fetch_columns(entry: DatasetInfo, cache: Path) -> Columns:
         raise DatasetError(f"{source} lacks the columns {quoted(lacking)} of {entry.name}.")
     features = np.array(bunch.data, dtype=np.float64)
     _check_finite(features, names, source)
-    for name, levels in (bunch.categories or {}).items():
-        if name in names:
-            j = names.index(name)
-            where = f"{source}, column {name!r}"
-            features[:, j] = _decoded(features[:, j], levels, _categories(name, entry), where)
-    columns = Columns(names, features, _targets(bunch.target, entry, source))
+    for name, spelled in (bunch.categories or {}).items():
+        if name not in names:
+            continue
+        # Codes of its categories, or else the numbers that it spells.
+        column, allowed = features[:, names.index(name)], entry.levels.get(name, ())
+        codes = column.astype(int)
+        for code in np.unique(codes):
+            level = spelled[code]
+            if level not in allowed and (allowed or not is_number(level)):
+                expected = quoted(allowed) or "finite numbers"
+                raise DatasetError(
+                    f"{source}, column {name!r}: {level!r} is not allowed; allowed are {expected}."
+                )
+            column[codes == code] = allowed.index(level) if allowed else float(level)
+    if bunch.target is None:
+        raise DatasetError(f"{source} names no target; {entry.name} has {entry.n_targets}.")
+    try:
+        # A nominal target comes as strings.
+        targets = np.array(bunch.target, dtype=np.float64).reshape(len(bunch.target), -1)
+    except ValueError as error:
+        raise DatasetError(f"{source}: a target is not a number: {error}.") from error
+    names_fit = targets.shape[1] == entry.n_targets
+    _check_finite(targets, entry.target_names if names_fit else ("target",), source)
+    columns = Columns(names, features, targets)
     check_shape(columns, entry, source)
     return columns
 
 
 def _fetched(entry: DatasetInfo, cache: Path) -> Any:
+    """What scikit-learn's client brings."""
     # Here, not at the top: it brings in every data set of scikit-learn.
     from sklearn.datasets import fetch_openml
 
-    with _patience(), warnings.catch_warnings():
-        # A failure that lasts is raised below, so the notice of each retry says nothing more.
-        warnings.filterwarnings("ignore", message="A network error occurred")
-        try:
+    before = socket.getdefaulttimeout()
+    # The client sets no limit and would hang behind a firewall.
+    socket.setdefaulttimeout(_PATIENCE)
+    try:
+        with warnings.catch_warnings():
+            # A failure that lasts is raised below, so the notice of each retry says nothing more.
+            warnings.filterwarnings("ignore", message="A network error occurred")
             # The client appends "openml" to the folder itself.
             return fetch_openml(
                 data_id=entry.openml_id,
@@ -86,60 +106,16 @@ def _fetched(entry: DatasetInfo, cache: Path) -> Any:
                 parser="liac-arff",
                 n_retries=1,
             )
-        except Exception as error:
-            # What it raises is not documented: errors of sockets, HTTP, gzip, JSON and ARFF, and
-            # a ValueError for an unknown number. All mean that the data did not come.
-            if isinstance(error, HTTPError):
-                error.close()  # it is an open answer too, and kept by the error below
-            raise DownloadError(
-                f"OpenML {entry.openml_id} could not be fetched: {type(error).__name__}: {error}"
-            ) from error
-
-
-@contextmanager
-def _patience() -> Iterator[None]:
-    """A limit on waiting, for the client sets none and would hang behind a firewall."""
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(_PATIENCE)
-    try:
-        yield
+    except Exception as error:
+        # What it raises is not documented: errors of sockets, HTTP, gzip, JSON and ARFF, and
+        # a ValueError for an unknown number. All mean that the data did not come.
+        if isinstance(error, HTTPError):
+            error.close()  # it is an open answer too, and kept by the error below
+        raise DownloadError(
+            f"OpenML {entry.openml_id} could not be fetched: {type(error).__name__}: {error}"
+        ) from error
     finally:
         socket.setdefaulttimeout(before)
-
-
-def _categories(name: str, entry: DatasetInfo) -> tuple[str, ...]:
-    known = dict(zip(entry.categorical, entry.categories, strict=True))
-    return known.get(name, ())
-
-
-def _decoded(
-    codes: FloatArray, levels: list[str], categories: tuple[str, ...], where: str
-) -> FloatArray:
-    """A nominal column as the codes of its categories, or else as the numbers it spells."""
-    values: FloatArray = np.empty(len(levels))
-    for code in np.unique(codes).astype(int):
-        level = levels[code]
-        if level in categories:
-            values[code] = categories.index(level)
-        elif not categories and is_number(level):
-            values[code] = float(level)
-        else:
-            allowed = quoted(categories) or "finite numbers"
-            raise DatasetError(f"{where}: {level!r} is not allowed; allowed are {allowed}.")
-    return np.take(values, codes.astype(int))
-
-
-def _targets(target: Any, entry: DatasetInfo, source: str) -> FloatArray:
-    if target is None:
-        raise DatasetError(f"{source} names no target; {entry.name} has {entry.n_targets}.")
-    try:
-        # A nominal target comes as strings.
-        values = np.array(target, dtype=np.float64).reshape(len(target), -1)
-    except ValueError as error:
-        raise DatasetError(f"{source}: a target is not a number: {error}.") from error
-    names = entry.target_names if values.shape[1] == entry.n_targets else ("target",)
-    _check_finite(values, names, source)
-    return values
 
 
 def _check_finite(values: FloatArray, names: tuple[str, ...], source: str) -> None:

@@ -1,4 +1,4 @@
-"""What is known of each data set of Appendix E, without a byte of the data themselves."""
+"""What is known of each data set of Appendix E: names, sizes, sources and citations, not data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 __all__ = ["DATASETS", "DatasetInfo", "info"]
 
@@ -62,10 +62,29 @@ class DatasetInfo:
     paper_shape: tuple[int, int, int]
     notes: str
 
+    @classmethod
+    def of_stored(cls, fields: dict[str, Any]) -> Self:
+        """From an entry of the registry's file, which has the values of each categorical column."""
+        values = fields["categorical"]
+        return cls(
+            **fields
+            | {
+                "categorical": tuple(values),
+                "categories": tuple(tuple(sorted(each)) for each in values.values()),
+                "target_names": tuple(fields["target_names"]),
+                "paper_shape": tuple(fields["paper_shape"]),
+            }
+        )
+
     @property
     def n_targets(self) -> int:
         """Number of columns to predict."""
         return len(self.target_names)
+
+    @property
+    def levels(self) -> dict[str, tuple[str, ...]]:
+        """Allowed values of each categorical column, by its name."""
+        return dict(zip(self.categorical, self.categories, strict=True))
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -109,18 +128,12 @@ def info(name: str) -> DatasetInfo:
     return DATASETS[name]
 
 
-def _entry(fields: dict[str, Any]) -> DatasetInfo:
-    fields = {key: tuple(item) if isinstance(item, list) else item for key, item in fields.items()}
-    columns: dict[str, list[str]] = fields.pop("categorical")
-    categories = tuple(tuple(sorted(values)) for values in columns.values())
-    return DatasetInfo(**fields, categorical=tuple(columns), categories=categories)
-
-
-def _read() -> Mapping[str, DatasetInfo]:
-    text = resources.files("negcorr.datasets").joinpath("registry.json").read_text("utf-8")
-    entries = [_entry(fields) for fields in json.loads(text)]
-    return MappingProxyType({entry.name: entry for entry in entries})
-
-
 #: The data sets by name, in the order of Table E.2.
-DATASETS: Mapping[str, DatasetInfo] = _read()
+DATASETS: Mapping[str, DatasetInfo] = MappingProxyType(
+    {
+        fields["name"]: DatasetInfo.of_stored(fields)
+        for fields in json.loads(
+            resources.files("negcorr.datasets").joinpath("registry.json").read_text("utf-8")
+        )
+    }
+)

@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from negcorr._common.number_text import shortened
 from negcorr.exceptions import TableError
 from negcorr.reading.number_cells import plain_number
 
 __all__ = ["Attribute", "parse_arff"]
 
-_NUMERIC = ("numeric", "real", "integer")
 _TOKEN = re.compile(
     r"""\s*(?:'(?P<single>(?:[^'\\]|\\.)*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<bare>[^,'"{}]*))\s*"""
 )
-_NAME = re.compile(
+_DECLARATION = re.compile(
     r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.*)""",
     re.IGNORECASE | re.DOTALL,
 )
@@ -47,6 +48,65 @@ class Attribute:
     kind: str
     levels: tuple[str, ...] = ()
     pattern: str = ""
+
+    @classmethod
+    def declared(cls, line: str, where: str) -> Attribute:
+        """What a line of the header declares; ``where`` is for errors."""
+        match = _DECLARATION.fullmatch(line)
+        if match is None or not match[2].strip():
+            raise TableError(f"{where}: {shortened(line)} must be @attribute, a name and a type.")
+        name, given = _unquoted(match[1]), match[2].strip()
+        if given.startswith("{"):
+            if "}" not in given:
+                raise TableError(f"{where}: the levels of {name!r} do not end with a brace.")
+            levels = _tokens(given[1 : given.rindex("}")], where)
+            return cls(name, "nominal", tuple(level for level, _ in levels))
+        given = given.partition("%")[0].strip() or given
+        word = given.split(None, 1)[0].lower()
+        if word in ("numeric", "real", "integer"):
+            return cls(name, "numeric")
+        if word == "string":
+            return cls(name, "string")
+        if word == "date":
+            pattern = _python_pattern(_unquoted(given[4:].strip()) or _DEFAULT_DATE, where)
+            return cls(name, "date", pattern=pattern)
+        raise TableError(
+            f"{where}: attribute {name!r} is of type {shortened(given)}; read are numeric, real, "
+            "integer, string, date and levels in braces."
+        )
+
+    def value(self, cell: tuple[str, bool], where: str) -> Any:
+        """The value of a cell, of which we know whether it was in quotes."""
+        text, quoted = cell
+        if text == "?" and not quoted:
+            return None
+        value: Any = text
+        problem = ""
+        if self.kind == "numeric":
+            value = plain_number(text)
+            problem = f"{shortened(text)} is no number" if value is None else ""
+        elif self.kind == "nominal" and text not in self.levels:
+            known = ", ".join(map(shortened, self.levels[:10]))
+            problem = f"{shortened(text)} is not among its levels {known}"
+        elif self.kind == "date":
+            try:
+                value = datetime.datetime.strptime(text, self.pattern)
+            except ValueError as error:
+                problem = str(error)
+        if problem:
+            raise TableError(f"{where}, attribute {self.name!r}: {problem}.")
+        return value
+
+    def column(self, values: list[Any]) -> Any:
+        """Values as a column of a data frame."""
+        import pandas
+
+        if self.kind == "nominal":
+            return pandas.Categorical(values, categories=list(dict.fromkeys(self.levels)))
+        if self.kind == "date":
+            return pandas.Series(values, dtype="datetime64[us]")
+        # None becomes NaN among numbers.
+        return np.array(values, dtype=np.float64 if self.kind == "numeric" else object)
 
 
 def parse_arff(text: str, path: Path) -> tuple[list[Attribute], list[list[Any]]]:
@@ -77,81 +137,44 @@ def parse_arff(text: str, path: Path) -> tuple[list[Attribute], list[list[Any]]]
     >>> parse_arff(text, Path("data.arff"))[1]
     [[1.0, None], ['b c', 'a']]
     """
-    lines = _lines(text)
-    attributes = _attributes(lines, path)
-    rows = [_row(line, attributes, f"{path}, line {number}") for number, line in lines]
-    return attributes, [list(column) for column in zip(*rows, strict=True)] or [
-        [] for _ in attributes
-    ]
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines that say something, numbered from 1."""
-    for number, line in enumerate(text.splitlines(), start=1):
-        bare = line.strip()
-        if bare and not bare.startswith("%"):
-            yield number, bare
-
-
-def _attributes(lines: Iterator[tuple[int, str]], path: Path) -> list[Attribute]:
-    found: list[Attribute] = []
+    lines = (
+        (number, line.strip())
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip() and not line.strip().startswith("%")
+    )
+    attributes: list[Attribute] = []
     for number, line in lines:
         where = f"{path}, line {number}"
         word = line.split(None, 1)[0].lower()
         if word == "@data":
-            if not found:
+            if not attributes:
                 raise TableError(f"{where}: @data before any @attribute.")
-            return found
+            break
         if word == "@attribute":
-            found.append(_attribute(line, where))
+            attributes.append(Attribute.declared(line, where))
         elif word != "@relation":
             raise TableError(
                 f"{where}: {shortened(line)} is neither @relation, @attribute nor @data."
             )
-    raise TableError(f"{path} has no @data: it is no ARFF file, or cut off.")
-
-
-def _attribute(line: str, where: str) -> Attribute:
-    match = _NAME.fullmatch(line)
-    if match is None or not match[2].strip():
-        raise TableError(f"{where}: {shortened(line)} must be @attribute, a name and a type.")
-    name, kind = _unquoted(match[1]), match[2].partition("%")[0].strip() or match[2].strip()
-    word = kind.split(None, 1)[0].lower()
-    if kind.startswith("{"):
-        kind = match[2].strip()
-        if "}" not in kind:
-            raise TableError(f"{where}: the levels of {name!r} do not end with a brace.")
-        levels = [value for value, _ in _tokens(kind[1 : kind.rindex("}")], where)]
-        return Attribute(name, "nominal", tuple(levels))
-    if word in _NUMERIC:
-        return Attribute(name, "numeric")
-    if word == "string":
-        return Attribute(name, "string")
-    if word == "date":
-        given = kind[4:].strip()
-        return Attribute(name, "date", pattern=_pattern(_unquoted(given) or _DEFAULT_DATE, where))
-    raise TableError(
-        f"{where}: attribute {name!r} is of type {shortened(kind)}; read are numeric, real, "
-        "integer, string, date and levels in braces."
-    )
+    else:
+        raise TableError(f"{path} has no @data: it is no ARFF file, or cut off.")
+    rows = [_row(line, attributes, f"{path}, line {number}") for number, line in lines]
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in attributes]
+    return attributes, columns
 
 
 def _row(line: str, attributes: list[Attribute], where: str) -> list[Any]:
-    if line.startswith("{"):
-        return _sparse_row(line, attributes, where)
-    cells = list(_tokens(line, where))
-    if len(cells) != len(attributes):
-        raise TableError(f"{where}: {len(cells)} values for {len(attributes)} attributes.")
-    return [_value(cell, a, where) for cell, a in zip(cells, attributes, strict=True)]
-
-
-def _sparse_row(line: str, attributes: list[Attribute], where: str) -> list[Any]:
-    """What is not listed is zero, or the first level."""
+    """Values of a row; what a sparse one, in braces, does not list is zero or the first level."""
+    if not line.startswith("{"):
+        cells = list(_tokens(line, where))
+        if len(cells) != len(attributes):
+            raise TableError(f"{where}: {len(cells)} values for {len(attributes)} attributes.")
+        return [a.value(cell, where) for a, cell in zip(attributes, cells, strict=True)]
     if not line.endswith("}"):
         raise TableError(f"{where}: a sparse row must end with a brace.")
-    row = [_default(attribute) for attribute in attributes]
+    row = [a.levels[0] if a.levels else 0.0 if a.kind == "numeric" else None for a in attributes]
     inside = line[1:-1].strip()
-    for part in re.split(r""",(?=\s*\d+\s)""", inside) if inside else []:
+    for part in re.split(r",(?=\s*\d+\s)", inside) if inside else []:
         index, _, value = part.strip().partition(" ")
         if not index.isdigit() or int(index) >= len(attributes):
             raise TableError(
@@ -162,38 +185,8 @@ def _sparse_row(line: str, attributes: list[Attribute], where: str) -> list[Any]
         attribute = attributes[int(index)]
         if len(cells) != 1:
             raise TableError(f"{where}: {len(cells)} values for attribute {attribute.name!r}.")
-        row[int(index)] = _value(cells[0], attribute, where)
+        row[int(index)] = attribute.value(cells[0], where)
     return row
-
-
-def _default(attribute: Attribute) -> Any:
-    if attribute.kind == "nominal":
-        return attribute.levels[0] if attribute.levels else None
-    return 0.0 if attribute.kind == "numeric" else None
-
-
-def _value(cell: tuple[str, bool], attribute: Attribute, where: str) -> Any:
-    text, quoted = cell
-    if text == "?" and not quoted:
-        return None
-    if attribute.kind == "numeric":
-        number = plain_number(text)
-        if number is None:
-            raise TableError(
-                f"{where}, attribute {attribute.name!r}: {shortened(text)} is no number."
-            )
-        return number
-    if attribute.kind == "nominal" and text not in attribute.levels:
-        raise TableError(
-            f"{where}, attribute {attribute.name!r}: {shortened(text)} is not among its levels "
-            f"{', '.join(map(shortened, attribute.levels[:10]))}."
-        )
-    if attribute.kind == "date":
-        try:
-            return datetime.datetime.strptime(text, attribute.pattern)
-        except ValueError as error:
-            raise TableError(f"{where}, attribute {attribute.name!r}: {error}.") from error
-    return text
 
 
 def _tokens(text: str, where: str) -> Iterator[tuple[str, bool]]:
@@ -214,17 +207,19 @@ def _tokens(text: str, where: str) -> Iterator[tuple[str, bool]]:
 
 
 def _unquoted(text: str) -> str:
+    """Text without the quotes around it."""
     if len(text) > 1 and text[0] in "'\"" and text[-1] == text[0]:
         return _unescaped(text[1:-1])
     return text
 
 
 def _unescaped(text: str) -> str:
+    """Quoted text with its escapes resolved."""
     return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text)
 
 
-def _pattern(java: str, where: str) -> str:
-    """Java's letters for dates as Python's."""
+def _python_pattern(java: str, where: str) -> str:
+    """A pattern of dates in Java's letters as one in Python's."""
     parts = []
     for match in _JAVA_PART.finditer(java):
         letters = match[0]

@@ -1,4 +1,4 @@
-"""Columns of text as what they were found to be, for tables that come in pieces.
+"""Columns of text cells of pyarrow in the types that were found for them, for tables in chunks.
 
 A *kind* is how a column of a text file is read: ``"number"`` (floats), ``"comma"`` (floats with
 decimal commas), ``"level"`` (categories), ``"number level"`` and ``"comma level"`` (categories that
@@ -15,13 +15,21 @@ from typing import Any
 import numpy as np
 
 from negcorr._common.number_text import shortened
-from negcorr._common.types import AnyArray, BoolArray, FloatArray
+from negcorr._common.types import AnyArray, FloatArray
 from negcorr.exceptions import TableError
 from negcorr.reading.column_types import decimal_mark, typed_column, uses_decimal_commas
-from negcorr.reading.number_cells import MISSING_MARKS, is_missing_mark, numbers, plain_numbers
+from negcorr.reading.number_cells import (
+    MISSING_MARKS,
+    is_missing_mark,
+    number_in_form,
+)
 from negcorr.reading.schema import Schema
 
 __all__ = ["as_kind", "kinds_by_schema", "kinds_of_cells", "kinds_with_roles", "text_buffers"]
+
+
+#: Kinds of numbers, and how their cells are written.
+_FORMS = {"number": "plain", "comma": "comma"}
 
 
 def kinds_of_cells(
@@ -52,7 +60,7 @@ def kinds_of_cells(
 def kinds_by_schema(
     schema: Schema, names: Sequence[str], columns: list[list[str]], delimiter: str
 ) -> dict[str, str]:
-    """Kinds of columns by a schema; cells of the file tell what its decimal mark is.
+    """Kinds of columns by a schema; the cells of the file show its decimal mark.
 
     Parameters
     ----------
@@ -126,94 +134,62 @@ def as_kind(cells: Any, kind: str, name: str, path: Path, row: int) -> Any:
     """
     import pandas
 
-    if kind in ("number", "comma"):
-        return pandas.Series(_floats(cells, kind, name, path, row))
+    if kind in _FORMS:
+        # All at once where pyarrow understands them, and else one by one, with the same result.
+        values = _floats_by_arrow(cells, kind)
+        if values is None:
+            texts = cells.to_pylist()
+            known = {text: number_in_form(text, _FORMS[kind]) for text in set(texts)}
+            found = [known[text] for text in texts]
+            if None in found:
+                bad = found.index(None)
+                raise TableError(
+                    f"{path}, row {row + bad + 1}: column {name!r} holds {shortened(texts[bad])}, "
+                    "which is no number, as cells before are. Correct it, leave it empty, take the "
+                    "column as categorical, or drop it."
+                )
+            values = np.array(found, dtype=np.float64)
+        return pandas.Series(values)
     if kind == "text":
-        texts = cells.to_numpy()
-        blank = _blank(cells)
-        if blank.any():
-            texts = np.where(blank, None, texts)
-        return pandas.Series(texts, dtype=object)
-    return pandas.Series(_levels(cells, kind.removesuffix("level").strip()))
+        import pyarrow.compute as pc
+
+        blank = np.asarray(pc.equal(pc.utf8_trim_whitespace(cells), "").to_numpy(), dtype=bool)
+        return pandas.Series(np.where(blank, None, cells.to_numpy()), dtype=object)
+    # Categories: each word is looked at once.
+    coded = cells.combine_chunks().dictionary_encode()
+    words: dict[str, int] = {}
+    codes = []
+    number = kind.removesuffix("level").strip()
+    for word in map(str.strip, coded.dictionary.to_pylist()):
+        # Numbers are named as values, and words among them as they are.
+        value = number_in_form(word, _FORMS[number]) if number else None
+        is_whole = value is not None and value.is_integer()
+        level = word if value is None else str(int(value)) if is_whole else str(value)
+        is_missing = is_missing_mark(word) if number else not word
+        codes.append(-1 if is_missing else words.setdefault(level, len(words)))
+    chosen = np.array(codes, dtype=np.int64)[coded.indices.to_numpy()]
+    return pandas.Categorical.from_codes(chosen, categories=pandas.Index(list(words), dtype=object))
 
 
-def _blank(cells: Any) -> BoolArray:
-    import pyarrow.compute as pc
-
-    return np.asarray(pc.equal(pc.utf8_trim_whitespace(cells), "").to_numpy(), dtype=bool)
-
-
-def _floats(cells: Any, kind: str, name: str, path: Path, row: int) -> FloatArray:
-    """All at once where pyarrow understands them, and else one by one, with the same result."""
-    fast = _cast(cells, kind)
-    if fast is not None:
-        return fast
-    texts = cells.to_pylist()
-    if kind == "number":
-        found = plain_numbers(["nan" if is_missing_mark(cell) else cell for cell in texts])
-        if found is not None:
-            return found
-    try:
-        return numbers(texts, "comma" if kind == "comma" else "plain", name)
-    except TableError as error:
-        form = "comma" if kind == "comma" else "plain"
-        bad = next(j for j, cell in enumerate(texts) if not _is_number(cell, form))
-        raise TableError(
-            f"{path}, row {row + bad + 1}: column {name!r} holds {shortened(texts[bad])}, which is "
-            "no number, as cells before are. Correct it, leave it empty, take the column as "
-            "categorical, or drop it."
-        ) from error
-
-
-def _is_number(cell: str, form: str) -> bool:
-    try:
-        numbers([cell], form, "")
-    except TableError:
-        return False
-    return True
-
-
-def _cast(cells: Any, kind: str) -> FloatArray | None:
+def _floats_by_arrow(cells: Any, kind: str) -> FloatArray | None:
+    """Cells cast by pyarrow, without blanks and missing marks; None if it cannot."""
     import pyarrow
     import pyarrow.compute as pc
 
+    cells = pc.utf8_trim_whitespace(cells)
     if kind == "comma":
         if pc.any(pc.match_substring(cells, ".")).as_py():
             return None
         cells = pc.replace_substring(cells, ",", ".")
-    if _has_codes(cells):
+    # A zero before another digit makes a code, which is no number.
+    if pc.any(pc.match_substring_regex(cells, r"^[+-]?0[0-9]")).as_py():
         return None
+    missing = pc.is_in(pc.utf8_lower(cells), value_set=pyarrow.array(sorted(MISSING_MARKS)))
     try:
-        return _to_numpy(cells)
-    except pyarrow.ArrowInvalid:
-        trimmed = pc.utf8_trim_whitespace(cells)
-    if _has_codes(trimmed):
-        return None
-    marks = pyarrow.array(sorted(MISSING_MARKS))
-    missing = pc.is_in(pc.utf8_lower(trimmed), value_set=marks)
-    try:
-        return _to_numpy(pc.if_else(missing, pyarrow.scalar(None, pyarrow.string()), trimmed))
+        present = pc.if_else(missing, pyarrow.scalar(None, pyarrow.string()), cells)
+        return np.array(present.cast("float64").to_numpy(), dtype=np.float64)
     except pyarrow.ArrowInvalid:
         return None
-
-
-def _to_numpy(cells: Any) -> FloatArray:
-    return np.array(cells.cast("float64").to_numpy(), dtype=np.float64)
-
-
-def _has_codes(cells: Any) -> bool:
-    """Whether a cell begins with a zero before another digit: a code, which is no number."""
-    for chunk in cells.chunks:
-        data, starts, lengths = text_buffers(chunk)
-        if not len(lengths):
-            continue
-        first = data[starts]
-        signed = (first == ord("+")) | (first == ord("-"))
-        at = starts + signed
-        digit = (data[at + 1] >= ord("0")) & (data[at + 1] <= ord("9"))
-        if ((data[at] == ord("0")) & digit & (lengths > 1 + signed)).any():
-            return True
-    return False
 
 
 def text_buffers(array: Any) -> tuple[Any, Any, Any]:
@@ -229,31 +205,3 @@ def text_buffers(array: Any) -> tuple[Any, Any, Any]:
     data = np.zeros(high - low + 16, dtype=np.uint8)
     data[: high - low] = whole[low:high]
     return data, offsets[:-1] - low, np.diff(offsets)
-
-
-def _levels(cells: Any, number: str) -> Any:
-    """Categories: each word is looked at once."""
-    import pandas
-
-    coded = cells.combine_chunks().dictionary_encode()
-    words: dict[str, int] = {}
-    codes = []
-    for word in coded.dictionary.to_pylist():
-        level = _level(word, number)
-        codes.append(-1 if level is None else words.setdefault(level, len(words)))
-    chosen = np.array(codes, dtype=np.int64)[coded.indices.to_numpy()]
-    return pandas.Categorical.from_codes(chosen, categories=pandas.Index(list(words), dtype=object))
-
-
-def _level(word: str, number: str) -> str | None:
-    """The name of a category; numbers are named as values, and words among them as they are."""
-    text = word.strip()
-    if not number:
-        return text or None
-    if is_missing_mark(text):
-        return None
-    form = "comma" if number == "comma" else "plain"
-    if not _is_number(text, form):
-        return text
-    value = float(numbers([text], form, "")[0])
-    return str(int(value)) if value.is_integer() else str(value)

@@ -1,9 +1,13 @@
-"""Columns of text as the types they hold: numbers where all cells are numbers, or else text."""
+"""Columns of cells as the types they hold, and data frames of them.
+
+A column is numbers where all its cells are, and else text. Readers of whole files use this for all
+rows, readers of chunks for the first rows or a sample.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +15,7 @@ import numpy as np
 
 from negcorr._common.number_text import shortened
 from negcorr._common.types import AnyArray, FloatArray
+from negcorr.exceptions import TableError
 from negcorr.reading.number_cells import (
     is_missing_mark,
     number_form,
@@ -21,13 +26,14 @@ from negcorr.reading.number_cells import (
 
 __all__ = [
     "TypedColumn",
+    "data_frame",
     "decimal_mark",
     "typed_column",
     "typed_objects",
     "uses_decimal_commas",
 ]
 
-#: Whole numbers beyond have gaps between them as floats.
+#: Above this, not every whole number is a float.
 _EXACT = 2**53
 
 
@@ -47,20 +53,50 @@ class TypedColumn:
     notes: tuple[str, ...]
 
 
+def data_frame(columns: Mapping[str, Any]) -> Any:
+    """A data frame of named columns; text stays objects, whatever type pandas has for it.
+
+    Parameters
+    ----------
+    columns : mapping of str to array-like
+        Arrays, Series or Categoricals of one length.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.reading.column_types import data_frame
+    >>> frame = data_frame({"x": np.array([1, 2]), "w": np.array(["a", None], dtype=object)})
+    >>> frame.dtypes.tolist()
+    [dtype('int64'), dtype('O')]
+    """
+    import pandas
+
+    series = {
+        name: pandas.Series(values, dtype=object if values.dtype == object else None)
+        for name, values in columns.items()
+    }
+    frame = pandas.DataFrame(series)
+    frame.columns = pandas.Index(list(series), dtype=object)
+    return frame
+
+
 def uses_decimal_commas(columns: list[list[str]], delimiter: str) -> bool:
     """Whether numbers in a text with semicolons have commas where others have points."""
-    return delimiter == ";" and any(_has_commas(column) for column in columns)
+    return delimiter == ";" and any(
+        any("," in cell for cell in column) and _follow_decimal_commas(column) for column in columns
+    )
 
 
 def decimal_mark(cells: Iterable[str], decimal_commas: bool) -> str:
-    """Which sign ends the whole part of a column of numbers, for cells that are yet to come.
+    """The sign before the decimals of a column of numbers, for cells that are yet to come.
 
     In a file with decimal commas, whole numbers may be followed by others with a comma.
     """
+    if not decimal_commas:
+        return "."
     others = {cell for cell in cells if not is_missing_mark(cell)}
-    pointed = any("." in cell for cell in others)
-    by_comma = not pointed or _has_commas(others) or _only_thousands(others)
-    return "," if decimal_commas and by_comma else "."
+    by_comma = not any("." in cell for cell in others) or _follow_decimal_commas(others)
+    return "," if by_comma else "."
 
 
 def typed_column(name: str, cells: list[str], decimal_commas: bool = False) -> TypedColumn:
@@ -91,13 +127,24 @@ def typed_column(name: str, cells: list[str], decimal_commas: bool = False) -> T
     distinct = set(cells)
     marks = {cell for cell in distinct if is_missing_mark(cell)}
     others = distinct - marks
-    if decimal_commas and (_has_commas(others) or _only_thousands(others)):
+    if decimal_commas and _follow_decimal_commas(others):
         return TypedColumn(numbers(cells, "comma", name), _about_marks(name, cells, marks))
     values = plain_numbers(["nan" if cell in marks else cell for cell in cells])
     if values is not None:
         return TypedColumn(_whole(values, others), _about_marks(name, cells, marks))
     text = np.array([cell if cell.strip() else None for cell in cells], dtype=object)
-    return TypedColumn(text, _about_text(name, others))
+    # A note where digits stay text on purpose, or where few cells are the reason for text.
+    bad = sorted(cell for cell in others if plain_number(cell) is None)
+    notes: tuple[str, ...] = ()
+    if all(cell.strip().isdigit() for cell in bad):
+        notes = (
+            f"column {shortened(name)}: kept as text, since {shortened(bad[0])} begins with a zero "
+            "that a number would lose.",
+        )
+    elif len(bad) <= 3 and len(others) - len(bad) > 10 * len(bad):
+        listed = ", ".join(map(shortened, bad))
+        notes = (f"column {shortened(name)}: text, since {listed} is no number; all others are.",)
+    return TypedColumn(text, notes)
 
 
 def typed_objects(name: str, values: Iterable[Any]) -> TypedColumn:
@@ -122,27 +169,16 @@ def typed_objects(name: str, values: Iterable[Any]) -> TypedColumn:
     return typed_column(name, ["" if item is None else str(item) for item in items])
 
 
-def _has_commas(cells: Iterable[str]) -> bool:
-    """Whether all cells are numbers with decimal commas, one at least with a comma."""
+def _follow_decimal_commas(cells: Iterable[str]) -> bool:
+    """Whether cells are numbers, and written as in a file with decimal commas: 1,5 or 1.000."""
     present = [cell for cell in set(cells) if not is_missing_mark(cell)]
-    if not any("," in cell for cell in present):
-        return False
     try:
         numbers(present, "comma", "")
-    except ValueError:
+    except TableError:
         return False
-    return not any(_point_only(cell) for cell in present)
-
-
-def _point_only(cell: str) -> bool:
-    """1.5 is a number with a point, 1.500 need not be."""
-    return "." in cell and number_form([cell.replace(".", ",")]) != "thousands" and "," not in cell
-
-
-def _only_thousands(cells: Iterable[str]) -> bool:
-    """Whether points group digits by three in every cell that has one."""
-    pointed = [cell.strip() for cell in cells if "." in cell]
-    return bool(pointed) and all(
+    # 1.5 is a number with a point; the point of 1.500 may group digits.
+    pointed = [cell for cell in present if "." in cell and "," not in cell]
+    return (bool(pointed) or any("," in cell for cell in present)) and all(
         number_form([cell.replace(".", ",")]) == "thousands" for cell in pointed
     )
 
@@ -156,23 +192,10 @@ def _whole(values: FloatArray, cells: Iterable[str]) -> AnyArray:
 
 
 def _about_marks(name: str, cells: list[str], marks: set[str]) -> tuple[str, ...]:
-    said = sorted(cell for cell in marks if cell.strip())
-    if not said:
+    """The note on marks of missing values that are not just blank."""
+    marked = sorted(cell for cell in marks if cell.strip())
+    if not marked:
         return ()
     counts = Counter(cells)
-    words = ", ".join(f"{counts[cell]} {shortened(cell.strip())}" for cell in said)
+    words = ", ".join(f"{counts[cell]} {shortened(cell.strip())}" for cell in marked)
     return (f"column {shortened(name)}: {words} read as missing.",)
-
-
-def _about_text(name: str, cells: set[str]) -> tuple[str, ...]:
-    """A word where digits were left as text on purpose, or where few cells keep numbers from it."""
-    bad = sorted(cell for cell in cells if plain_number(cell) is None)
-    if all(cell.strip().isdigit() for cell in bad):
-        return (
-            f"column {shortened(name)}: kept as text, since {shortened(bad[0])} begins with a zero "
-            "that a number would lose.",
-        )
-    if len(bad) <= 3 and len(cells) - len(bad) > 10 * len(bad):
-        listed = ", ".join(map(shortened, bad))
-        return (f"column {shortened(name)}: text, since {listed} is no number; all others are.",)
-    return ()

@@ -1,4 +1,4 @@
-"""Columns as dates: which way of writing them a whole column keeps to, and its moments.
+"""Columns of dates: the form in which a whole column is written, and its values as moments.
 
 A form is ``"datetime"`` (pandas has them as such), ``"datetime <zone>"`` (times of the clocks of
 that zone), ``"iso"`` (2024-01-31, with or without a time and an offset) or a pattern such as
@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from negcorr._common.number_text import shortened
-from negcorr._common.types import AnyArray
 from negcorr.exceptions import TableError
 from negcorr.reading.number_cells import is_missing_mark
 
-__all__ = ["date_form", "dates", "says_of_dates"]
+__all__ = ["date_form", "date_remark", "dates"]
 
 _ISO = re.compile(
     r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z| ?[+-]\d{2}:?\d{2})?)?",
@@ -27,7 +26,7 @@ _ISO = re.compile(
 )
 _OFFSET = re.compile(r":\d{2}(\.\d+)?(Z| ?[+-]\d{2}:?\d{2})$", re.ASCII)
 _DAY_FIRST = {"/": ("%d/%m/%Y", "%m/%d/%Y"), ".": ("%d.%m.%Y",), "-": ("%d-%m-%Y",)}
-_OTHERS = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{4}( \d{1,2}:\d{2}(:\d{2})?)?", re.ASCII)
+_YEAR_LAST = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{4}( \d{1,2}:\d{2}(:\d{2})?)?", re.ASCII)
 _YEAR_FIRST = re.compile(r"\d{4}/\d{1,2}/\d{1,2}( \d{1,2}:\d{2}(:\d{2})?)?", re.ASCII)
 
 
@@ -42,7 +41,7 @@ def date_form(series: Any) -> str | None:
     Returns
     -------
     str or None
-        Where day and month can be told by no value, the day comes first.
+        Where no value shows which of two numbers is the day, it is the first.
 
     Examples
     --------
@@ -65,7 +64,19 @@ def date_form(series: Any) -> str | None:
         return "datetime"
     if not all(isinstance(value, str) for value in values):
         return None
-    return _written_form([text.strip() for text in values if not is_missing_mark(text)])
+    texts = [text.strip() for text in values if not is_missing_mark(text)]
+    if not texts or max(map(len, texts)) >= 48:
+        return None
+    forms: tuple[str, ...] = ()
+    time = ("", " %H:%M", " %H:%M:%S")[min(texts[0].count(":"), 2)]
+    year_last = _YEAR_LAST.fullmatch(texts[0])
+    if all(map(_ISO.fullmatch, texts)):
+        return None if _moments(texts, "ISO8601") is None else "iso"
+    if year_last and all(map(_YEAR_LAST.fullmatch, texts)):
+        forms = tuple(form + time for form in _DAY_FIRST[year_last[1]])
+    elif all(map(_YEAR_FIRST.fullmatch, texts)):
+        forms = ("%Y/%m/%d" + time,)
+    return next((form for form in forms if _moments(texts, form) is not None), None)
 
 
 def dates(series: Any, form: str, column: str) -> Any:
@@ -108,7 +119,22 @@ def dates(series: Any, form: str, column: str) -> Any:
     if type(series.dtype).__name__ == "PeriodDtype":
         series = series.dt.to_timestamp()
     if getattr(series.dtype, "kind", "O") != "M":
-        series = _parsed(series, form, column, pandas)
+        values = [
+            (None if is_missing_mark(value) else value.strip()) if isinstance(value, str) else value
+            for value in series.astype(object).where(series.notna(), None)
+        ]
+        pattern = "ISO8601" if form == "iso" or form.startswith("datetime") else form
+        # The same dates may come from a file that writes them in the usual way.
+        attempts = (_moments(values, each, series.index) for each in (pattern, "ISO8601"))
+        moments = next((found for found in attempts if found is not None), None)
+        if moments is None:
+            odd = (v for v in values if not isinstance(v, datetime.date | None))
+            bad = next(v for v in odd if not isinstance(v, str) or _moments([v], pattern) is None)
+            raise TableError(
+                f"column {column!r}: {shortened(bad)} is not a date, as the others are ({form})."
+            )
+        # Text without an offset is not in UTC: it is local time.
+        series = moments if any(map(_has_offset, values)) else moments.dt.tz_localize(None)
     zone = getattr(series.dt, "tz", None)
     if zone is not None:
         wanted = form.partition(" ")[2] if form.startswith("datetime ") else ""
@@ -116,84 +142,30 @@ def dates(series: Any, form: str, column: str) -> Any:
     return series.astype("datetime64[us]")
 
 
-def says_of_dates(form: str, values: Iterable[Any]) -> str:
-    """What people should know of a form: the order of day and month, offsets."""
+def date_remark(form: str, values: Iterable[Any]) -> str:
+    """A remark on the form of a column of dates: the order of day and month, or the time zone."""
     if form == "%d/%m/%Y" or form.startswith("%d/%m/%Y "):
         some = [str(value) for value in values]
         sure = any(int(text.split("/")[0]) > 12 for text in some if text[:1].isdigit())
-        return "day/month/year" if sure else "taken as day/month/year: no value tells"
+        return "day/month/year" if sure else "taken as day/month/year: no value shows the order"
     if form.startswith("%m/%d/%Y"):
         return "month/day/year"
     if form.startswith("%"):
-        return (
-            form.partition(" ")[0].replace("%d", "day").replace("%m", "month").replace("%Y", "year")
-        )
-    return form.partition(" ")[2] and f"times of {form.partition(' ')[2]}"
+        pattern = form.partition(" ")[0]
+        return pattern.replace("%d", "day").replace("%m", "month").replace("%Y", "year")
+    zone = form.partition(" ")[2]
+    return zone and f"times of {zone}"
 
 
-def _written_form(texts: list[str]) -> str | None:
-    if not texts:
-        return None
-    if all(len(text) < 48 and _ISO.fullmatch(text) for text in texts):
-        return "iso" if _fits(texts, "ISO8601") else None
-    candidates: tuple[str, ...] = ()
-    found = _OTHERS.fullmatch(texts[0]) if len(texts[0]) < 48 else None
-    if found and all(len(text) < 48 and _OTHERS.fullmatch(text) for text in texts):
-        candidates = _DAY_FIRST[found[1]]
-    elif all(len(text) < 48 and _YEAR_FIRST.fullmatch(text) for text in texts):
-        candidates = ("%Y/%m/%d",)
-    colons = texts[0].count(":")
-    time = {0: "", 1: " %H:%M", 2: " %H:%M:%S"}[min(colons, 2)]
-    return next((form + time for form in candidates if _fits(texts, form + time)), None)
-
-
-def _fits(texts: list[str], form: str) -> bool:
+def _moments(values: list[Any], pattern: str, index: Any = None) -> Any:
+    """Text or dates as moments of UTC; None where one of them is not written so."""
     import pandas
 
+    objects = pandas.Series(values, index=index, dtype=object)
     try:
-        pandas.to_datetime(pandas.Series(texts, dtype=object), format=form, utc=True)
-    except (ValueError, OverflowError):
-        return False
-    return True
-
-
-def _parsed(series: Any, form: str, column: str, pandas: Any) -> Any:
-    """Text, or dates of Python, as moments."""
-    values = np.array([_bare(value) for value in series], dtype=object)
-    pattern = "ISO8601" if form == "iso" or form.startswith("datetime") else form
-    try:
-        return _moments(values, series.index, pattern, pandas)
+        return pandas.to_datetime(objects, format=pattern, utc=True)
     except (ValueError, TypeError, OverflowError):
-        pass
-    try:
-        # The same dates may come from a file that writes them in the usual way.
-        return _moments(values, series.index, "ISO8601", pandas)
-    except (ValueError, TypeError, OverflowError):
-        pass
-    bad = next(value for value in values if value is not None and not _is_date(value, pattern))
-    raise TableError(
-        f"column {column!r}: {shortened(bad)} is not a date, as the others are ({form})."
-    )
-
-
-def _moments(values: AnyArray, index: Any, pattern: str, pandas: Any) -> Any:
-    moments = pandas.to_datetime(
-        pandas.Series(values, index=index, dtype=object), format=pattern, utc=True
-    )
-    # Text without an offset is not in UTC: it is what the clocks said.
-    return moments if any(map(_has_offset, values)) else moments.dt.tz_localize(None)
-
-
-def _is_date(value: Any, pattern: str) -> bool:
-    return isinstance(value, datetime.date) or (isinstance(value, str) and _fits([value], pattern))
-
-
-def _bare(value: Any) -> Any:
-    """A value that pandas reads alone; None for what is missing."""
-    if isinstance(value, str):
-        return None if is_missing_mark(value) else value.strip()
-    missing = value is None or type(value).__name__ in ("NaTType", "NAType") or value != value
-    return None if missing else value
+        return None
 
 
 def _has_offset(value: Any) -> bool:

@@ -1,4 +1,8 @@
-"""Text with delimiters as records of cells: the delimiter, the header, ragged lines."""
+"""Text with delimiters as records of cells: the delimiter, the header, the width of records.
+
+Both the reader of whole files and the reader of chunks begin here; sheets of Excel have their
+header found here too.
+"""
 
 from __future__ import annotations
 
@@ -17,33 +21,53 @@ from negcorr.exceptions import TableError
 from negcorr.reading.number_cells import is_missing_mark, plain_number
 
 __all__ = [
+    "FilledRows",
     "Records",
     "check_names",
     "check_widths",
-    "doubts_about",
-    "header_of",
+    "delimiter_of",
+    "filled_rows",
     "is_blank",
-    "named_columns",
-    "numbered",
-    "read_records",
-    "sniffed_delimiter",
+    "named_records",
+    "numbered_records",
 ]
 
-#: Where several delimiters cut all lines alike, the first: commas also stand within numbers and
-#: sentences, the others hardly ever in each line and in the header.
-DELIMITERS = ("\t", ";", "|", ",")
-
-NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+#: In the order of preference, where several split all lines into equally many cells: commas also
+#: occur in numbers and sentences, the others hardly ever in each line and in the header.
+DELIMITERS = {"\t": "tabs", ";": "semicolons", "|": "vertical bars", ",": "commas"}
 
 #: Records that are looked at to find the delimiter.
 SAMPLE_RECORDS = 200
+
+#: Endings of files whose cells are separated by tabs if there is one.
+TAB_ENDINGS = (".tsv", ".tab")
 
 _LIMIT = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
+class FilledRows:
+    """Rows of cells that are not blank, the header among them.
+
+    Attributes
+    ----------
+    lines : list of int
+        Line of each row, from 1.
+    cells : list of list of str
+    complete : bool
+        Whether these are all rows of the file.
+    notes : tuple of str
+    """
+
+    lines: list[int]
+    cells: list[list[str]]
+    complete: bool = True
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class Records:
-    """A text, cut into cells.
+    """A table of cells in named columns, or the beginning of one.
 
     Attributes
     ----------
@@ -51,138 +75,233 @@ class Records:
         One for each column.
     columns : list of list of str
         Cells, column by column.
-    delimiter : str
+    positions : tuple of int
+        Where the columns are in a record.
+    width : int
+        Cells of a record; those that are no column have no name and are empty.
+    first_line : int
+        Line of the first row.
+    has_header : bool
+        Whether a line with names is above it.
+    complete : bool
+        Whether these are all rows of the file.
     notes : tuple of str
         What was odd.
     """
 
     names: tuple[str, ...]
     columns: list[list[str]]
-    delimiter: str
+    positions: tuple[int, ...]
+    width: int
+    first_line: int
+    has_header: bool
+    complete: bool
     notes: tuple[str, ...]
 
+    @property
+    def empty_positions(self) -> tuple[int, ...]:
+        """Where a record has cells that are no column."""
+        return tuple(j for j in range(self.width) if j not in self.positions)
 
-def read_records(text: str, path: Path, delimiter: str | None = None) -> Records:
-    r"""Cut a text into named columns of cells.
+
+def delimiter_of(text: str, ending: str = "") -> str:
+    r"""The delimiter that splits the first lines of a text into equally many cells.
 
     Parameters
     ----------
     text : str
-    path : Path
-        For errors.
-    delimiter : str, optional
-        By default the one that cuts the first lines alike.
-
-    Raises
-    ------
-    TableError
-        Naming the line, if lines have different numbers of cells or quotes do not end; naming
-        the columns, if two have the same name.
+    ending : str
+        Of the file's name: a file of tabs has tabs.
 
     Examples
     --------
-    >>> from pathlib import Path
-    >>> from negcorr.reading.delimited import read_records
-    >>> found = read_records("size;name\n1,5;\"a;b\"\n2,5;c\n", Path("data.csv"))
-    >>> found.names, found.columns, found.delimiter
-    (('size', 'name'), [['1,5', '2,5'], ['a;b', 'c']], ';')
-    """
-    delimiter = delimiter or sniffed_delimiter(text)
-    lines: list[int] = []
-    rows: list[list[str]] = []
-    n_blank = gap = 0
-    for line, cells in numbered(_stream(text), delimiter, path):
-        if is_blank(cells):
-            gap += 1
-            continue
-        n_blank, gap = n_blank + (gap if rows else 0), 0
-        lines.append(line)
-        rows.append(cells)
-    if not rows:
-        raise TableError(f"{path} is empty: there is nothing in it but blanks.")
-    notes = [f"{n_blank} blank lines between others were skipped."] if n_blank else []
-    names, rows, lines, of_header = header_of(rows, lines, delimiter)
-    notes += of_header
-    check_widths(names, rows, lines, path)
-    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in names]
-    named, columns, of_names = named_columns(names, columns)
-    check_names(named, path)
-    return Records(named, columns, delimiter, (*notes, *of_names))
-
-
-def sniffed_delimiter(text: str) -> str:
-    r"""The delimiter that cuts the first lines of a text into equally many cells.
-
-    Examples
-    --------
-    >>> from negcorr.reading.delimited import sniffed_delimiter
-    >>> sniffed_delimiter("a;b\n1,5;2,5\n"), sniffed_delimiter("a,b\n1,2\n")
+    >>> from negcorr.reading.delimited import delimiter_of
+    >>> delimiter_of("a;b\n1,5;2,5\n"), delimiter_of("a,b\n1,2\n")
     (';', ',')
     """
-    alike: dict[str, float] = {}
+    if ending in TAB_ENDINGS and "\t" in text:
+        return "\t"
+    shares: dict[str, float] = {}
     for delimiter in DELIMITERS:
-        reader = csv.reader(_stream(text), delimiter=delimiter, skipinitialspace=True)
+        lines = io.StringIO(text, newline="")
+        reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
         with _long_cells():
             try:
                 widths = [len(cells) for cells in itertools.islice(reader, SAMPLE_RECORDS) if cells]
             except csv.Error:
                 continue
         if widths and widths[0] > 1:
-            alike[delimiter] = sum(width == widths[0] for width in widths) / len(widths)
-    if not alike:
-        return ","
-    return max(alike, key=lambda delimiter: alike[delimiter])
+            shares[delimiter] = widths.count(widths[0]) / len(widths)
+    return max(shares, key=lambda delimiter: shares[delimiter], default=",")
 
 
-def named_columns(
-    names: list[str], columns: list[list[str]]
-) -> tuple[tuple[str, ...], list[list[str]], list[str]]:
-    """Names for columns that have none; empty columns without a name are left out."""
-    notes: list[str] = []
-    kept = []
-    taken = {name.strip() for name in names}
-    for position, (name, column) in enumerate(zip(names, columns, strict=True), start=1):
-        name = name.strip()
-        if not name:
-            if column and not any(cell.strip() for cell in column):
-                notes.append(f"column {position} has neither a name nor values and was left out.")
+def filled_rows(
+    text: str, delimiter: str, path: Path, most: int | None = None, is_cut: bool = False
+) -> FilledRows:
+    """Split a text into rows of cells, without the blank ones.
+
+    Parameters
+    ----------
+    text : str
+    delimiter : str
+    path : Path
+        For errors.
+    most : int, optional
+        Most rows to take beside a header.
+    is_cut : bool, default=False
+        Whether the text ends where the file does not: its last row may be cut and is left out.
+
+    Raises
+    ------
+    TableError
+        Naming the line, if quotes do not end.
+    """
+    lines: list[int] = []
+    rows: list[list[str]] = []
+    n_blank = gap = 0
+    try:
+        for line, cells in numbered_records(io.StringIO(text, newline=""), delimiter, path):
+            if is_blank(cells):
+                gap += 1
                 continue
-            name = f"column_{position}"
-            while name in taken:
-                name += "_"
-            notes.append(f"column {position} has no name and is called {name!r}.")
-        kept.append((name, column))
-    return tuple(name for name, _ in kept), [column for _, column in kept], notes
+            n_blank, gap = n_blank + (gap if rows else 0), 0
+            lines.append(line)
+            rows.append(cells)
+            if most is not None and len(rows) > most:
+                is_cut = True
+                break
+    except TableError:
+        if not is_cut:
+            raise
+        # The text ends within quotes; reading on will show how they end.
+        return FilledRows(lines, rows, complete=False)
+    if is_cut:
+        return FilledRows(lines[:-1], rows[:-1], complete=False)
+    notes = (f"{n_blank} blank lines between others were skipped.",) if n_blank else ()
+    return FilledRows(lines, rows, notes=notes)
 
 
-def doubts_about(names: Iterable[str]) -> list[str]:
-    """A note where names of columns look like values.
+def named_records(found: FilledRows, path: Path, delimiter: str = ",", ending: str = "") -> Records:
+    r"""Find the header of a table and name its columns.
+
+    Parameters
+    ----------
+    found : FilledRows
+    path : Path
+        For errors.
+    delimiter : str
+        By which the text is split.
+    ending : str
+        Of the file's name.
+
+    Raises
+    ------
+    TableError
+        Naming the line, if rows have different numbers of cells; naming the columns, if two have
+        the same name.
 
     Examples
     --------
-    >>> from negcorr.reading.delimited import doubts_about
-    >>> doubts_about(["size", "kind"]), len(doubts_about(["165.5", "house"]))
-    ([], 1)
+    >>> from pathlib import Path
+    >>> from negcorr.reading.delimited import filled_rows, named_records
+    >>> rows = filled_rows("size;name\n1,5;\"a;b\"\n2,5;c\n", ";", Path("data.csv"))
+    >>> records = named_records(rows, Path("data.csv"), ";")
+    >>> records.names, records.columns
+    (('size', 'name'), [['1,5', '2,5'], ['a;b', 'c']])
     """
-    odd = [name for name in names if plain_number(name) is not None]
-    if not odd:
-        return []
-    return [
-        f"the first line is taken for names of columns, and {shortened(odd[0])} is a number: if it "
+    if not found.cells:
+        raise TableError(f"{path} is empty: there is nothing in it but blanks.")
+    header, has_header, notes = _header(found.cells, delimiter)
+    lines, rows = found.lines[has_header:], found.cells[has_header:]
+    width = len(rows[0]) if rows else len(header)
+    if width == len(header) + 1 and all(len(cells) == width for cells in rows):
+        if not any(cells[-1].strip() for cells in rows):
+            notes = ["lines end with a delimiter that the header lacks; it was left out."]
+            rows = [cells[:-1] for cells in rows]
+        elif len({cells[0] for cells in rows}) == len(rows):
+            notes = ["the header lacks a name for the first column, which is taken as row names."]
+            header = ["", *header]
+    check_widths(len(header), rows, lines, path)
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in header]
+    names: list[str] = []
+    positions = []
+    taken = {name.strip() for name in header}
+    for j, (name, column) in enumerate(zip(map(str.strip, header), columns, strict=True)):
+        if not name:
+            if column and not any(cell.strip() for cell in column):
+                notes.append(f"column {j + 1} has neither a name nor values and was left out.")
+                continue
+            name = f"column_{j + 1}"
+            while name in taken:
+                name += "_"
+            notes.append(f"column {j + 1} has no name and is called {name!r}.")
+        names.append(name)
+        positions.append(j)
+    check_names(names, path)
+    notes = [*found.notes, *notes]
+    if len(names) > 1 and delimiter not in (",", "\t" if ending in TAB_ENDINGS else ","):
+        notes = [f"cells are separated by {DELIMITERS[delimiter]}.", *notes]
+    return Records(
+        names=tuple(names),
+        columns=[columns[j] for j in positions],
+        positions=tuple(positions),
+        width=width,
+        first_line=lines[0] if lines else found.lines[0],
+        has_header=has_header,
+        complete=found.complete,
+        notes=tuple(notes),
+    )
+
+
+def _header(rows: list[list[str]], delimiter: str) -> tuple[list[str], bool, list[str]]:
+    """Names of the columns, whether the first row holds them, and notes."""
+    first = rows[0]
+    # Semicolons leave room for decimal commas.
+    cells = [cell.replace(",", ".") if delimiter == ";" else cell for cell in first]
+    numbers = [plain_number(cell) is not None for cell in cells]
+    if any(numbers) and all(
+        is_number or is_missing_mark(cell) for is_number, cell in zip(numbers, cells, strict=True)
+    ):
+        names = [f"column_{j}" for j in range(1, len(first) + 1)]
+        note = (
+            "the first line holds numbers only, so it is taken as a row, and columns are called "
+            f"{names[0]} to {names[-1]}."
+        )
+        return names, False, [note]
+    if len(rows) == 1:
+        return first, True, ["there is a header and no row."]
+    odd = next((name for name in first if plain_number(name) is not None), None)
+    if odd is None:
+        return first, True, []
+    note = (
+        f"the first line is taken for names of columns, and {shortened(odd)} is a number: if it "
         "is a row, put a line of names above it."
-    ]
+    )
+    return first, True, [note]
 
 
-def check_names(names: tuple[str, ...], path: Path) -> None:
-    """Raise where two columns have the same name."""
-    twice = [name for name, count in Counter(names).items() if count > 1]
+def check_names(names: Iterable[str], path: Path) -> None:
+    """Raise an error where two columns have the same name."""
+    known = list(names)
+    twice = [name for name, count in Counter(known).items() if count > 1]
     if twice:
         where = "; ".join(
             f"{shortened(name)} in columns "
-            + ", ".join(str(j + 1) for j, other in enumerate(names) if other == name)
+            + ", ".join(str(j) for j, other in enumerate(known, start=1) if other == name)
             for name in twice[:5]
         )
         raise TableError(f"{path} has columns of the same name: {where}. Rename them.")
+
+
+def check_widths(width: int, rows: Iterable[list[str]], lines: Iterable[int], path: Path) -> None:
+    """Raise an error where a record has more or fewer cells than there are names."""
+    for line, cells in zip(lines, rows, strict=True):
+        if len(cells) != width:
+            cell = "cell" if len(cells) == 1 else "cells"
+            raise TableError(
+                f"{path}, line {line}: {len(cells)} {cell} where the header has {width}; "
+                f"the line begins with {shortened(cells[0])}."
+            )
 
 
 def is_blank(cells: list[str]) -> bool:
@@ -190,14 +309,16 @@ def is_blank(cells: list[str]) -> bool:
     return not cells or (len(cells) == 1 and not cells[0].strip())
 
 
-def numbered(text: Iterable[str], delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+def numbered_records(
+    text: Iterable[str], delimiter: str, path: Path
+) -> Iterator[tuple[int, list[str]]]:
     """First line and cells of each record of a text that is given line by line."""
     reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True, strict=True)
     while True:
         first = reader.line_num + 1
         try:
             with _long_cells():
-                # Many at a time: the limit is the whole process's and is set for each of them.
+                # Many at a time: the limit holds for the whole process, and is set for each batch.
                 batch = []
                 for cells in itertools.islice(reader, 4096):
                     batch.append((first, cells))
@@ -212,10 +333,6 @@ def numbered(text: Iterable[str], delimiter: str, path: Path) -> Iterator[tuple[
         yield from batch
 
 
-def _stream(text: str) -> io.StringIO:
-    return io.StringIO(text, newline="")
-
-
 @contextmanager
 def _long_cells() -> Iterator[None]:
     """Cells of any length, which Python's reader refuses beyond 131072 characters."""
@@ -225,52 +342,3 @@ def _long_cells() -> Iterator[None]:
             yield
         finally:
             csv.field_size_limit(before)
-
-
-def header_of(
-    rows: list[list[str]], lines: list[int], delimiter: str
-) -> tuple[list[str], list[list[str]], list[int], list[str]]:
-    """Names of the columns, and the rows below them."""
-    first = rows[0]
-    if _is_all_numbers([_with_points(cell, delimiter) for cell in first]):
-        names = [f"column_{j}" for j in range(1, len(first) + 1)]
-        note = (
-            f"the first line holds numbers only, so it is taken as a row, and columns are called "
-            f"{names[0]} to {names[-1]}."
-        )
-        return names, rows, lines, [note]
-    body = rows[1:]
-    if not body:
-        return first, body, lines[1:], ["there is a header and no row."]
-    if all(len(cells) == len(first) + 1 for cells in body):
-        if not any(cells[-1].strip() for cells in body):
-            note = "lines end with a delimiter that the header lacks; it was left out."
-            return first, [cells[:-1] for cells in body], lines[1:], [note]
-        if len({cells[0] for cells in body}) == len(body):
-            note = "the header lacks a name for the first column, which is taken as names of rows."
-            return ["", *first], body, lines[1:], [note]
-    return first, body, lines[1:], doubts_about(first)
-
-
-def _with_points(cell: str, delimiter: str) -> str:
-    """Decimal commas, which semicolons leave room for, as points."""
-    return cell.replace(",", ".") if delimiter == ";" else cell
-
-
-def _is_all_numbers(cells: list[str]) -> bool:
-    values = [plain_number(cell) for cell in cells]
-    return any(value is not None for value in values) and all(
-        value is not None or is_missing_mark(cell)
-        for value, cell in zip(values, cells, strict=True)
-    )
-
-
-def check_widths(names: list[str], rows: list[list[str]], lines: list[int], path: Path) -> None:
-    """Raise where a record has more or fewer cells than there are names."""
-    for line, cells in zip(lines, rows, strict=True):
-        if len(cells) != len(names):
-            cell = "cell" if len(cells) == 1 else "cells"
-            raise TableError(
-                f"{path}, line {line}: {len(cells)} {cell} where the header has {len(names)}; "
-                f"the line begins with {shortened(cells[0])}."
-            )

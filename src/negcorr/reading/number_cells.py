@@ -2,8 +2,7 @@
 
 A *form* is that way, in a word: ``"plain"``, ``"truth"`` (true and false), ``"thousands"``
 (1,234.5), ``"comma"`` (1234,5 or 1.234,5), and all but truth with a sign in front that every cell
-has, as in ``"% plain"`` or ``"$ thousands"``. A column has a form or it is text: cells are never
-judged one by one.
+has, as in ``"% plain"`` or ``"$ thousands"``. A column has a form or it is text.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ __all__ = [
     "is_missing_mark",
     "missing_cells",
     "number_form",
+    "number_in_form",
     "numbers",
     "plain_number",
     "plain_numbers",
@@ -35,9 +35,7 @@ __all__ = [
 MISSING_MARKS = frozenset(["", "na", "n/a", "nan", "null", "none", "?", "-", "--", "<na>"])
 
 #: What spreadsheets leave where a formula failed.
-_FAILED = frozenset(
-    ["#n/a", "#div/0!", "#name?", "#null!", "#num!", "#ref!", "#value!"],
-)
+_FAILED = frozenset(["#n/a", "#div/0!", "#name?", "#null!", "#num!", "#ref!", "#value!"])
 
 _TRUTH = {"true": 1.0, "false": 0.0}
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", re.ASCII)
@@ -118,9 +116,12 @@ def number_form(cells: Iterable[str]) -> str | None:
     ('thousands', '% plain', None)
     """
     present = [cell.strip() for cell in cells if not is_missing_mark(cell)]
-    sign = _shared_sign(present)
+    # Of money or percent, at one end of every cell.
+    sign = next(
+        (s for s in _SIGNS if present and all(cell.count(s) == 1 for cell in present)), None
+    )
     bare = present if sign is None else [_without(cell, sign) for cell in present]
-    inner = next((form for form in _INNER if all(_value(c, form) is not None for c in bare)), None)
+    inner = next((f for f, of in _INNER.items() if all(of(c) is not None for c in bare)), None)
     if inner is None or (sign is not None and inner == "truth"):
         return None
     return inner if sign is None else f"{sign} {inner}"
@@ -152,9 +153,36 @@ def numbers(cells: Iterable[Any], form: str, column: str) -> FloatArray:
     >>> numbers(["$1,234", "?", "$5"], "$ thousands", "price")
     array([1234.,   nan,    5.])
     """
-    known: dict[Any, float] = {}
-    values = [_known_number(cell, form, column, known) for cell in cells]
+    known: dict[str, float | None] = {}
+    values = []
+    for cell in cells:
+        if isinstance(cell, str):
+            if cell not in known:
+                known[cell] = number_in_form(cell, form)
+            value = known[cell]
+        elif type(cell).__name__ in ("NoneType", "NAType", "NaTType"):
+            value = math.nan
+        else:
+            try:
+                value = float(cell)
+            except (TypeError, ValueError):
+                raise TableError(f"column {column!r}: {shortened(cell)} is not a number.") from None
+        if value is None:
+            written = "" if form == "plain" else f" (written as {form!r})"
+            raise TableError(
+                f"column {column!r}: {shortened(cell)} is not a number, as the others are{written}."
+            )
+        values.append(value if math.isfinite(value) else math.nan)
     return np.array(values, dtype=np.float64)
+
+
+def number_in_form(cell: str, form: str) -> float | None:
+    """The value of a cell in a known form, NaN for a mark of a missing value; None for text."""
+    if is_missing_mark(cell):
+        return math.nan
+    sign, _, inner = form.rpartition(" ")
+    value = _INNER[inner](_without(cell, sign) if sign else cell.strip())
+    return plain_number(cell) if value is None else value
 
 
 def as_numbers(series: Any, form: str, column: str) -> FloatArray:
@@ -187,54 +215,10 @@ def as_numbers(series: Any, form: str, column: str) -> FloatArray:
     return numbers(series.astype(object), form or "plain", column)
 
 
-def missing_cells(cells: Iterable[Any]) -> BoolArray:
-    """Which cells of text, or of anything, have no value: None, NaN, NaT, or nothing but blanks."""
-    return np.array(
-        [_is_null(cell) or (isinstance(cell, str) and not cell.strip()) for cell in cells],
-        dtype=bool,
-    )
-
-
-def _known_number(cell: Any, form: str, column: str, known: dict[Any, float]) -> float:
-    if isinstance(cell, str):
-        value = known.get(cell)
-        if value is None:
-            value = known[cell] = _text_number(cell, form, column)
-        return value
-    if _is_null(cell):
-        return math.nan
-    try:
-        value = float(cell)
-    except (TypeError, ValueError):
-        raise TableError(f"column {column!r}: {shortened(cell)} is not a number.") from None
-    return value if math.isfinite(value) else math.nan
-
-
-def _text_number(cell: str, form: str, column: str) -> float:
-    if is_missing_mark(cell):
-        return math.nan
-    sign, _, inner = form.rpartition(" ")
-    bare = _without(cell.strip(), sign) if sign else cell.strip()
-    value = _value(bare, inner)
-    value = plain_number(cell) if value is None else value
-    if value is None:
-        raise TableError(
-            f"column {column!r}: {shortened(cell)} is not a number, as the others are"
-            f"{'' if form == 'plain' else f' (written as {form!r})'}."
-        )
-    return value if math.isfinite(value) else math.nan
-
-
-def _is_null(cell: Any) -> bool:
-    if cell is None:
-        return True
-    if isinstance(cell, str):
-        return False
-    try:
-        return bool(cell != cell)  # NaN and NaT differ from themselves
-    except (TypeError, ValueError):
-        # pandas.NA cannot be compared, and neither can arrays, which are values.
-        return type(cell).__name__ == "NAType"
+def missing_cells(series: Any) -> BoolArray:
+    """Which cells of a column have no value: None, NaN, NaT, or text of nothing but blanks."""
+    blank = [isinstance(cell, str) and not cell.strip() for cell in series.astype(object)]
+    return np.asarray(series.isna().to_numpy() | np.array(blank, dtype=bool), dtype=bool)
 
 
 def _truth(cell: str) -> float | None:
@@ -251,26 +235,12 @@ def _comma(cell: str) -> float | None:
     return float(cell.replace(".", "").replace(",", "."))
 
 
-#: In the order in which they are tried: 1,234 is a thousand and more rather than a bit over one.
+#: In the order in which they are tried: 1,234 is more than a thousand, not a bit more than one.
 _INNER = {"plain": plain_number, "truth": _truth, "thousands": _thousands, "comma": _comma}
 
 
-def _value(cell: str, inner: str) -> float | None:
-    return _INNER[inner](cell)
-
-
-def _shared_sign(cells: list[str]) -> str | None:
-    """The sign of money or percent that every cell has at one of its ends."""
-    if not cells:
-        return None
-    for sign in _SIGNS:
-        if all(cell.count(sign) == 1 for cell in cells):
-            return sign
-    return None
-
-
 def _without(cell: str, sign: str) -> str:
-    """The cell without its sign, or as it is where that stands in the middle."""
+    """The cell without its sign, or as it is where the sign is in the middle."""
     text = cell.strip()
     minus = "-" if text.startswith("-") and sign != "%" else ""
     bare = text.removeprefix(minus).strip()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, fields
-from typing import Any
 
 from negcorr.exceptions import TableError
 
@@ -40,7 +39,7 @@ class Column:
         One of "number", "category" and "date", which are inputs; "constant", "identifier", "text"
         and "dropped", which are left out; "target", "weights", "group" and "time".
     form : str
-        How cells are written that become numbers or moments, so that new cells are read alike.
+        How cells of numbers or dates are written, so that new cells are read in the same way.
     n_missing, n_distinct : int
         Cells without a value, and different values of the others.
     remark : str
@@ -74,7 +73,8 @@ class Schema:
     Examples
     --------
     >>> import pandas as pd
-    >>> from negcorr.tables import Schema, infer_columns
+    >>> from negcorr.reading import Schema
+    >>> from negcorr.tables import infer_columns
     >>> frame = pd.DataFrame({"kind": list("abab"), "size": [1.0, 2.0, 4.0, None], "y": range(4)})
     >>> schema = infer_columns(frame, "y")
     >>> print(schema)
@@ -106,17 +106,17 @@ class Schema:
     @property
     def weights(self) -> str | None:
         """Column of frequencies."""
-        return self._only("weights")
+        return next(iter(self.named("weights")), None)
 
     @property
     def group(self) -> str | None:
-        """Column whose values must not be torn apart."""
-        return self._only("group")
+        """Column of groups: rows of one group stay on one side of every split."""
+        return next(iter(self.named("group")), None)
 
     @property
     def time(self) -> str | None:
         """Column that rows are ordered by."""
-        return self._only("time")
+        return next(iter(self.named("time")), None)
 
     def __getitem__(self, name: str) -> Column:
         for column in self.columns:
@@ -125,17 +125,17 @@ class Schema:
         raise KeyError(name)
 
     def __str__(self) -> str:
-        head = ("column", "role", "missing", "distinct", "remark")
-        body = [
-            (_cut(c.name), c.role, str(c.n_missing), str(c.n_distinct), c.remark)
-            for c in self.columns
-        ]
-        widths = [max(len(row[j]) for row in [head, *body]) for j in range(4)]
-        lines = [
-            f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}  {e}".rstrip()
-            for a, b, c, d, e in [head, *body]
-        ]
-        return "\n".join(lines)
+        rows = [("column", "role", "missing", "distinct", "remark")]
+        for c in self.columns:
+            # Line breaks and the like show as Python writes them.
+            name = c.name if c.name.isprintable() else repr(c.name)[1:-1]
+            name = name if len(name) <= _WIDTH else name[: _WIDTH - 1] + "…"
+            rows.append((name, c.role, str(c.n_missing), str(c.n_distinct), c.remark))
+        w = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(
+            f"{a:<{w[0]}}  {b:<{w[1]}}  {c:>{w[2]}}  {d:>{w[3]}}  {remark}".rstrip()
+            for a, b, c, d, remark in rows
+        )
 
     def to_json(self) -> str:
         """As JSON text, for :meth:`from_json`."""
@@ -156,31 +156,19 @@ class Schema:
         TableError
             If it is something else.
         """
+        types = {field.name: int if field.type == "int" else str for field in fields(Column)}
         try:
             stored = json.loads(text)
-            columns = tuple(_column(entry) for entry in stored["columns"])
             n_rows = stored["n_rows"]
-        except (ValueError, TypeError, KeyError) as error:
+            for entry in stored["columns"]:
+                for key, value in entry.items():
+                    if key not in types or type(value) is not types[key]:
+                        raise ValueError(f"{key}={value!r} is no entry of a column")
+                if entry["role"] not in ROLES:
+                    raise ValueError(f"role={entry['role']!r} must be one of {', '.join(ROLES)}")
+            columns = tuple(Column(**entry) for entry in stored["columns"])
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise TableError(f"text is no schema as to_json writes it: {error}.") from error
         if isinstance(n_rows, bool) or not isinstance(n_rows, int):
             raise TableError(f"text is no schema: n_rows={n_rows!r} must be a whole number.")
         return cls(columns, n_rows)
-
-    def _only(self, role: str) -> str | None:
-        return next(iter(self.named(role)), None)
-
-
-def _column(entry: dict[str, Any]) -> Column:
-    types = {field.name: int if str(field.type) == "int" else str for field in fields(Column)}
-    for key, value in entry.items():
-        if key not in types or type(value) is not types[key]:
-            raise ValueError(f"{key}={value!r} is no entry of a column")
-    if entry["role"] not in ROLES:
-        raise ValueError(f"role={entry['role']!r} must be one of {', '.join(ROLES)}")
-    return Column(**entry)
-
-
-def _cut(name: str) -> str:
-    """A name on one line: line breaks and the like show as Python writes them."""
-    shown = name if name.isprintable() else repr(name)[1:-1]
-    return shown if len(shown) <= _WIDTH else shown[: _WIDTH - 1] + "…"

@@ -1,7 +1,8 @@
-"""Tables that are too large to be read whole: is_large, and TableChunks, which reads in pieces."""
+"""is_large, for tables that are too large to be read whole; TableChunks, which reads chunks."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,30 +10,29 @@ from pathlib import Path
 from typing import Any, Self
 
 from negcorr._common.validation import check_positive_int
-from negcorr.reading.chunk_sources import ChunkSource, n_cells, source_of
-from negcorr.reading.delimited import check_names
-from negcorr.reading.file_format import layers_of
+from negcorr.reading.chunk_sources import ArrowSource, TextSource, n_cells, source_of
+from negcorr.reading.file_format import TableFile
 from negcorr.reading.schema import Schema
 
 __all__ = ["TableChunks", "is_large"]
 
-#: Text beyond is read in pieces: Python's objects for its cells take some ten times as much, and
+#: Longer text is read in chunks: Python's objects for its cells take some ten times as much, and
 #: reading it whole takes some ten seconds.
 LARGE_TEXT_BYTES = 40 * 2**20
 
-#: Cells of Parquet and Feather beyond, for the same memory.
+#: Larger files of Parquet and Feather are read in chunks, for the same memory.
 LARGE_CELLS = 5_000_000
 
-#: How much smaller archives make text, about.
+#: By what factor archives make text smaller, about.
 SHRINKS = {"gzip": 4, "bzip2": 5, "xz": 6, "zip": 4}
 
-#: Most rows of a piece, and cells of one of a wide table: pieces take some ten megabytes each.
+#: Most rows of a chunk, and most cells of one of a wide table: chunks take some ten megabytes.
 BLOCK_ROWS = 65_536
 BLOCK_CELLS = 4_000_000
 
 
 def is_large(path: str | os.PathLike[str]) -> bool:
-    r"""Whether a file should be read in pieces, by its size, or what it says of it.
+    r"""Whether a file should be read in chunks, by its size or the size that it states.
 
     Parameters
     ----------
@@ -54,20 +54,18 @@ def is_large(path: str | os.PathLike[str]) -> bool:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from negcorr.tables import is_large
+    >>> from negcorr.reading import is_large
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "sizes.csv")
     ...     _ = file.write_text("size,kind\n1.5,a\n", encoding="utf-8")
     ...     is_large(file)
     False
     """
-    layers = layers_of(Path(path))
-    if layers.format == "text" and layers.ending != ".arff":
-        n_bytes = layers.path.stat().st_size
-        for archive in layers.archives:
-            n_bytes *= SHRINKS[archive]
-        return n_bytes > LARGE_TEXT_BYTES
-    return n_cells(layers) > LARGE_CELLS
+    file = TableFile.find(Path(path))
+    if file.format == "text":
+        factor = math.prod(SHRINKS[archive] for archive in file.archives)
+        return file.path.stat().st_size * factor > LARGE_TEXT_BYTES
+    return n_cells(file) > LARGE_CELLS
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +73,7 @@ class TableChunks:
     r"""A table in a file, as data frames of a bounded number of rows.
 
     Iterating gives :class:`pandas.DataFrame` in the order of the file, as often as asked. Cells
-    mean what they mean to :func:`~negcorr.reading.table.read_table`. Small files and all formats
+    mean what they mean to :func:`~negcorr.read_table`. Small files and all formats
     will do; ARFF, Excel and binary formats within archives are read whole each time.
 
     Attributes
@@ -92,13 +90,13 @@ class TableChunks:
     block : int
         Most rows of a frame.
     n_rows : int or None
-        Where the file tells it; a guess for text.
+        Where the file states it; an estimate for text.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from negcorr.tables import TableChunks
+    >>> from negcorr.reading import TableChunks
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "sizes.csv")
     ...     _ = file.write_text("size;kind\n1,5;a\n?;b\n2,5;c\n", encoding="utf-8")
@@ -113,7 +111,7 @@ class TableChunks:
     kinds: Mapping[str, str]
     block: int
     n_rows: int | None
-    source: ChunkSource
+    source: TextSource | ArrowSource
 
     @classmethod
     def open(
@@ -130,7 +128,7 @@ class TableChunks:
         schema : Schema, optional
             What columns are for, as with a model's training rows. Of text, its plain numbers are
             then read as floats, its categories as such, and all else as text. By default the first
-            thousands of rows tell what is a number.
+            thousands of rows show what is a number.
         block : int, optional
             Most rows of a frame, by default 65536, or fewer where there are many columns.
 
@@ -147,7 +145,6 @@ class TableChunks:
             check_positive_int("block", block)
         place = Path(path)
         source = source_of(place)
-        check_names(source.names, place)
         kinds = source.kinds(schema)
         if block is None:
             block = max(min(BLOCK_ROWS, BLOCK_CELLS // len(source.names)), 1024)
@@ -168,7 +165,7 @@ class TableChunks:
         return replace(self, kinds=kinds)
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Tables of pyarrow instead of frames; text is not judged yet.
+        """Tables of pyarrow instead of frames; cells of text are not typed yet.
 
         Parameters
         ----------

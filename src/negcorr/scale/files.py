@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from negcorr.exceptions import ChunkError
+from negcorr.reading.arrow_files import arrow_batches
 from negcorr.scale.batches import grown, matrix, telling, unreadable, with_names
 from negcorr.scale.chunks import Chunk, Width
 from negcorr.scale.file_sizes import fragments_of, held_while_reading, rows_known
@@ -24,10 +25,6 @@ FORMATS = {
     ".arrow": "feather",
     ".ipc": "feather",
 }
-
-
-#: Bytes of a column of a Parquet file that are read at a time.
-BUFFER_BYTES = 2**16
 
 
 def open_files(path: Any) -> Any:
@@ -209,40 +206,23 @@ class FileSource:
         return self._scanned
 
     def _parquet(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
-        import pyarrow.parquet
-
         with telling(where):
+            metadata, groups = fragment.metadata, [group.id for group in fragment.row_groups]
             handle = fragment.open()
         with handle:
-            with telling(where):
-                groups = [group.id for group in fragment.row_groups]
-                file = pyarrow.parquet.ParquetFile(
-                    handle, metadata=fragment.metadata, pre_buffer=False, buffer_size=BUFFER_BYTES
-                )
             for group in groups:
                 yield (
                     f"{where}, row group {group}",
-                    file.iter_batches(self.block_size, row_groups=[group], columns=self.columns),
+                    arrow_batches(
+                        handle, "parquet", self.columns, self.block_size, [group], metadata
+                    ),
                 )
 
     def _feather(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
-        import pyarrow.ipc
-
         with telling(where):
             handle = fragment.open()
         with handle:
-            with telling(where):
-                names = fragment.physical_schema.names
-                wanted = sorted(names.index(name) for name in self.columns)
-                options = pyarrow.ipc.IpcReadOptions(included_fields=wanted)
-                file = pyarrow.ipc.open_file(handle, options=options)
-            yield where, self._cut(file)
-
-    def _cut(self, file: Any) -> Iterator[Any]:
-        for number in range(file.num_record_batches):
-            batch = file.get_batch(number)
-            for start in range(0, batch.num_rows, self.block_size):
-                yield batch.slice(start, self.block_size)
+            yield where, arrow_batches(handle, "feather", self.columns, self.block_size)
 
     def _scanned(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
         with telling(where):

@@ -53,7 +53,7 @@ OURS = frozenset(
         "negcorr.optimism.sure_search.SURESearch",
         "negcorr.criteria.tabulated.ErrorTable",
         "negcorr.columns.date_parts.DateParts",
-        "negcorr.columns.squash.TamedScaler",
+        "negcorr.columns.encoder.SquashingScaler",
         "negcorr.columns.typed_columns.TypedColumns",
         "negcorr.spectrum.whitening.Whitening",
     }

@@ -1,9 +1,9 @@
 """A trial on a table: split, fit beside other methods, held-out figures."""
 
 from negcorr.columns.date_parts import DateParts
+from negcorr.columns.encoder import SquashingScaler
 from negcorr.columns.kinds import infer_columns
 from negcorr.columns.samples import Samples, samples
-from negcorr.columns.squash import TamedScaler
 from negcorr.columns.typed_columns import TypedColumns
 from negcorr.tables.comparison import Comparison, Method
 from negcorr.tables.held_out_errors import Figures, held_out_figures
@@ -19,8 +19,8 @@ __all__ = [
     "Figures",
     "Method",
     "Samples",
+    "SquashingScaler",
     "TableSample",
-    "TamedScaler",
     "Trial",
     "TypedColumns",
     "compare",

@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from negcorr.columns.encoder import _encoder
+from negcorr.columns.encoder import column_encoder
 from negcorr.columns.kinds import infer_columns
 from negcorr.columns.typed_columns import TypedColumns
 from negcorr.ensemble.regressor import NCLRegressor
@@ -73,15 +73,8 @@ def make_tabular(
         schema = infer_columns(frame, target)
     _check_target(target, schema)
     model = _ensemble(estimator, random_state, ncl_parameters)
-    columns = {column.name: column for column in schema.columns}
-    numbers, dates = schema.named("number"), schema.named("date")
-    categories = list(schema.named("category"))
-    reader = TypedColumns(
-        numbers={name: columns[name].form for name in numbers},
-        categories=categories,
-        dates={name: columns[name].form for name in dates},
-    )
-    encoder = _encoder(list(numbers), categories, list(dates))
+    reader = TypedColumns.of_schema(schema)
+    encoder = column_encoder(list(reader.numbers), list(reader.categories), list(reader.dates))
     return Pipeline([("read", reader), ("encode", encoder), ("model", model)])
 
 

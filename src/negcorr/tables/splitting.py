@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 
 from negcorr._common.types import AnyArray, IntArray
-from negcorr.columns.samples import Samples, digests, hashes, labels, moments, samples
+from negcorr.columns.samples import Samples, digests, hashes, labels, samples, times
 from negcorr.exceptions import TableError
 from negcorr.reading.schema import Schema
 from negcorr.rows.folds import ContentKFold
@@ -128,7 +128,7 @@ def check_split(test_size: Any, seed: Any) -> None:
 def _keys(frame: Any, schema: Schema, rows: Samples, seed: int) -> tuple[AnyArray, str]:
     """What rows are held out by, the largest first, and its name."""
     if schema.time is not None:
-        return moments(frame, schema)[rows.positions], f"time in {schema.time!r}"
+        return times(frame, schema)[rows.positions], f"time in {schema.time!r}"
     if rows.groups is not None:
         names = np.stack(digests(rows.groups), axis=1)
         return content_hash(names, seed=seed), f"group in {schema.group!r}"

@@ -159,7 +159,7 @@ def _typed(chunks: TableChunks, rows: Kept) -> TableSample:
     notes: list[str] = []
     if isinstance(chunks.source, TextSource):
         cells = [column.to_pylist() for column in table.columns]
-        kinds, values, notes = kinds_of_cells(chunks.names, cells, chunks.source.text.delimiter)
+        kinds, values, notes = kinds_of_cells(chunks.names, cells, chunks.source.delimiter)
         frame = _frame(values)
     else:
         kinds = chunks.source.kinds(None)
