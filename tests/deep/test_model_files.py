@@ -105,7 +105,7 @@ def test_without_torch_the_error_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ImportError, match=r"deep ensemble.*pip install 'negcorr\[deep\]'"):
         load(file)
-    assert describe(file).kind == "negcorr.deep.regressor.DeepNCLRegressor"
+    assert describe(file).kind == "negcorr.DeepNCLRegressor"
 
 
 def test_classes_of_a_user_are_refused(tmp_path):

@@ -33,7 +33,8 @@ import negcorr
 from negcorr import ContentKFold, NCLRegressor, SURESearch, load, save
 from negcorr.bases import BlockFeatures, ClonedFeatures, FourierFeatures, NystroemFeatures
 from negcorr.exceptions import ModelFileError, UntrustedModelError
-from negcorr.storage.allowlist import OURS, TRUSTED
+from negcorr.storage.allowlist import IDS, TRUSTED, type_name
+from negcorr.storage.encoding import to_file_form
 from negcorr.storage.model_files import ENVELOPE, SCHEMA
 from negcorr.storage.save_load import describe
 
@@ -267,23 +268,96 @@ def types_within(thing, seen):
         types_within(part, seen)
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_every_type_of_ours_in_a_fitted_model_is_declared_and_every_declared_type_exists():
-    found = set()
-    for name in MODELS:
-        seen = {}
-        types_within(made(name)[0], seen)
-        found |= {f"{type(t).__module__}.{type(t).__qualname__}" for t in seen.values()}
-    ours = {name for name in found if name.startswith("negcorr.")}
-    caches = {"negcorr.spectrum.modes.TridiagonalModes", "negcorr.criteria.kfold.KFold"}
-    assert ours - caches <= OURS
-    tables = {name for name in OURS if name.startswith("negcorr.tables.")}
-    rest = {f"negcorr.storage.stored_types.Stored{kind}" for kind in ("Deep", "Frame", "Spline")}
-    assert OURS - ours - tables == rest
+#: Ids in files that users may have: none may ever go, or stand for another class.
+PUBLISHED = """
+    ContentKFold DeepNCLRegressor NCLPath NCLRegressor SURESearch
+    basis.blocks basis.clones basis.fourier basis.input_map basis.kernel basis.kernel.stage
+    basis.linear basis.mapped basis.nested basis.nested.nesting basis.nystroem basis.orthogonal
+    basis.trees
+    columns.date_parts columns.squashing_scaler columns.typed
+    criterion.error_table criterion.leave_one_out
+    ensemble.calibration_rows ensemble.huber_targets ensemble.lazy_attributes ensemble.residuals
+    ensemble.stream
+    frame
+    moments.factor moments.gram
+    path.settings
+    rows rows.folds
+    selection.candidate selection.choice selection.chosen selection.trial
+    spectrum.banded spectrum.dense spectrum.dense_modes spectrum.nested_whitening
+    spectrum.tridiagonal spectrum.whitening
+    spline
+"""
+
+
+def test_no_id_is_lost():
+    assert set(PUBLISHED.split()) <= set(IDS)
+
+
+def test_every_id_stands_for_one_class_that_exists():
+    assert len(set(IDS.values())) == len(IDS)
     for name in TRUSTED:
         module, _, kind = name.rpartition(".")
         __import__(module)
-        assert hasattr(sys.modules[module], kind), name
+        assert isinstance(getattr(sys.modules[module], kind), type), name
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_class_of_ours_in_a_fitted_model_has_an_id_and_every_id_is_used():
+    seen = {}
+    for name in MODELS:
+        types_within(to_file_form(made(name)[0]), seen)
+    ours = {type(thing) for thing in seen.values() if type(thing).__module__.startswith("negcorr.")}
+    assert {type_name(kind) for kind in ours} <= {f"negcorr.{name}" for name in IDS}
+    unused = {f"negcorr.{name}" for name in IDS} - {type_name(kind) for kind in ours}
+    of_tables = {f"negcorr.{name}" for name in IDS if name.startswith("columns.")}
+    assert unused == of_tables | {"negcorr.DeepNCLRegressor"}
+
+
+def nodes(schema):
+    """All parts of a schema that name a type."""
+    left = [schema]
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            if isinstance(part.get("__module__"), str):
+                yield part
+            left.extend(part.values())
+        elif isinstance(part, list):
+            left.extend(part)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["default", "chosen", "streamed and asked", "pandas rows"])
+def test_a_file_names_no_module_of_ours(name, tmp_path):
+    with zipfile.ZipFile(save(made(name)[0], tmp_path / "model.skops")) as file:
+        schema = json.loads(file.read(SCHEMA))
+    named = {(node["__module__"], node["__class__"]) for node in nodes(schema)}
+    assert ("negcorr", "NCLRegressor") in named
+    assert not [module for module, _ in named if module.startswith("negcorr.")]
+
+
+class Unlisted(BaseEstimator):
+    """What a class of ours would be that nobody has given an id."""
+
+
+Unlisted.__module__ = "negcorr.bases.unlisted"
+
+
+def test_a_class_of_ours_without_an_id_is_not_written(tmp_path):
+    with pytest.raises(ModelFileError, match=r"\['negcorr.bases.unlisted.Unlisted'\] have no id"):
+        save(make_pipeline(Unlisted(), ncl()), tmp_path / "model.skops")
+    assert not list(tmp_path.iterdir())
+
+
+def test_functions_of_ours_must_be_trusted_as_those_of_others(tmp_path):
+    model = make_pipeline(
+        FunctionTransformer(negcorr.criteria.noise.difference_noise_variance), ncl()
+    )
+    file = save(model, tmp_path / "model.skops")
+    name = "negcorr.criteria.noise.difference_noise_variance"
+    with pytest.raises(UntrustedModelError, match=name):
+        load(file)
+    assert load(file, trusted=[name])[0].func is model[0].func
 
 
 def test_arrays_that_two_attributes_share_are_stored_once_and_caches_are_not(tmp_path):
@@ -317,7 +391,7 @@ def test_notes_and_versions_are_read_without_the_model(tmp_path):
     rewritten(file, schema=lambda _: {"nothing": "to build"})
     about = describe(str(file))
     assert about.notes == notes
-    assert (about.format, about.kind) == (1, "negcorr.ensemble.regressor.NCLRegressor")
+    assert (about.format, about.kind) == (2, "negcorr.NCLRegressor")
     assert set(about.versions) == {"negcorr", "numpy", "scikit-learn", "skops"}
     assert about.versions["numpy"] == np.__version__
     assert about.n_bytes == file.stat().st_size
@@ -459,8 +533,8 @@ def zipped(**members):
         (skops.io.dumps(StandardScaler()), "is a file of skops, but was not written by"),
         (zipped(negcorr_json=b"{"), "is damaged"),
         (zipped(negcorr_json=b"[]"), "does not say what it should"),
-        (zipped(negcorr_json=b'{"format": 1}'), "does not say what it should"),
-        (zipped(negcorr_json=b'{"format": "1", "kind": 3}'), "does not say what it should"),
+        (zipped(negcorr_json=b'{"format": 2}'), "does not say what it should"),
+        (zipped(negcorr_json=b'{"format": "2", "kind": 3}'), "does not say what it should"),
         (zipped(negcorr_json=b'{"format": 7}'), "format 7, of a newer negcorr"),
     ],
 )
@@ -507,26 +581,20 @@ def test_flipped_bytes_never_give_a_model_of_other_numbers(tmp_path):
 def without(name, kind):
     """A change of the schema that takes a field from all objects of a class."""
 
-    def change(state):
-        if isinstance(state, dict):
-            if state.get("__class__") == kind and isinstance(state.get("content"), dict):
-                held = state["content"].get("content", {})
+    def change(schema):
+        for node in nodes(schema):
+            if node["__class__"] == kind and isinstance(node.get("content"), dict):
+                held = node["content"].get("content", {})
                 if name in held:
-                    place = list(held).index(name)
+                    node["content"]["key_types"]["content"].pop(list(held).index(name))
                     del held[name]
-                    state["content"]["key_types"]["content"].pop(place)
-            for part in state.values():
-                change(part)
-        elif isinstance(state, list):
-            for part in state:
-                change(part)
-        return state
+        return schema
 
     return change
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("alpha", "NCLRegressor"), ("tables", "NCLPath"), ("count", "Folds")]
+    ("name", "kind"), [("alpha", "NCLRegressor"), ("tables", "NCLPath"), ("count", "rows.folds")]
 )
 def test_fields_that_older_versions_did_not_have_get_their_defaults(name, kind, tmp_path):
     model = ncl().fit(X, Y)
@@ -538,14 +606,12 @@ def test_fields_that_older_versions_did_not_have_get_their_defaults(name, kind, 
 
 
 def test_fields_of_another_version_are_named(tmp_path):
-    for name, kind in (
-        ("solver", "NCLPath"),
-        ("settings", "LazyAttributes"),
+    for name, kind, id_, model in (
+        ("solver", "NCLPath", "NCLPath", ncl().fit(X, Y)),
+        ("settings", "LazyAttributes", "ensemble.lazy_attributes", streamed()),
     ):
-        file = save(
-            streamed() if kind == "LazyAttributes" else ncl().fit(X, Y), tmp_path / "m.skops"
-        )
-        rewritten(file, schema=without(name, kind))
+        file = save(model, tmp_path / "m.skops")
+        rewritten(file, schema=without(name, id_))
         with pytest.raises(
             ModelFileError, match=rf"is damaged, since.*{kind}, lacks field\(s\) \['{name}'\]"
         ):
@@ -557,15 +623,24 @@ def test_fields_of_another_version_are_named(tmp_path):
         load(file)
 
 
-def renamed(old, new):
-    return lambda schema: json.loads(json.dumps(schema).replace(f'"{old}"', f'"{new}"'))
+def renamed(name):
+    """A change of the schema that gives paths another type, by its full name."""
+
+    def change(schema):
+        for node in nodes(schema):
+            if (node["__module__"], node["__class__"]) == ("negcorr", "NCLPath"):
+                node["__module__"], _, node["__class__"] = name.rpartition("/")
+        return schema
+
+    return change
 
 
-def test_a_type_of_ours_that_is_gone_is_a_matter_of_versions(tmp_path):
+def test_an_unknown_id_is_a_matter_of_versions(tmp_path):
     file = save(ncl().fit(X, Y), tmp_path / "m.skops")
-    rewritten(file, schema=renamed("NCLPath", "OldPath"))
+    rewritten(file, schema=renamed("negcorr/OldPath"))
     with pytest.raises(
-        ModelFileError, match=r"negcorr.path.path.OldPath.*does not have: it is damaged"
+        ModelFileError,
+        match=r"\['negcorr.OldPath'\], which negcorr .* does not have: it is damaged",
     ):
         load(file)
     older = lambda e: e | {"versions": e["versions"] | {"negcorr": "0.0.3"}}  # noqa: E731
@@ -574,21 +649,14 @@ def test_a_type_of_ours_that_is_gone_is_a_matter_of_versions(tmp_path):
         load(file)
 
 
-def test_a_type_of_ours_that_is_here_but_not_trusted_is_no_matter_of_versions(tmp_path):
-    file = save(ncl().fit(X, Y), tmp_path / "m.skops")
-    rewritten(file, schema=renamed("NCLPath", "KFold"))
-    rewritten(file, schema=renamed("negcorr.path.path", "negcorr.criteria.kfold"))
-    with pytest.raises(
-        UntrustedModelError, match=r"not trusted: \['negcorr.criteria.kfold.KFold'\]"
-    ):
+@pytest.mark.parametrize(
+    "name", ["negcorr.criteria.kfold/KFold", "negcorr.OldPath/Part", "negcorr...os/system"]
+)
+def test_a_module_of_ours_is_not_trusted(name, tmp_path):
+    file = rewritten(save(ncl().fit(X, Y), tmp_path / "m.skops"), schema=renamed(name))
+    with pytest.raises(UntrustedModelError, match="not trusted") as caught:
         load(file)
-
-
-def test_only_words_of_python_name_a_module(tmp_path):
-    file = save(ncl().fit(X, Y), tmp_path / "m.skops")
-    rewritten(file, schema=renamed("negcorr.path.path", "negcorr.../../os"))
-    with pytest.raises(ModelFileError, match="does not have"):
-        load(file)
+    assert caught.value.types == (name.replace("/", "."),)
 
 
 def test_a_file_that_holds_another_kind_than_it_says_is_refused(tmp_path):
@@ -701,7 +769,7 @@ def payloads(command):
         "partial under our name",
         {
             "__class__": "NCLPath",
-            "__module__": "negcorr.path.path",
+            "__module__": "negcorr",
             "__loader__": "PartialNode",
             "content": {
                 "func": system,
@@ -724,7 +792,7 @@ def payloads(command):
         "operator under our name",
         {
             "__class__": "NCLPath",
-            "__module__": "negcorr.path.path",
+            "__module__": "negcorr",
             "__loader__": "OperatorFuncNode",
             "attrs": call,
         },
@@ -733,13 +801,13 @@ def payloads(command):
         "method",
         {
             "__class__": "NCLRegressor",
-            "__module__": "negcorr.ensemble.regressor",
+            "__module__": "negcorr",
             "__loader__": "MethodNode",
             "content": {
                 "func": "fit",
                 "obj": {
                     "__class__": "NCLRegressor",
-                    "__module__": "negcorr.ensemble.regressor",
+                    "__module__": "negcorr",
                     "__loader__": "ObjectNode",
                     "content": dict_node(),
                 },

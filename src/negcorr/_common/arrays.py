@@ -27,6 +27,7 @@ __all__ = [
     "detached",
     "dispatched",
     "is_device_array",
+    "is_ours",
     "place_of",
     "place_within",
     "taken",
@@ -212,7 +213,7 @@ def _to_numpy(thing: Any, known: dict[int, Any]) -> Any:
         found = type(thing)(_to_numpy(part, known) for part in thing)
     elif isinstance(thing, Mapping):
         found = {name: _to_numpy(part, known) for name, part in thing.items()}
-    elif _is_ours(thing):
+    elif is_ours(thing):
         found = known[id(thing)] = copy.copy(thing)
         # Not those of the original: a copy may leave out what it makes anew.
         parts = vars(found)
@@ -223,7 +224,7 @@ def _to_numpy(thing: Any, known: dict[int, Any]) -> Any:
     return found
 
 
-def _is_ours(thing: Any) -> bool:
+def is_ours(thing: Any) -> bool:
     """Whether something is an object of this package, or of a class made from one of its."""
     if isinstance(thing, type) or not hasattr(thing, "__dict__"):
         return False

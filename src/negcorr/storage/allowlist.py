@@ -1,66 +1,72 @@
-"""Types that a file of a model may name: each is written out here, nothing is trusted by pattern.
+"""Which types a file of a model may name, and under which names.
 
-skops trusts scikit-learn's estimators, NumPy's arrays and ufuncs itself. Every other type in a file
-must be in this list, or be named by whoever loads the file.
+Classes of negcorr stand in a file under an id of this list, so that a class can be moved or renamed
+without breaking files. Types of other libraries stand there under their full names. skops itself
+trusts scikit-learn's estimators, NumPy's arrays and ufuncs; any other type must be in one of the
+two lists here, or be named by whoever loads the file.
 """
 
 from __future__ import annotations
 
-__all__ = ["OURS", "THEIRS", "TRUSTED"]
+from collections.abc import Iterator
+from typing import Any
 
-#: Types of this package that a fitted model is made of.
-OURS = frozenset(
-    {
-        "negcorr.spectrum.tridiagonal.BandedSpectrum",
-        "negcorr.bases.fourier.FourierFeatures",
-        "negcorr.bases.fourier.OrthogonalFourierFeatures",
-        "negcorr.bases.input_maps.InputMap",
-        "negcorr.bases.kernel_features.KernelFeatures",
-        "negcorr.bases.kernel_features.Stage",
-        "negcorr.bases.linear.LinearFeatures",
-        "negcorr.bases.input_maps.MappedFeatures",
-        "negcorr.bases.nested.NestedFeatures",
-        "negcorr.bases.nested.Nesting",
-        "negcorr.bases.nystroem.NystroemFeatures",
-        "negcorr.bases.transformers.BlockFeatures",
-        "negcorr.bases.transformers.ClonedFeatures",
-        "negcorr.bases.trees.TreeFeatures",
-        "negcorr.ensemble.huber.Bending",
-        "negcorr.selection.candidates.Candidate",
-        "negcorr.selection.choose.Choice",
-        "negcorr.selection.choose.Chosen",
-        "negcorr.ensemble.fitted.LazyAttributes",
-        "negcorr.rows.folds.ContentKFold",
-        "negcorr.rows.folds.Folds",
-        "negcorr.ensemble.intervals.CalibrationRows",
-        "negcorr.ensemble.intervals.Residuals",
-        "negcorr.criteria.leave_one_out.LeaveOneOut",
-        "negcorr.spectrum.modes.DenseModes",
-        "negcorr.spectrum.modes.Tridiagonal",
-        "negcorr.moments.moments.FactorMoments",
-        "negcorr.moments.moments.GramMoments",
-        "negcorr.spectrum.nested_whitening.NestedWhitening",
-        "negcorr.path.path.NCLPath",
-        "negcorr.selection.sample.Trial",
-        "negcorr.ensemble.regressor.NCLRegressor",
-        "negcorr.rows.rows.Rows",
-        "negcorr.path.settings.PathSettings",
-        "negcorr.spectrum.spectrum.DenseSpectrum",
-        "negcorr.storage.stored_types.StoredDeep",
-        "negcorr.storage.stored_types.StoredFrame",
-        "negcorr.storage.stored_types.StoredSpline",
-        "negcorr.ensemble.stream.Stream",
-        "negcorr.optimism.sure_search.SURESearch",
-        "negcorr.criteria.tabulated.ErrorTable",
-        "negcorr.columns.date_parts.DateParts",
-        "negcorr.columns.encoder.SquashingScaler",
-        "negcorr.columns.typed_columns.TypedColumns",
-        "negcorr.spectrum.whitening.Whitening",
-    }
-)
+__all__ = ["IDS", "THEIRS", "TRUSTED", "ids_to_paths", "paths_to_ids", "type_name"]
+
+#: Ids of all classes that a fitted model can hold, and where each class is now. A class that moves
+#: or gets another name gets another path here; its id stays, and no id is used again for another.
+IDS = {
+    "ContentKFold": "negcorr.rows.folds.ContentKFold",
+    "DeepNCLRegressor": "negcorr.storage.stored_types.StoredDeep",
+    "NCLPath": "negcorr.path.path.NCLPath",
+    "NCLRegressor": "negcorr.ensemble.regressor.NCLRegressor",
+    "SURESearch": "negcorr.optimism.sure_search.SURESearch",
+    "basis.blocks": "negcorr.bases.transformers.BlockFeatures",
+    "basis.clones": "negcorr.bases.transformers.ClonedFeatures",
+    "basis.fourier": "negcorr.bases.fourier.FourierFeatures",
+    "basis.input_map": "negcorr.bases.input_maps.InputMap",
+    "basis.kernel": "negcorr.bases.kernel_features.KernelFeatures",
+    "basis.kernel.stage": "negcorr.bases.kernel_features.Stage",
+    "basis.linear": "negcorr.bases.linear.LinearFeatures",
+    "basis.mapped": "negcorr.bases.input_maps.MappedFeatures",
+    "basis.nested": "negcorr.bases.nested.NestedFeatures",
+    "basis.nested.nesting": "negcorr.bases.nested.Nesting",
+    "basis.nystroem": "negcorr.bases.nystroem.NystroemFeatures",
+    "basis.orthogonal": "negcorr.bases.fourier.OrthogonalFourierFeatures",
+    "basis.trees": "negcorr.bases.trees.TreeFeatures",
+    "columns.date_parts": "negcorr.columns.date_parts.DateParts",
+    "columns.squashing_scaler": "negcorr.columns.squash.TamedScaler",
+    "columns.typed": "negcorr.columns.typed_columns.TypedColumns",
+    "criterion.error_table": "negcorr.criteria.tabulated.ErrorTable",
+    "criterion.leave_one_out": "negcorr.criteria.leave_one_out.LeaveOneOut",
+    "ensemble.calibration_rows": "negcorr.ensemble.intervals.CalibrationRows",
+    "ensemble.huber_targets": "negcorr.ensemble.huber.Bending",
+    "ensemble.lazy_attributes": "negcorr.ensemble.fitted.LazyAttributes",
+    "ensemble.residuals": "negcorr.ensemble.intervals.Residuals",
+    "ensemble.stream": "negcorr.ensemble.stream.Stream",
+    "frame": "negcorr.storage.stored_types.StoredFrame",
+    "moments.factor": "negcorr.moments.moments.FactorMoments",
+    "moments.gram": "negcorr.moments.moments.GramMoments",
+    "path.settings": "negcorr.path.settings.PathSettings",
+    "rows": "negcorr.rows.rows.Rows",
+    "rows.folds": "negcorr.rows.folds.Folds",
+    "selection.candidate": "negcorr.selection.candidates.Candidate",
+    "selection.choice": "negcorr.selection.choose.Choice",
+    "selection.chosen": "negcorr.selection.choose.Chosen",
+    "selection.trial": "negcorr.selection.sample.Trial",
+    "spectrum.banded": "negcorr.spectrum.tridiagonal.BandedSpectrum",
+    "spectrum.dense": "negcorr.spectrum.spectrum.DenseSpectrum",
+    "spectrum.dense_modes": "negcorr.spectrum.modes.DenseModes",
+    "spectrum.nested_whitening": "negcorr.spectrum.nested_whitening.NestedWhitening",
+    "spectrum.tridiagonal": "negcorr.spectrum.modes.Tridiagonal",
+    "spectrum.whitening": "negcorr.spectrum.whitening.Whitening",
+    "spline": "negcorr.storage.stored_types.StoredSpline",
+}
+
+_ID_OF = {path: name for name, path in IDS.items()}
 
 #: Of other libraries: plain holders of data that are no estimators, and sparse matrices and trees,
-#: whose contents are checked once they are built (:mod:`negcorr.storage.encoding`).
+#: whose contents are checked once they are built (:mod:`negcorr.storage.checks`).
 THEIRS = frozenset(
     {
         "numpy.dtype",
@@ -83,4 +89,64 @@ THEIRS = frozenset(
     }
 )
 
-TRUSTED = OURS | THEIRS
+#: Full names of all types that are built without being named by whoever loads a file.
+TRUSTED = THEIRS.union(IDS.values())
+
+
+def type_name(kind: type) -> str:
+    """Name of a type in files: ``negcorr.`` and its id for a class with an id, else its full name.
+
+    Examples
+    --------
+    >>> from negcorr import NCLRegressor
+    >>> from negcorr.storage.allowlist import type_name
+    >>> type_name(NCLRegressor), type_name(dict)
+    ('negcorr.NCLRegressor', 'builtins.dict')
+    """
+    path = f"{kind.__module__}.{kind.__qualname__}"
+    return f"negcorr.{_ID_OF[path]}" if path in _ID_OF else path
+
+
+def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """All parts of a schema of skops that name a type."""
+    left = [schema]
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            if isinstance(part.get("__module__"), str):
+                yield part
+            left.extend(part.values())
+        elif isinstance(part, list):
+            left.extend(part)
+
+
+def paths_to_ids(schema: Any) -> None:
+    """Change a schema of skops in place so that classes of negcorr are named by their ids.
+
+    Raises
+    ------
+    TypeError
+        Where a class of negcorr has no id. Functions need none: they are named by their modules,
+        and whoever loads the file must trust them.
+    """
+    unknown = set()
+    for node in _nodes(schema):
+        path = f"{node['__module__']}.{node['__class__']}"
+        if path in _ID_OF:
+            node["__module__"], node["__class__"] = "negcorr", _ID_OF[path]
+        elif path.startswith("negcorr.") and node["__loader__"] != "FunctionNode":
+            unknown.add(path)
+    if unknown:
+        raise TypeError(f"classes {sorted(unknown)} have no id in files of models")
+
+
+def ids_to_paths(schema: Any) -> list[str]:
+    """Change a schema of a file in place so that skops finds the classes; return unknown ids."""
+    unknown = set()
+    for node in _nodes(schema):
+        if node["__module__"] == "negcorr":
+            if node["__class__"] in IDS:
+                node["__module__"], _, node["__class__"] = IDS[node["__class__"]].rpartition(".")
+            else:
+                unknown.add(f"negcorr.{node['__class__']}")
+    return sorted(unknown)

@@ -1,8 +1,8 @@
 """Fitted models in files that hold no pickle: saved in one step, checked before they are built.
 
-A file is one of skops, a zip of arrays and a JSON schema, with a second JSON beside it that says
-who wrote it and what it is about. Loading lets skops list the types that the schema names, and
-builds nothing unless each is trusted (:mod:`negcorr.storage.allowlist`).
+Saving turns a model into what a file can hold (:mod:`negcorr.storage.encoding`), lets skops write
+it and gives ids to its types. Loading goes the same way back; nothing is built unless every type
+that the file names is trusted (:mod:`negcorr.storage.allowlist`).
 """
 
 from __future__ import annotations
@@ -10,23 +10,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from negcorr._common.files import write_atomically
 from negcorr.exceptions import ModelFileError, UntrustedModelError
-from negcorr.storage.allowlist import TRUSTED
+from negcorr.storage.allowlist import TRUSTED, ids_to_paths, paths_to_ids, type_name
 from negcorr.storage.encoding import KEPT, from_file_form, to_file_form
 from negcorr.storage.model_files import (
+    ENVELOPE,
     FORMAT,
+    SCHEMA,
     ModelFile,
     bytes_of,
-    check_members,
+    naming_damage,
     read_about,
-    short,
+    read_schema,
     skops_io,
-    with_envelope,
+    with_texts,
 )
 from negcorr.storage.stored_types import StoredDeep
 
@@ -88,20 +89,29 @@ def save(
         raise TypeError(f"model must be an estimator, got {model!r}.")
     if keep not in KEPT:
         raise ValueError(f"keep={keep!r} is unknown; allowed are {list(KEPT)}.")
-    envelope = {
-        "format": FORMAT,
-        "kind": _name(type(model)),
-        "versions": {name: version(name) for name in PACKAGES},
-        "notes": _checked_notes(notes),
-        "keep": keep,
-    }
+    if not isinstance(notes, Mapping | None):
+        raise TypeError(f"notes={notes!r} must be a mapping.")
     try:
-        data = skops.dumps(to_file_form(model, keep))
+        plain_notes = json.loads(json.dumps(dict(notes or {})))
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"notes={notes!r} must hold what JSON can hold: {error}.") from error
+    try:
+        stored = to_file_form(model, keep)
+        data = skops.dumps(stored)
+        schema = read_schema(path, data)
+        paths_to_ids(schema)
     except RecursionError as error:
         raise ModelFileError(path, "cannot be written: the model contains itself.") from error
     except (TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(path, f"cannot be written: {error}") from error
-    write_atomically(path, with_envelope(data, envelope))
+    envelope = {
+        "format": FORMAT,
+        "kind": type_name(type(stored)),
+        "versions": {name: version(name) for name in PACKAGES},
+        "notes": plain_notes,
+        "keep": keep,
+    }
+    write_atomically(path, with_texts(data, {ENVELOPE: envelope, SCHEMA: schema}))
     return path
 
 
@@ -145,24 +155,39 @@ def load(path: Any, *, trusted: Sequence[str | type] = ()) -> Any:
     """
     path = Path(path)
     skops = skops_io()
-    allowed = TRUSTED | _names(trusted)
+    if isinstance(trusted, str | bool) or not all(isinstance(t, str | type) for t in trusted):
+        raise TypeError(f"trusted={trusted!r} must be a list of types or of their full names.")
+    allowed = TRUSTED.union(t if isinstance(t, str) else _full_name(t) for t in trusted)
     data = bytes_of(path)
     about = read_about(path, data)
-    check_members(path, data)
-    try:
+    schema = read_schema(path, data)
+    with naming_damage(path):
+        if unknown := ids_to_paths(schema):
+            now = version("negcorr")
+            raise ModelFileError(
+                path, f"holds {unknown}, which negcorr {now} does not have: {_likely_cause(about)}."
+            )
+        data = with_texts(data, {SCHEMA: schema})
         found = set(skops.get_untrusted_types(data=data))
-    except Exception as error:  # whatever a crafted file makes skops stumble over
-        raise ModelFileError(path, f"is damaged ({short(error)}).") from error
-    _check_types(path, found - allowed, about)
-    if _name(StoredDeep) in found:
-        _check_torch(path)
-    try:
-        model = from_file_form(skops.loads(data, trusted=sorted(found & allowed)))
-    except Exception as error:
-        raise ModelFileError(path, f"cannot be built: {_apart(about)} ({short(error)}).") from error
-    if _name(type(model)) != about.kind:
-        raise ModelFileError(path, f"says that it holds a {about.kind}, but holds none.")
-    return model
+    if names := sorted(found - allowed):
+        raise UntrustedModelError(
+            path,
+            f"holds types that are not trusted: {names}. Nothing was built. If you know the file "
+            f"and these types, load(path, trusted={names!r}).",
+            tuple(names),
+        )
+    if _full_name(StoredDeep) in found:
+        try:
+            import torch  # noqa: F401
+        except ImportError as error:
+            raise ImportError(
+                f"{path} holds a deep ensemble, which needs torch: pip install 'negcorr[deep]'"
+            ) from error
+    with naming_damage(path, f"cannot be built: {_likely_cause(about)}"):
+        stored = skops.loads(data, trusted=sorted(found))
+        if type_name(type(stored)) != about.kind:
+            raise ModelFileError(path, f"says that it holds a {about.kind}, but holds none.")
+        return from_file_form(stored)
 
 
 def describe(path: Any) -> ModelFile:
@@ -188,83 +213,24 @@ def describe(path: Any) -> ModelFile:
     ...     file = negcorr.save(negcorr.NCLRegressor(), file, notes={"target": "price"})
     ...     about = describe(file)
     >>> about.kind, about.notes
-    ('negcorr.ensemble.regressor.NCLRegressor', {'target': 'price'})
+    ('negcorr.NCLRegressor', {'target': 'price'})
     """
     path = Path(path)
     return read_about(path, bytes_of(path))
 
 
-def _name(kind: type) -> str:
+def _full_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _names(trusted: Sequence[str | type]) -> set[str]:
-    if isinstance(trusted, str | bool) or not all(isinstance(t, str | type) for t in trusted):
-        raise TypeError(f"trusted={trusted!r} must be a list of types or of their full names.")
-    return {t if isinstance(t, str) else _name(t) for t in trusted}
-
-
-def _checked_notes(notes: Mapping[str, Any] | None) -> dict[str, Any]:
-    if notes is None:
-        return {}
-    if not isinstance(notes, Mapping):
-        raise TypeError(f"notes={notes!r} must be a mapping.")
-    try:
-        plain: dict[str, Any] = json.loads(json.dumps(dict(notes)))
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"notes={notes!r} must hold what JSON can hold: {error}.") from error
-    return plain
-
-
-def _check_types(path: Path, unknown: set[str], about: ModelFile) -> None:
-    ours = {name for name in unknown if name.partition(".")[0] == "negcorr"}
-    gone = sorted(name for name in ours if not _is_here(name))
-    if gone:
-        now = version("negcorr")
-        raise ModelFileError(
-            path, f"holds {gone}, which negcorr {now} does not have: {_apart(about)}."
-        )
-    if unknown:
-        names = sorted(unknown)
-        raise UntrustedModelError(
-            path,
-            f"holds types that are not trusted: {names}. Nothing was built. If you know the file "
-            f"and these types, load(path, trusted={names!r}).",
-            tuple(names),
-        )
-
-
-def _is_here(name: str) -> bool:
-    """Whether this package has such a class or function; found by reading, nothing is imported."""
-    module, _, kind = name.rpartition(".")
-    inside = module.split(".")[1:]
-    if not all(part.isidentifier() for part in (*inside, kind)):
-        return False
-    home = files("negcorr").joinpath(*inside[:-1], f"{inside[-1]}.py" if inside else "__init__.py")
-    if not home.is_file():
-        return False
-    lines = home.read_text(encoding="utf-8").splitlines()
-    heads = tuple(f"{word} {kind}{end}" for word in ("class", "def") for end in "(:[")
-    return any(line.startswith(heads) for line in lines)
-
-
-def _check_torch(path: Path) -> None:
-    try:
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"{path} holds a deep ensemble, which needs torch: pip install 'negcorr[deep]'"
-        ) from error
-
-
-def _apart(about: ModelFile) -> str:
-    """How the versions that wrote a file differ from those that read it."""
+def _likely_cause(about: ModelFile) -> str:
+    """Why a file cannot be used: the versions that wrote it differ from those here, or damage."""
     here = {name: version(name) for name in PACKAGES}
-    apart = [
+    differing = [
         f"{name} {about.versions.get(name, 'unknown')}, here {now}"
         for name, now in here.items()
         if about.versions.get(name) != now
     ]
-    if apart:
-        return f"it was written by other versions ({'; '.join(apart)}), or is damaged"
+    if differing:
+        return f"it was written by other versions ({'; '.join(differing)}), or is damaged"
     return "it is damaged, since it says that the versions that are here have written it"

@@ -1,6 +1,7 @@
-"""What stands in a file for objects of other libraries: data frames, splines and networks.
+"""Stored types: what a file holds instead of data frames, splines and networks.
 
-Their own fields change from version to version and hold more than a model needs.
+The fields of those objects change from version to version of their libraries, and hold more than a
+model needs. Each stored type is made by ``of`` and makes the object again by ``restored``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import BSpline
 
-__all__ = ["StoredDeep", "StoredFrame", "StoredSpline", "deep_kind"]
+from negcorr.path.path import NCLPath
+
+__all__ = ["StoredDeep", "StoredFrame", "StoredSpline", "deep_kind", "stored_type_of"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,20 +47,30 @@ class StoredFrame:
         """The columns of a frame; row labels, which no model looks at, are left out."""
         library = type(frame).__module__.partition(".")[0]
         names = list(frame.columns)
-        if library == "polars":
-            columns = [_polars_values(frame[name]) for name in names]
-            return cls(library, names, [str(t) for t in frame.dtypes], columns, [None] * len(names))
-        parts = [frame.iloc[:, j] for j in range(len(names))]
-        kinds = [None if (c := getattr(part, "cat", None)) is None else c for part in parts]
-        categories = [
-            None if c is None else [c.categories.tolist(), bool(c.ordered)] for c in kinds
-        ]
-        return cls(
-            library, names, [str(p.dtype) for p in parts], [_values(p) for p in parts], categories
-        )
+        pandas = library == "pandas"
+        parts = [frame.iloc[:, j] if pandas else frame[:, j] for j in range(len(names))]
+        columns, categories = [], []
+        for part in parts:
+            labels = getattr(part, "cat", None) if pandas else None
+            ordered = None if labels is None else [labels.categories.tolist(), bool(labels.ordered)]
+            categories.append(ordered)
+            if isinstance(part.dtype, np.dtype) and part.dtype != object:
+                columns.append(np.ascontiguousarray(part.to_numpy()))
+                continue
+            values = part.astype(object).tolist() if pandas else part.to_list()
+            values = [None if type(value).__name__ == "NAType" else value for value in values]
+            values = [v.item() if isinstance(v, np.generic) else v for v in values]
+            if not all(isinstance(value, str | int | float | None) for value in values):
+                raise TypeError(
+                    f"training rows have a column {part.name!r} of type {part.dtype}, which a file "
+                    "cannot hold; save model.compact(), which drops the rows."
+                )
+            columns.append(np.empty(len(values), dtype=object))
+            columns[-1][:] = values
+        return cls(library, names, [str(p.dtype) for p in parts], columns, categories)
 
-    def frame(self) -> Any:
-        """The frame once more."""
+    def restored(self) -> Any:
+        """The frame."""
         if self.library == "polars":
             import polars
 
@@ -101,8 +114,8 @@ class StoredSpline:
         """The numbers of a spline."""
         return cls(spline.t, spline.c, spline.k, spline.extrapolate, spline.axis)
 
-    def spline(self) -> BSpline:
-        """The spline once more."""
+    def restored(self) -> BSpline:
+        """The spline."""
         return BSpline(self.knots, self.coefficients, self.degree, self.extrapolate, self.axis)
 
 
@@ -133,8 +146,8 @@ class StoredDeep:
         arrays = {name: value.detach().cpu().numpy() for name, value in tensors.items()}
         return cls(json.dumps(about, sort_keys=True), arrays, getattr(model, "path_", None))
 
-    def model(self) -> Any:
-        """The estimator once more, on the CPU."""
+    def restored(self) -> Any:
+        """The estimator, on the CPU."""
         import torch
 
         from negcorr.deep.regressor import DeepNCLRegressor
@@ -143,6 +156,8 @@ class StoredDeep:
         plain = type(self.about) is str and type(self.arrays) is dict
         if not plain or not all(type(a) is np.ndarray for a in self.arrays.values()):
             raise ValueError("a deep ensemble is not made of settings and arrays")
+        if not isinstance(self.path, NCLPath | None):
+            raise ValueError(f"path_ is a {type(self.path).__name__}, not an NCLPath")
         tensors = {name: torch.tensor(value) for name, value in self.arrays.items()}
         model = model_from_parts(DeepNCLRegressor, tensors, json.loads(self.about), "cpu")
         if self.path is not None:
@@ -150,37 +165,18 @@ class StoredDeep:
         return model
 
 
-def _values(column: Any) -> Any:
-    """Of a column of pandas, as numbers where they are, else as labels with None for missing."""
-    if isinstance(column.dtype, np.dtype) and column.dtype != object:
-        return np.ascontiguousarray(column.to_numpy())
-    plain = [_plain(value) for value in column.astype(object).tolist()]
-    return _labels(plain, column.name, column.dtype)
-
-
-def _polars_values(column: Any) -> Any:
-    return _labels(column.to_list(), column.name, column.dtype)
-
-
-def _plain(value: Any) -> Any:
-    if type(value).__name__ == "NAType":
-        return None
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _labels(values: list[Any], name: Any, dtype: Any) -> Any:
-    if not all(value is None or isinstance(value, str | int | float) for value in values):
-        raise TypeError(
-            f"training rows have a column {name!r} of type {dtype}, which a file cannot hold; save "
-            "model.compact(), which drops the rows."
-        )
-    made = np.empty(len(values), dtype=object)
-    made[:] = values
-    return made
-
-
 def deep_kind(thing: Any) -> type | None:
     """The class DeepNCLRegressor among those of an object, found without importing torch."""
-    home = ("negcorr.deep.regressor", "DeepNCLRegressor")
+    wanted = ("negcorr.deep.regressor", "DeepNCLRegressor")
     kinds = type(thing).__mro__
-    return next((kind for kind in kinds if (kind.__module__, kind.__name__) == home), None)
+    return next((kind for kind in kinds if (kind.__module__, kind.__name__) == wanted), None)
+
+
+def stored_type_of(thing: Any) -> type[StoredDeep | StoredFrame | StoredSpline] | None:
+    """The stored type for an object; None for what a file can hold as it is."""
+    library = type(thing).__module__.partition(".")[0]
+    if library in ("pandas", "polars") and type(thing).__name__ == "DataFrame":
+        return StoredFrame
+    if type(thing) is BSpline:
+        return StoredSpline
+    return None if deep_kind(thing) is None else StoredDeep
