@@ -624,7 +624,7 @@ def test_fields_of_another_version_are_named(tmp_path):
 
 
 def renamed(name):
-    """A change of the schema that gives paths another type, by its full name."""
+    """A change of the schema that gives every NCLPath another type, as module/class."""
 
     def change(schema):
         for node in nodes(schema):
@@ -636,6 +636,10 @@ def renamed(name):
 
 
 def test_an_unknown_id_is_a_matter_of_versions(tmp_path):
+    file = save(ncl().fit(X, Y), tmp_path / "m.skops")
+    rewritten(file, schema=renamed("negcorr/path.path.NCLPath"))
+    with pytest.raises(ModelFileError, match=r"\['negcorr.path.path.NCLPath'\], .* does not have"):
+        load(file)
     file = save(ncl().fit(X, Y), tmp_path / "m.skops")
     rewritten(file, schema=renamed("negcorr/OldPath"))
     with pytest.raises(

@@ -15,7 +15,7 @@ from typing import Any
 
 from negcorr._common.files import write_atomically
 from negcorr.exceptions import ModelFileError, UntrustedModelError
-from negcorr.storage.allowlist import TRUSTED, ids_to_paths, paths_to_ids, type_name
+from negcorr.storage.allowlist import IDS, TRUSTED, ids_to_paths, paths_to_ids, type_name
 from negcorr.storage.encoding import KEPT, from_file_form, to_file_form
 from negcorr.storage.model_files import (
     ENVELOPE,
@@ -29,7 +29,6 @@ from negcorr.storage.model_files import (
     skops_io,
     with_texts,
 )
-from negcorr.storage.stored_types import StoredDeep
 
 __all__ = ["ModelFile", "describe", "load", "save"]
 
@@ -157,7 +156,9 @@ def load(path: Any, *, trusted: Sequence[str | type] = ()) -> Any:
     skops = skops_io()
     if isinstance(trusted, str | bool) or not all(isinstance(t, str | type) for t in trusted):
         raise TypeError(f"trusted={trusted!r} must be a list of types or of their full names.")
-    allowed = TRUSTED.union(t if isinstance(t, str) else _full_name(t) for t in trusted)
+    allowed = TRUSTED.union(
+        t if isinstance(t, str) else f"{t.__module__}.{t.__qualname__}" for t in trusted
+    )
     data = bytes_of(path)
     about = read_about(path, data)
     schema = read_schema(path, data)
@@ -176,7 +177,7 @@ def load(path: Any, *, trusted: Sequence[str | type] = ()) -> Any:
             f"and these types, load(path, trusted={names!r}).",
             tuple(names),
         )
-    if _full_name(StoredDeep) in found:
+    if IDS["DeepNCLRegressor"] in found:
         try:
             import torch  # noqa: F401
         except ImportError as error:
@@ -217,10 +218,6 @@ def describe(path: Any) -> ModelFile:
     """
     path = Path(path)
     return read_about(path, bytes_of(path))
-
-
-def _full_name(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _likely_cause(about: ModelFile) -> str:

@@ -1,8 +1,8 @@
 """Two machines for the same steps: one computes in NumPy, the other writes a graph.
 
-What an ensemble does is said once, as nodes of ONNX. The first machine carries them out at once,
-each rounded to its type, so that it is known what a graph of that type will answer; the second
-records them.
+What an ensemble does is written once, as nodes of ONNX. The first machine computes each node,
+rounded to its type, so that it is known what a graph of that type will answer; the second records
+the nodes.
 """
 
 from __future__ import annotations
@@ -30,36 +30,25 @@ class Machine(Protocol):
     dtype: Any
 
     def node(self, kind: str, *inputs: Any, output: str | None = None, **attributes: Any) -> Any:
-        """The value of one operator of ONNX, named ``output`` if that is given."""
+        """The value of one operator of ONNX, named ``output`` if that is given.
 
-    def constant(self, values: Any) -> Any:
-        """Numbers, in the type of the machine."""
-
-    def integers(self, values: Any) -> Any:
-        """Indices, axes or shapes."""
+        Inputs are values of the machine, or constants: numbers, which are rounded to its type, and
+        integers, which are indices, axes or shapes.
+        """
 
 
-def _cast(values: AnyArray, to: int) -> AnyArray:
-    return values.astype({INT64: np.int64}[to])
-
-
-def _concat(*columns: AnyArray, axis: int) -> AnyArray:
-    return np.concatenate(columns, axis=axis)
-
-
-def _sum(values: AnyArray, axes: AnyArray, keepdims: int) -> AnyArray:
-    return np.sum(values, axis=tuple(axes.tolist()), keepdims=bool(keepdims))
-
-
-def _squeeze(values: AnyArray, axes: AnyArray) -> AnyArray:
-    return np.squeeze(values, axis=tuple(axes.tolist()))
+def _rounded(values: Any, dtype: Any) -> AnyArray:
+    """Numbers as an array of a type; integers and truth values stay what they are."""
+    array = np.asarray(values)
+    kinds = {"b": np.bool_, "i": np.int64, "u": np.int64}
+    return array.astype(kinds.get(array.dtype.kind, dtype), order="C", copy=False)
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Abs": np.abs,
     "Add": np.add,
-    "Cast": _cast,
-    "Concat": _concat,
+    "Cast": lambda values, to: values.astype({INT64: np.int64}[to]),
+    "Concat": lambda *columns, axis: np.concatenate(columns, axis=axis),
     "Cos": np.cos,
     "Div": np.divide,
     "Exp": np.exp,
@@ -71,10 +60,10 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Min": np.minimum,
     "Mul": np.multiply,
     "Reciprocal": np.reciprocal,
-    "ReduceSum": _sum,
+    "ReduceSum": lambda values, axes, keepdims: np.sum(values, axis=tuple(axes), keepdims=keepdims),
     "Round": np.rint,
     "Sqrt": np.sqrt,
-    "Squeeze": _squeeze,
+    "Squeeze": lambda values, axes: np.squeeze(values, axis=tuple(axes)),
     "Sub": np.subtract,
     "Where": np.where,
 }
@@ -93,7 +82,7 @@ class Numbers:
     >>> import numpy as np
     >>> from negcorr.storage.onnx.backends import Numbers
     >>> single = Numbers(np.float32)
-    >>> float(single.node("Sub", single.constant(1.0 + 1e-9), single.constant(1.0)))
+    >>> float(single.node("Sub", 1.0 + 1e-9, 1.0))
     0.0
     """
 
@@ -102,15 +91,7 @@ class Numbers:
 
     def node(self, kind: str, *inputs: Any, output: str | None = None, **attributes: Any) -> Any:
         """The value of one operator; its name is of no use here."""
-        return _FUNCTIONS[kind](*inputs, **attributes)
-
-    def constant(self, values: Any) -> AnyArray:
-        """Numbers, rounded."""
-        return np.asarray(values).astype(self.dtype)
-
-    def integers(self, values: Any) -> AnyArray:
-        """Integers as they are."""
-        return np.asarray(values, dtype=np.int64)
+        return _FUNCTIONS[kind](*(_rounded(each, self.dtype) for each in inputs), **attributes)
 
 
 class Graph:
@@ -127,30 +108,28 @@ class Graph:
     def __init__(self, onnx: Any, dtype: Any) -> None:
         self.onnx, self.dtype = onnx, dtype
         self.nodes: list[Any] = []
-        self.constants: list[Any] = []
+        self.constants: dict[Any, Any] = {}
 
     def node(self, kind: str, *inputs: Any, output: str | None = None, **attributes: Any) -> str:
         """Record one operator; the name of its value."""
-        name = output or f"{kind.lower()}_{len(self.nodes)}"
-        node = self.onnx.helper.make_node(kind, list(inputs), [name], name=name, **attributes)
+        names = []
+        for each in inputs:
+            if isinstance(each, str):
+                names.append(each)
+                continue
+            # What is too large for the type was seen by the trial, and warned of.
+            with np.errstate(over="ignore"):
+                array = _rounded(each, self.dtype)
+            name = f"constant_{len(self.constants)}"
+            # Scalars that every column needs are stored once.
+            key = (array.dtype, array.item()) if array.ndim == 0 else name
+            if key not in self.constants:
+                self.constants[key] = self.onnx.numpy_helper.from_array(array, name)
+            names.append(self.constants[key].name)
+        value = output or f"{kind.lower()}_{len(self.nodes)}"
+        node = self.onnx.helper.make_node(kind, names, [value], name=value, **attributes)
         self.nodes.append(node)
-        return name
-
-    def constant(self, values: Any) -> str:
-        """Store numbers, rounded; their name."""
-        # What is too large for the type was seen by the trial, and warned of.
-        with np.errstate(over="ignore"):
-            return self._stored(np.asarray(values).astype(self.dtype))
-
-    def integers(self, values: Any) -> str:
-        """Store integers; their name."""
-        return self._stored(np.asarray(values, dtype=np.int64))
-
-    def _stored(self, values: AnyArray) -> str:
-        name = f"constant_{len(self.constants)}"
-        array = np.array(values, order="C")
-        self.constants.append(self.onnx.numpy_helper.from_array(array, name))
-        return name
+        return value
 
     def model(
         self,
@@ -173,7 +152,7 @@ class Graph:
             [helper.make_tensor_value_info(name, kind, shape) for name, shape in side.items()]
             for side in (inputs, outputs)
         ]
-        graph = helper.make_graph(self.nodes, "negcorr", *ends, self.constants)
+        graph = helper.make_graph(self.nodes, "negcorr", *ends, list(self.constants.values()))
         proto = helper.make_model(
             graph,
             opset_imports=[helper.make_opsetid("", OPSET)],

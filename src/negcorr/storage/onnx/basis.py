@@ -1,21 +1,19 @@
-"""A fitted basis as parts: what is done to columns, and functions of them to be weighed.
+"""A fitted basis as parts: maps of the columns, and functions of them that get weights.
 
 Features of a kernel are linear in its values at the landmarks, and an ensemble is linear in its
 features. So each part of it needs one weight for each landmark and output, however many features
-and small members lie between.
+and members there are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from negcorr._common.arrays import to_host
 from negcorr._common.types import FloatArray
 from negcorr.bases import (
     FourierFeatures,
@@ -25,7 +23,6 @@ from negcorr.bases import (
     OrthogonalFourierFeatures,
 )
 from negcorr.bases.input_maps import CLIP, DIGITS, InputMap
-from negcorr.bases.kernel_features import Stage
 from negcorr.storage.onnx.backends import INT64, Machine
 
 __all__ = ["Cosines", "KernelValues", "Part", "parts_of"]
@@ -37,33 +34,22 @@ class Cosines:
 
     Attributes
     ----------
-    center : ndarray of shape (d,)
-        What is subtracted from the columns.
-    turns : ndarray of shape (d, Q)
-        Frequencies, in turns.
-    offset : ndarray of shape (Q,)
-        Phases, in turns.
+    basis : FourierFeatures
+        Fitted, with arrays of NumPy.
     """
 
-    center: FloatArray
-    turns: FloatArray
-    offset: FloatArray
-
-    @classmethod
-    def of(cls, basis: FourierFeatures) -> Cosines:
-        """Those of a fitted basis."""
-        turns = to_host(basis._turns)
-        return cls(to_host(basis.center_), turns[:-1], turns[-1] - np.rint(turns[-1]))
+    basis: FourierFeatures
 
     def values(self, machine: Machine, columns: Any) -> Any:
         """All cosines, of shape (rows, Q)."""
-        if self.center.any():
-            columns = machine.node("Sub", columns, machine.constant(self.center))
-        turns = machine.node("MatMul", columns, machine.constant(self.turns))
-        turns = machine.node("Add", turns, machine.constant(self.offset))
+        node, center, turns = machine.node, self.basis.center_, self.basis._turns
+        if center.any():
+            columns = node("Sub", columns, center)
+        columns = node("MatMul", columns, turns[:-1])
+        turns = node("Add", columns, turns[-1] - np.rint(turns[-1]))
         # Whole turns go while they are still exact: runtimes differ in cosines of large angles.
-        turns = machine.node("Sub", turns, machine.node("Round", turns))
-        return machine.node("Cos", machine.node("Mul", turns, machine.constant(2.0 * math.pi)))
+        turns = node("Sub", turns, node("Round", turns))
+        return node("Cos", node("Mul", turns, 2.0 * math.pi))
 
     def weights(self, coef: FloatArray) -> FloatArray:
         """Weights of the values, for weights of the features: the same."""
@@ -76,108 +62,62 @@ class KernelValues:
 
     Attributes
     ----------
-    kernel : {"gaussian", "laplace", "cauchy", "linear"}
-    gamma : float
-        Inverse bandwidth.
-    center, scale : ndarray of shape (d,)
-        What is subtracted from the columns, and what they are divided by then.
-    landmarks : ndarray of shape (L, d)
-        After that.
-    stages : tuple of Stage
-        How values become features.
-    subspace : float
-        Share of the columns that a member sees.
+    basis : KernelFeatures
+        Fitted, with arrays of NumPy.
     """
 
-    kernel: str
-    gamma: float
-    center: FloatArray
-    scale: FloatArray
-    landmarks: FloatArray
-    stages: tuple[Stage, ...]
-    subspace: float = 1.0
+    basis: KernelFeatures
 
-    @classmethod
-    def of(cls, basis: KernelFeatures) -> KernelValues:
-        """Those of a fitted basis."""
-        center, landmarks = to_host(basis.center_), basis.landmarks_
-        if sp.issparse(landmarks):
-            # They were never centred, nor were the rows that features were made of.
-            center, landmarks = np.zeros_like(center), landmarks.toarray()
-        return cls(
-            kernel=basis.kernel,
-            gamma=float(basis.gamma_),
-            center=center,
-            scale=to_host(basis.scale_),
-            landmarks=to_host(landmarks),
-            stages=tuple(Stage(to_host(s.explained), to_host(s.mixing)) for s in basis.stages_),
-            subspace=float(basis.subspace),
-        )
+    @property
+    def landmarks(self) -> FloatArray:
+        """The landmarks, of shape (L, d), centred and scaled."""
+        found = self.basis.landmarks_
+        return found.toarray() if sp.issparse(found) else found
 
     def values(self, machine: Machine, columns: Any) -> Any:
         """Values of shape (rows, L); for the linear kernel the columns, of shape (rows, d)."""
-        columns = _affine(machine, columns, self.center, self.scale)
-        if self.kernel == "linear":
+        basis, node = self.basis, machine.node
+        # Sparse landmarks were never centred, nor were the rows that features were made of.
+        center = np.zeros(1) if sp.issparse(basis.landmarks_) else basis.center_
+        columns = _affine(machine, columns, center, basis.scale_)
+        if basis.kernel == "linear":
             return columns
-        if self.subspace < 1.0:
-            return self._averaged(machine, columns)
-        own = {"gaussian": self._gaussian, "laplace": self._laplace, "cauchy": self._cauchy}
-        return own[self.kernel](machine, columns)
+        if basis.kernel != "gaussian" or basis.subspace < 1.0:
+            return self._column_by_column(machine, columns)
+        # Squared distances by lengths and one product; about the middle of the landmarks, where
+        # lengths are smallest.
+        gamma, middle = float(basis.gamma_), self.landmarks.mean(axis=0)
+        landmarks = self.landmarks - middle
+        columns = node("Sub", columns, middle)
+        lengths = node("MatMul", node("Mul", columns, columns), np.full((len(middle), 1), -gamma))
+        exponent = node("Add", node("MatMul", columns, 2.0 * gamma * landmarks.T), lengths)
+        exponent = node("Add", exponent, -gamma * np.sum(landmarks**2, axis=1))
+        return node("Exp", node("Min", exponent, 0.0))
 
-    def _averaged(self, machine: Machine, columns: Any) -> Any:
-        """Over subspaces: a product over columns of 1 − p + p·k₁ (:mod:`bases.subspaces`)."""
-        gamma, total, one = self.gamma / self.subspace, None, machine.constant(1.0)
-        share, rest = machine.constant(self.subspace), machine.constant(1.0 - self.subspace)
-        for off in self._differences(machine, columns, 1.0):
-            size = machine.node("Abs", off) if self.kernel == "laplace" else None
-            size = machine.node("Mul", off, off) if size is None else size
-            if self.kernel == "cauchy":
-                size = machine.node("Add", machine.node("Mul", size, machine.constant(gamma)), one)
-                value = machine.node("Reciprocal", size)
-            else:
-                value = machine.node("Exp", machine.node("Mul", size, machine.constant(-gamma)))
-            factor = machine.node("Add", machine.node("Mul", value, share), rest)
-            total = factor if total is None else machine.node("Mul", total, factor)
-        return total
+    def _column_by_column(self, machine: Machine, columns: Any) -> Any:
+        """Kernels that are sums or products over the columns, in rows times landmarks of memory.
 
-    def _gaussian(self, machine: Machine, columns: Any) -> Any:
-        """By squared lengths and one product; about the middle, where these are smallest."""
-        middle = self.landmarks.mean(axis=0)
-        landmarks, gamma = self.landmarks - middle, self.gamma
-        columns = machine.node("Sub", columns, machine.constant(middle))
-        squares = machine.node("Mul", columns, columns)
-        lengths = machine.node(
-            "MatMul", squares, machine.constant(np.full((len(middle), 1), -gamma))
-        )
-        exponent = machine.node("MatMul", columns, machine.constant(2.0 * gamma * landmarks.T))
-        exponent = machine.node("Add", exponent, lengths)
-        known = -gamma * np.sum(landmarks**2, axis=1)
-        exponent = machine.node("Add", exponent, machine.constant(known))
-        return machine.node("Exp", machine.node("Min", exponent, machine.constant(0.0)))
-
-    def _laplace(self, machine: Machine, columns: Any) -> Any:
-        """Column by column, so that nothing is larger than rows times landmarks."""
-        total = None
-        for off in self._differences(machine, columns, 1.0):
-            distance = machine.node("Abs", off)
-            total = distance if total is None else machine.node("Add", total, distance)
-        return machine.node("Exp", machine.node("Mul", total, machine.constant(-self.gamma)))
-
-    def _cauchy(self, machine: Machine, columns: Any) -> Any:
-        """Column by column as well."""
-        total, one = None, machine.constant(1.0)
-        for off in self._differences(machine, columns, math.sqrt(self.gamma)):
-            factor = machine.node("Add", machine.node("Mul", off, off), one)
-            total = factor if total is None else machine.node("Mul", total, factor)
-        return machine.node("Reciprocal", total)
-
-    def _differences(self, machine: Machine, columns: Any, factor: float) -> Iterator[Any]:
-        """For one column after the other, its differences to that of the landmarks."""
-        if factor != 1.0:
-            columns = machine.node("Mul", columns, machine.constant(factor))
+        Over subspaces they are averages: products of 1 − p + p·k₁ (:mod:`bases.subspaces`).
+        """
+        node, kernel, p, total = machine.node, self.basis.kernel, float(self.basis.subspace), None
+        gamma, averaged = float(self.basis.gamma_) / p, p < 1.0
         for j, values in enumerate(self.landmarks.T):
-            column = machine.node("Gather", columns, machine.integers([j]), axis=1)
-            yield machine.node("Sub", column, machine.constant(factor * values))
+            off = node("Sub", node("Gather", columns, [j], axis=1), values)
+            term = node("Abs", off) if kernel == "laplace" else node("Mul", off, off)
+            if kernel == "cauchy":
+                term = node("Add", node("Mul", term, gamma), 1.0)
+                term = node("Reciprocal", term) if averaged else term
+            elif averaged:
+                term = node("Exp", node("Mul", term, -gamma))
+            if averaged:
+                term = node("Add", node("Mul", term, p), 1.0 - p)
+            joined = "Mul" if averaged or kernel == "cauchy" else "Add"
+            total = term if total is None else node(joined, total, term)
+        if averaged:
+            return total
+        if kernel == "cauchy":
+            return node("Reciprocal", total)
+        return node("Exp", node("Mul", total, -gamma))
 
     def weights(self, coef: FloatArray) -> FloatArray:
         """Weights of the values, for weights of the features.
@@ -192,13 +132,15 @@ class KernelValues:
         ndarray of shape (L, k), or (d, k) for the linear kernel
         """
         left, found = np.array(coef), []
-        for stage in reversed(self.stages):
+        for stage in reversed(self.basis.stages_):
             begin = len(left) - stage.mixing.shape[1]
             weights = stage.mixing @ left[begin:]
             left = left[:begin] - stage.explained @ weights
             found.append(weights)
         weights = np.concatenate(found[::-1])
-        return self.gamma * (self.landmarks.T @ weights) if self.kernel == "linear" else weights
+        if self.basis.kernel == "linear":
+            return float(self.basis.gamma_) * (self.landmarks.T @ weights)
+        return weights
 
 
 @dataclass(frozen=True)
@@ -211,18 +153,29 @@ class Part:
         What is done to the columns, in this order.
     functions : Cosines or KernelValues
         What is made of them.
-    n_features : int
-        Features that are made of the functions.
     """
 
     maps: tuple[InputMap, ...]
     functions: Cosines | KernelValues
-    n_features: int
+
+    @property
+    def n_features(self) -> int:
+        """Features that are made of the functions."""
+        return int(self.functions.basis.block_starts_[-1])
 
     def values(self, machine: Machine, columns: Any) -> Any:
         """Values of the functions, of shape (rows, functions)."""
-        for each in self.maps:
-            columns = _mapped(machine, columns, each)
+        node = machine.node
+        for inputs in self.maps:
+            if inputs.kind == "rank":
+                columns = _rounded(machine, _ranks(machine, columns, inputs))
+            columns = _affine(machine, columns, inputs.center, inputs.scale)
+            if inputs.kind == "clip":
+                third = node("Div", columns, CLIP)
+                root = node("Sqrt", node("Add", node("Mul", third, third), 1.0))
+                columns = _rounded(machine, node("Div", columns, root))
+            if (inputs.relevance != 1.0).any():
+                columns = node("Mul", columns, inputs.relevance)
         return self.functions.values(machine, columns)
 
 
@@ -232,7 +185,7 @@ def parts_of(basis: Any, owner: str) -> list[Part]:
     Parameters
     ----------
     basis : Basis
-        Fitted.
+        Fitted, with arrays of NumPy.
     owner : str
         Whose basis it is, for errors.
 
@@ -248,7 +201,7 @@ def parts_of(basis: Any, owner: str) -> list[Part]:
     >>> from negcorr.storage.onnx.basis import parts_of
     >>> X = np.random.default_rng(0).normal(size=(20, 3))
     >>> basis = MappedFeatures(KernelFeatures(4, 5, random_state=0), inputs="rank").fit(X)
-    >>> [(part.functions.kernel, part.n_features) for part in parts_of(basis, "this model")]
+    >>> [(part.functions.basis.kernel, part.n_features) for part in parts_of(basis, "this model")]
     [('gaussian', 20)]
     """
     kind = type(basis)
@@ -256,70 +209,40 @@ def parts_of(basis: Any, owner: str) -> list[Part]:
         named = [(each, f"member {k} of {owner}") for k, each in enumerate(basis.bases_)]
         return [part for each, name in named for part in parts_of(each, name)]
     if kind is MappedFeatures:
-        first = _on_host(basis.input_map_)
-        return [replace(part, maps=(first, *part.maps)) for part in parts_of(basis.basis_, owner)]
+        first, parts = basis.input_map_, parts_of(basis.basis_, owner)
+        return [replace(part, maps=(first, *part.maps)) for part in parts]
     if kind not in (KernelFeatures, FourierFeatures, OrthogonalFourierFeatures):
         raise ValueError(
             f"basis {kind.__name__} of {owner} has no form in ONNX here; allowed are "
             "KernelFeatures, FourierFeatures and OrthogonalFourierFeatures, also within "
             "MappedFeatures and NestedFeatures: fit with basis='kernel', 'fourier' or 'orthogonal'."
         )
-    width = int(basis.block_starts_[-1])
-    functions = KernelValues.of(basis) if kind is KernelFeatures else Cosines.of(basis)
-    return [Part((), functions, width)]
-
-
-def _on_host(inputs: InputMap) -> InputMap:
-    return InputMap(
-        inputs.kind,
-        to_host(inputs.center),
-        to_host(inputs.scale),
-        to_host(inputs.relevance),
-        to_host(inputs.knots),
-        to_host(inputs.ranks),
-    )
+    return [Part((), KernelValues(basis) if kind is KernelFeatures else Cosines(basis))]
 
 
 def _affine(machine: Machine, columns: Any, center: FloatArray, scale: FloatArray) -> Any:
     if center.any():
-        columns = machine.node("Sub", columns, machine.constant(center))
+        columns = machine.node("Sub", columns, center)
     if (scale != 1.0).any():
-        columns = machine.node("Div", columns, machine.constant(scale))
+        columns = machine.node("Div", columns, scale)
     return columns
 
 
-def _mapped(machine: Machine, columns: Any, inputs: InputMap) -> Any:
-    """What an input map does to the columns."""
-    if inputs.kind == "rank":
-        columns = _rounded(machine, _ranked(machine, columns, inputs))
-    columns = _affine(machine, columns, inputs.center, inputs.scale)
-    if inputs.kind == "clip":
-        third = machine.node("Div", columns, machine.constant(CLIP))
-        square = machine.node("Add", machine.node("Mul", third, third), machine.constant(1.0))
-        columns = _rounded(machine, machine.node("Div", columns, machine.node("Sqrt", square)))
-    if (inputs.relevance != 1.0).any():
-        columns = machine.node("Mul", columns, machine.constant(inputs.relevance))
-    return columns
-
-
-def _ranked(machine: Machine, columns: Any, inputs: InputMap) -> Any:
+def _ranks(machine: Machine, columns: Any, inputs: InputMap) -> Any:
     """Interpolation in the step between knots that a value falls into, all columns at once.
 
     Steps are found by counting the knots that are not above a value. Before the first knot and
     after the last there are steps without a rise.
     """
-    count = inputs.knots.shape[1]
-    below = []
+    node, below = machine.node, []
     for j, knots in enumerate(inputs.knots):
-        column = machine.node("Gather", columns, machine.integers([j]), axis=1)
-        passed = machine.node("GreaterOrEqual", column, machine.constant(knots))
-        passed = machine.node("Cast", passed, to=INT64)
-        below.append(machine.node("ReduceSum", passed, machine.integers([1]), keepdims=1))
-    step = machine.node("Concat", *below, axis=1)
-    step = machine.node("Add", step, machine.integers(np.arange(len(below)) * (count + 1)))
+        passed = node("GreaterOrEqual", node("Gather", columns, [j], axis=1), knots)
+        below.append(node("ReduceSum", node("Cast", passed, to=INT64), [1], keepdims=1))
+    starts_of_columns = np.arange(len(below)) * (inputs.knots.shape[1] + 1)
+    step = node("Add", node("Concat", *below, axis=1), starts_of_columns)
     width = np.pad(np.diff(inputs.knots), ((0, 0), (1, 1)))
     start, level, rise, width = (
-        machine.node("Gather", machine.constant(table.ravel()), step, axis=0)
+        node("Gather", table.ravel(), step, axis=0)
         for table in (
             np.pad(inputs.knots, ((0, 0), (1, 0)), mode="edge"),
             np.pad(inputs.ranks, ((0, 0), (1, 0)), mode="edge"),
@@ -327,15 +250,14 @@ def _ranked(machine: Machine, columns: Any, inputs: InputMap) -> Any:
             np.where(width > 0, width, 1.0),
         )
     )
-    share = machine.node("Div", machine.node("Sub", columns, start), width)
     # Knots may be nearer to each other than single precision can tell.
-    share = machine.node("Min", share, machine.constant(1.0))
-    return machine.node("Add", level, machine.node("Mul", share, rise))
+    share = node("Min", node("Div", node("Sub", columns, start), width), 1.0)
+    return node("Add", level, node("Mul", share, rise))
 
 
 def _rounded(machine: Machine, columns: Any) -> Any:
     """As the basis rounds; single precision has no digits beyond these."""
     if np.dtype(machine.dtype).itemsize < 8:
         return columns
-    digits = machine.constant(DIGITS)
-    return machine.node("Div", machine.node("Round", machine.node("Mul", columns, digits)), digits)
+    rounded = machine.node("Round", machine.node("Mul", columns, DIGITS))
+    return machine.node("Div", rounded, DIGITS)

@@ -1,22 +1,33 @@
-"""The numbers of a fitted ensemble, and the steps that turn rows into its predictions."""
+"""The numbers of a fitted ensemble, and the steps that turn rows into its predictions.
+
+Near λ = 1 coefficients are huge and cancel, and so are the weights of kernels at landmarks: in
+single precision the steps can be wrong where the model is right. What single precision would do is
+tried out in NumPy, on rows that the model kept.
+"""
 
 from __future__ import annotations
 
+import functools
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from negcorr._common.arrays import to_host
 from negcorr._common.types import FloatArray, IntArray
 from negcorr.ensemble.regressor import NCLRegressor
-from negcorr.storage.onnx.backends import Machine
+from negcorr.moments.scan import features_of
+from negcorr.storage.onnx.backends import Machine, Numbers
 from negcorr.storage.onnx.basis import Cosines, Part, parts_of
-from negcorr.storage.onnx.steps import Operation, applied
+from negcorr.storage.onnx.steps import Operation, applied, undone
 
-__all__ = ["Ensemble"]
+__all__ = ["Ensemble", "single_precision_error"]
+
+#: Rows on which single precision is tried.
+ROWS_TRIED = 1024
 
 
 @dataclass(frozen=True)
@@ -53,23 +64,24 @@ class Ensemble:
 
     @classmethod
     def of(cls, operations: Sequence[Operation], model: NCLRegressor, name: str) -> Ensemble:
-        """That of a fitted model behind some operations; its name is for errors.
+        """That of a fitted model behind some operations, with arrays of NumPy.
+
+        The name of the model is for errors.
 
         Raises
         ------
         ValueError
             Where a basis has no such form; names it.
         """
-        coef, intercept = (to_host(part) for part in model._coef_and_intercept())
-        width = int(model.n_features_in_)
+        coef, intercept = model._coef_and_intercept()
         return cls(
             operations=tuple(operations),
             parts=tuple(parts_of(model.basis_, name)),
             coef=coef,
             intercept=intercept,
-            centre=to_host(model._centre),
+            centre=model._centre,
             starts=np.asarray(model.basis_.block_starts_),
-            n_inputs=operations[0].n_columns if operations else width,
+            n_inputs=operations[0].n_columns if operations else int(model.n_features_in_),
             single_output=model.coef_.ndim == 1,
         )
 
@@ -89,64 +101,73 @@ class Ensemble:
         return [part.values(machine, columns) for part in self.parts]
 
     def predict(self, machine: Machine, values: list[Any]) -> Any:
-        """Node ``y``: what the whole ensemble says."""
-        mean = None
-        for value, part, (a, b) in self._with_features(values):
-            weights = machine.constant(part.functions.weights(self.coef[:, a:b].T))
-            product = machine.node("MatMul", value, weights)
-            mean = product if mean is None else machine.node("Add", mean, product)
+        """Node ``y``: predictions of the whole ensemble."""
+        mean = self._weighted(machine, values, self.coef.T)
         if not self.single_output:
-            return machine.node("Add", mean, machine.constant(self.intercept), output="y")
-        mean = machine.node("Squeeze", mean, machine.integers([1]))
-        return machine.node("Add", mean, machine.constant(self.intercept[0]), output="y")
+            return machine.node("Add", mean, self.intercept, output="y")
+        return machine.node(
+            "Add", machine.node("Squeeze", mean, [1]), self.intercept[0], output="y"
+        )
 
     def predict_members(self, machine: Machine, values: list[Any]) -> Any:
-        """Node ``members``: what every member says."""
+        """Node ``members``: predictions of every member."""
+        (n_outputs, q), m, node = self.coef.shape, self.n_members, machine.node
+        known = self.centre[q:][np.newaxis, :]
         if len(self.parts) == 1 and isinstance(self.parts[0].functions, Cosines):
-            each, known = self._sums(machine, values[0])
+            # Members whose features are the functions themselves, as many for each: sums, rather
+            # than a stack of products, in which onnxruntime dies where there are no rows.
+            centred = node("Unsqueeze", node("Sub", values[0], self.centre[:q]), [1])
+            # The first 0 stands for the number of rows, whatever it is.
+            blocks = node("Reshape", node("Mul", centred, m * self.coef), [0, n_outputs, m, q // m])
+            each = node("ReduceSum", blocks, [3], keepdims=0)
+            each = node("Transpose", each, perm=[2, 0, 1])
         else:
-            each, known = self._products(machine, values)
-        each = machine.node("Transpose", each, perm=[1, 0, 2])
+            # One matrix for each part: a column for each member and output, zero but in the rows
+            # of the member's own features.
+            owner = np.searchsorted(self.starts, np.arange(q), side="right") - 1
+            own = np.zeros((q, m, n_outputs))
+            own[np.arange(q), owner] = m * self.coef.T
+            weights = own.reshape(q, m * n_outputs)
+            known = known - (self.centre[:q] @ weights).reshape(m, 1, n_outputs)
+            each = node("Reshape", self._weighted(machine, values, weights), [0, m, n_outputs])
+            each = node("Transpose", each, perm=[1, 0, 2])
         if self.single_output:
-            each = machine.node("Squeeze", each, machine.integers([2]))
-            known = known[..., 0]
-        return machine.node("Add", each, machine.constant(known), output="members")
+            each, known = node("Squeeze", each, [2]), known[..., 0]
+        return node("Add", each, known, output="members")
 
-    def _sums(self, machine: Machine, features: Any) -> tuple[Any, FloatArray]:
-        """Members whose features are the functions themselves, as many for each.
-
-        Sums rather than a stack of products, in which onnxruntime dies where there are no rows.
-        """
-        (n_outputs, q), m = self.coef.shape, self.n_members
-        centred = machine.node("Sub", features, machine.constant(self.centre[:q]))
-        lone = machine.node("Unsqueeze", centred, machine.integers([1]))
-        terms = machine.node("Mul", lone, machine.constant(m * self.coef))
-        # The first 0 stands for the number of rows, whatever it is.
-        shape = machine.integers([0, n_outputs, m, q // m])
-        blocks = machine.node("Reshape", terms, shape)
-        each = machine.node("ReduceSum", blocks, machine.integers([3]), keepdims=0)
-        return machine.node("Transpose", each, perm=[0, 2, 1]), self.centre[q:][np.newaxis, :]
-
-    def _products(self, machine: Machine, values: list[Any]) -> tuple[Any, FloatArray]:
-        """Members by one matrix for each part, with a column for each member and output."""
-        (n_outputs, q), m = self.coef.shape, self.n_members
-        total = None
-        for value, part, (a, b) in self._with_features(values):
-            weights = machine.constant(part.functions.weights(m * self._dealt(a, b)))
-            product = machine.node("MatMul", value, weights)
-            total = product if total is None else machine.node("Add", total, product)
-        each = machine.node("Reshape", total, machine.integers([0, m, n_outputs]))
-        means = m * (self.centre[:q] @ self._dealt(0, q)).reshape(m, 1, n_outputs)
-        return each, self.centre[q:] - means
-
-    def _dealt(self, a: int, b: int) -> FloatArray:
-        """Weights of features a to b, for each member and output: zero but for its own."""
-        owner = np.searchsorted(self.starts, np.arange(a, b), side="right") - 1
-        dealt = np.zeros((b - a, self.n_members, len(self.coef)))
-        dealt[np.arange(b - a), owner] = self.coef[:, a:b].T
-        return dealt.reshape(b - a, -1)
-
-    def _with_features(self, values: list[Any]) -> Any:
-        """Values and parts, each with where its features begin and end."""
+    def _weighted(self, machine: Machine, values: list[Any], weights: FloatArray) -> Any:
+        """Sum over the parts of values times weights; of features, of shape (Q, k)."""
         ends = itertools.accumulate((part.n_features for part in self.parts), initial=0)
-        return zip(values, self.parts, itertools.pairwise(ends), strict=True)
+        products = (
+            machine.node("MatMul", value, part.functions.weights(weights[a:b]))
+            for value, part, (a, b) in zip(
+                values, self.parts, itertools.pairwise(ends), strict=True
+            )
+        )
+        return functools.reduce(functools.partial(machine.node, "Add"), products)
+
+
+def single_precision_error(ensemble: Ensemble, model: NCLRegressor) -> float | None:
+    """Largest error of single precision over the target's spread; None where there are no rows.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        That of the model.
+    model : NCLRegressor
+        With arrays of NumPy. The rows are those that it has kept for intervals.
+    """
+    if model._calibration is None or not hasattr(model, "path_"):
+        return None
+    kept = model._calibration.rows
+    kept = kept.take(np.arange(min(ROWS_TRIED, kept.n_rows)))
+    exact = features_of(kept, model.basis_) @ ensemble.coef.T + ensemble.intercept
+    inputs = kept.X.toarray() if sp.issparse(kept.X) else np.asarray(kept.X)
+    rows = undone(ensemble.operations, inputs.astype(np.float64))
+    machine = Numbers(np.float32)
+    with np.errstate(all="ignore"):
+        values = ensemble.values(machine, rows)
+        off = np.abs(ensemble.predict(machine, values).reshape(exact.shape) - exact).max(axis=0)
+    spread = np.sqrt(model.path_.spectrum.total)
+    worst = float(np.max(off / np.where(spread > 0, spread, 1.0)))
+    return worst if math.isfinite(worst) else math.inf

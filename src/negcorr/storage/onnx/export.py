@@ -1,32 +1,21 @@
-"""Fitted ensembles as ONNX graphs, for programs without Python.
-
-Near λ = 1 coefficients are huge and cancel, and so are the weights of kernels at landmarks: a graph
-in single precision can be wrong where the model is right. What single precision would do is tried
-out in NumPy, on rows that the model kept, before a graph is made in it.
-"""
+"""Fitted ensembles as ONNX graphs, for programs without Python."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from negcorr._common.arrays import to_host
 from negcorr._common.files import write_atomically
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.exceptions import PrecisionWarning, warn_caller
-from negcorr.moments.scan import features_of
-from negcorr.storage.onnx.backends import Graph, Numbers
-from negcorr.storage.onnx.ensemble import Ensemble
-from negcorr.storage.onnx.steps import operations_of, undone
+from negcorr.storage.onnx.backends import Graph
+from negcorr.storage.onnx.ensemble import Ensemble, single_precision_error
+from negcorr.storage.onnx.steps import operations_of
 
 __all__ = ["to_onnx"]
 
@@ -38,8 +27,6 @@ MARGIN = 3.0
 
 #: Below this gap single precision is not even tried.
 SMALLEST_SINGLE_GAP = 1e-6
-
-_ROWS_TRIED = 1024
 
 
 def to_onnx(
@@ -105,27 +92,6 @@ def to_onnx(
     """
     if dtype not in ("auto", "float32", "float64"):
         raise ValueError(f"dtype={dtype!r} is unknown; allowed are 'auto', 'float32', 'float64'.")
-    onnx = _onnx()
-    steps = model.steps if isinstance(model, Pipeline) else [("model", model)]
-    regressor, names = _ends(steps)
-    operations = [op for label, step in steps[:-1] for op in operations_of(label, step)]
-    ensemble = Ensemble.of(operations, regressor, f"step {steps[-1][0]!r}")
-    chosen = _precision(dtype, ensemble, regressor)
-    about = {
-        "negcorr_version": version("negcorr"),
-        "lam": json.dumps(to_host(regressor.lam_).tolist()),
-        "gap": json.dumps(to_host(regressor.gap_).tolist()),
-        "features": json.dumps(names if names is not None else ensemble.n_inputs),
-        "dtype": np.dtype(chosen).name,
-    }
-    proto = _graph(onnx, ensemble, chosen, members, about)
-    onnx.checker.check_model(proto)
-    if path is not None:
-        write_atomically(Path(path), proto.SerializeToString())
-    return proto
-
-
-def _onnx() -> Any:
     try:
         import onnx
         import onnx.checker
@@ -133,64 +99,51 @@ def _onnx() -> Any:
         import onnx.numpy_helper
     except ImportError as error:
         raise ImportError("to_onnx needs onnx: pip install 'negcorr[onnx]'") from error
-    return onnx
-
-
-def _ends(steps: Sequence[tuple[str, Any]]) -> tuple[NCLRegressor, list[str] | None]:
-    """The ensemble behind all steps, and the names of the columns before them."""
-    name, regressor = steps[-1]
-    if not isinstance(regressor, NCLRegressor):
+    steps = model.steps if isinstance(model, Pipeline) else [("model", model)]
+    name, last = steps[-1]
+    if not isinstance(last, NCLRegressor):
         raise ValueError(
-            f"step {name!r} is a {type(regressor).__name__}; the last one must be an NCLRegressor."
+            f"step {name!r} is a {type(last).__name__}; the last one must be an NCLRegressor."
         )
-    check_is_fitted(regressor)
-    first = next((s for _, s in steps if s is not None and s != "passthrough"), regressor)
+    regressor = last.to_numpy()
+    operations = [op for label, step in steps[:-1] for op in operations_of(label, step)]
+    ensemble = Ensemble.of(operations, regressor, f"step {name!r}")
+    precision = _precision(dtype, ensemble, regressor)
+    first = next(s for _, s in steps if s is not None and s != "passthrough")
     names = getattr(first, "feature_names_in_", None)
-    return regressor, None if names is None else [str(each) for each in names]
-
-
-def _graph(onnx: Any, ensemble: Ensemble, dtype: Any, members: bool, about: dict[str, str]) -> Any:
-    graph = Graph(onnx, dtype)
+    about = {
+        "negcorr_version": version("negcorr"),
+        "lam": json.dumps(np.asarray(regressor.lam_).tolist()),
+        "gap": json.dumps(np.asarray(regressor.gap_).tolist()),
+        "features": json.dumps(ensemble.n_inputs if names is None else [str(n) for n in names]),
+        "dtype": np.dtype(precision).name,
+    }
+    graph = Graph(onnx, precision)
     values = ensemble.values(graph, "X")
     ensemble.predict(graph, values)
     outputs = {"y": ensemble.output_shape}
     if members:
         ensemble.predict_members(graph, values)
         outputs["members"] = [ensemble.n_members, *ensemble.output_shape]
-    return graph.model({"X": ["rows", ensemble.n_inputs]}, outputs, about)
+    proto = graph.model({"X": ["rows", ensemble.n_inputs]}, outputs, about)
+    onnx.checker.check_model(proto)
+    if path is not None:
+        write_atomically(Path(path), proto.SerializeToString())
+    return proto
 
 
 def _precision(dtype: str, ensemble: Ensemble, model: NCLRegressor) -> Any:
     """The type of the graph; warns where single precision is asked for and is not enough."""
-    if dtype == "float64":
+    too_near = dtype == "auto" and np.min(model.gap_) < SMALLEST_SINGLE_GAP
+    if dtype == "float64" or too_near:
         return np.float64
-    error = _single_error(ensemble, model)
-    small = float(np.min(to_host(model.gap_))) < SMALLEST_SINGLE_GAP
-    if error is not None and error * MARGIN <= TOLERANCE and not (small and dtype == "auto"):
+    error = single_precision_error(ensemble, model)
+    if error is not None and error * MARGIN <= TOLERANCE:
         return np.float32
     if dtype == "auto":
         return np.float64
-    if error is None:
-        found = "cannot be tried, since the model keeps no rows"
-    else:
+    found = "cannot be tried, since the model keeps no rows"
+    if error is not None:
         found = f"moves predictions by {error:.1e} standard deviations of the target on some rows"
     warn_caller(f"dtype='float32' {found}; use 'float64' or 'auto'.", PrecisionWarning)
     return np.float32
-
-
-def _single_error(ensemble: Ensemble, model: NCLRegressor) -> float | None:
-    """Largest error of single precision over the target's spread; None where there are no rows."""
-    if model._calibration is None or not hasattr(model, "path_"):
-        return None
-    kept = model._calibration.rows
-    kept = kept.take(np.arange(min(_ROWS_TRIED, kept.n_rows)))
-    exact = to_host(features_of(kept, model.basis_)) @ ensemble.coef.T + ensemble.intercept
-    inputs = kept.X.toarray() if sp.issparse(kept.X) else to_host(kept.X)
-    rows = undone(ensemble.operations, inputs.astype(np.float64))
-    machine = Numbers(np.float32)
-    with np.errstate(all="ignore"):
-        values = ensemble.values(machine, machine.constant(rows))
-        off = np.abs(ensemble.predict(machine, values).reshape(exact.shape) - exact).max(axis=0)
-    spread = np.sqrt(to_host(model.path_.spectrum.total))
-    worst = float(np.max(off / np.where(spread > 0, spread, 1.0)))
-    return worst if math.isfinite(worst) else math.inf

@@ -64,8 +64,24 @@ def operations_of(name: str, step: Any) -> list[Operation]:
     if step is None or step == "passthrough":
         return []
     kind = type(step)
+    width = int(getattr(step, "n_features_in_", 0))  # any step may come
     if kind is SimpleImputer:
-        return _imputing(name, step)
+        missing = step.missing_values
+        marks_nan = isinstance(missing, float | np.floating) and bool(np.isnan(missing))
+        allowed = step.strategy in ("mean", "median", "constant") and not step.add_indicator
+        if not allowed or not marks_nan:
+            raise ValueError(
+                f"step {name!r} is {step!r}; allowed are imputers of NaN with strategy 'mean', "
+                "'median' or 'constant' and without an indicator."
+            )
+        try:
+            fill = np.asarray(step.statistics_, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"step {name!r} fills with values that are no numbers.") from error
+        # scikit-learn drops columns in which it has seen no value.
+        kept = np.flatnonzero(~np.isnan(fill))
+        dropping = [Operation("Gather", kept, width)] if len(kept) < width else []
+        return [*dropping, Operation("Impute", fill[kept], len(kept))]
     if kind is StandardScaler:
         pairs = [("Sub", step.mean_ if step.with_mean else None), ("Div", step.scale_)]
     elif kind is RobustScaler:
@@ -73,7 +89,7 @@ def operations_of(name: str, step: Any) -> list[Operation]:
     elif kind is MinMaxScaler:
         pairs = [("Mul", step.scale_), ("Add", step.min_)]
         if step.clip:
-            low, high = (np.full(step.n_features_in_, end) for end in step.feature_range)
+            low, high = (np.full(width, end) for end in step.feature_range)
             pairs += [("Max", low), ("Min", high)]
     else:
         raise ValueError(
@@ -81,7 +97,6 @@ def operations_of(name: str, step: Any) -> list[Operation]:
             "the NCLRegressor are StandardScaler, MinMaxScaler, RobustScaler, SimpleImputer and "
             "'passthrough'."
         )
-    width = int(step.n_features_in_)
     return [
         Operation(op, np.asarray(values, dtype=np.float64), width)
         for op, values in pairs
@@ -89,38 +104,16 @@ def operations_of(name: str, step: Any) -> list[Operation]:
     ]
 
 
-def _imputing(name: str, step: SimpleImputer) -> list[Operation]:
-    missing = step.missing_values
-    marks_nan = isinstance(missing, float | np.floating) and bool(np.isnan(missing))
-    if step.strategy not in ("mean", "median", "constant") or step.add_indicator or not marks_nan:
-        raise ValueError(
-            f"step {name!r} is {step!r}; allowed are imputers of NaN with strategy 'mean', "
-            "'median' or 'constant' and without an indicator."
-        )
-    try:
-        fill = np.asarray(step.statistics_, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"step {name!r} fills with values that are no numbers.") from error
-    width = len(fill)
-    kept = np.flatnonzero(~np.isnan(fill))
-    if len(kept) == width:
-        return [Operation("Impute", fill, width)]
-    # scikit-learn drops columns in which it has seen no value.
-    return [Operation("Gather", kept, width), Operation("Impute", fill[kept], len(kept))]
-
-
 def applied(operations: Sequence[Operation], machine: Machine, rows: Any) -> Any:
     """Rows after all operations, as a machine carries them out."""
     out = rows
     for operation in operations:
         if operation.kind == "Gather":
-            out = machine.node("Gather", out, machine.integers(operation.values), axis=1)
-            continue
-        values = machine.constant(operation.values)
-        if operation.kind == "Impute":
-            out = machine.node("Where", machine.node("IsNaN", out), values, out)
+            out = machine.node("Gather", out, operation.values, axis=1)
+        elif operation.kind == "Impute":
+            out = machine.node("Where", machine.node("IsNaN", out), operation.values, out)
         else:
-            out = machine.node(operation.kind, out, values)
+            out = machine.node(operation.kind, out, operation.values)
     return out
 
 
