@@ -313,25 +313,23 @@ def test_every_class_of_ours_in_a_fitted_model_has_an_id_and_every_id_is_used():
     assert unused == of_tables | {"negcorr.DeepNCLRegressor"}
 
 
-def nodes(schema):
-    """All parts of a schema that name a type."""
-    left = [schema]
-    while left:
-        part = left.pop()
-        if isinstance(part, dict):
-            if isinstance(part.get("__module__"), str):
-                yield part
-            left.extend(part.values())
-        elif isinstance(part, list):
-            left.extend(part)
+def for_each_type(change):
+    """A change of a schema: of each part that names a type, in place."""
+
+    def changed(node):
+        if isinstance(node.get("__module__"), str):
+            change(node)
+        return node
+
+    return lambda schema: json.loads(json.dumps(schema), object_hook=changed)
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["default", "chosen", "streamed and asked", "pandas rows"])
 def test_a_file_names_no_module_of_ours(name, tmp_path):
-    with zipfile.ZipFile(save(made(name)[0], tmp_path / "model.skops")) as file:
-        schema = json.loads(file.read(SCHEMA))
-    named = {(node["__module__"], node["__class__"]) for node in nodes(schema)}
+    named = set()
+    note = for_each_type(lambda node: named.add((node["__module__"], node["__class__"])))
+    rewritten(save(made(name)[0], tmp_path / "model.skops"), schema=note)
     assert ("negcorr", "NCLRegressor") in named
     assert not [module for module, _ in named if module.startswith("negcorr.")]
 
@@ -581,16 +579,14 @@ def test_flipped_bytes_never_give_a_model_of_other_numbers(tmp_path):
 def without(name, kind):
     """A change of the schema that takes a field from all objects of a class."""
 
-    def change(schema):
-        for node in nodes(schema):
-            if node["__class__"] == kind and isinstance(node.get("content"), dict):
-                held = node["content"].get("content", {})
-                if name in held:
-                    node["content"]["key_types"]["content"].pop(list(held).index(name))
-                    del held[name]
-        return schema
+    def change(node):
+        if node["__class__"] == kind and isinstance(node.get("content"), dict):
+            held = node["content"].get("content", {})
+            if name in held:
+                node["content"]["key_types"]["content"].pop(list(held).index(name))
+                del held[name]
 
-    return change
+    return for_each_type(change)
 
 
 @pytest.mark.parametrize(
@@ -626,13 +622,11 @@ def test_fields_of_another_version_are_named(tmp_path):
 def renamed(name):
     """A change of the schema that gives every NCLPath another type, as module/class."""
 
-    def change(schema):
-        for node in nodes(schema):
-            if (node["__module__"], node["__class__"]) == ("negcorr", "NCLPath"):
-                node["__module__"], _, node["__class__"] = name.rpartition("/")
-        return schema
+    def change(node):
+        if (node["__module__"], node["__class__"]) == ("negcorr", "NCLPath"):
+            node["__module__"], _, node["__class__"] = name.rpartition("/")
 
-    return change
+    return for_each_type(change)
 
 
 def test_an_unknown_id_is_a_matter_of_versions(tmp_path):
@@ -694,199 +688,58 @@ def test_trusted_must_be_a_list(trusted, tmp_path):
         load(save(ncl(), tmp_path / "model.skops"), trusted=trusted)
 
 
+def node(module, name, loader, **rest):
+    """A part of a schema of skops."""
+    return {"__class__": name, "__module__": module, "__loader__": loader, **rest}
+
+
 def json_node(value):
-    return {
-        "__class__": "str",
-        "__module__": "builtins",
-        "__loader__": "JsonNode",
-        "content": json.dumps(value),
-        "is_json": True,
-    }
+    return node("builtins", "str", "JsonNode", content=json.dumps(value), is_json=True)
 
 
 def tuple_node(*parts):
-    return {
-        "__class__": "tuple",
-        "__module__": "builtins",
-        "__loader__": "TupleNode",
-        "content": list(parts),
-    }
+    return node("builtins", "tuple", "TupleNode", content=list(parts))
 
 
-def dict_node(**parts):
-    keys = [{"__class__": "str", "__module__": "builtins", "__loader__": "TypeNode"} for _ in parts]
-    return {
-        "__class__": "dict",
-        "__module__": "builtins",
-        "__loader__": "DictNode",
-        "content": parts,
-        "key_types": {
-            "__class__": "list",
-            "__module__": "builtins",
-            "__loader__": "ListNode",
-            "content": keys,
-        },
-    }
+def list_node(*parts):
+    return node("builtins", "list", "ListNode", content=list(parts))
 
 
-def function_node(module, name):
-    return {"__class__": name, "__module__": module, "__loader__": "FunctionNode"}
+def dict_node(key_type=("builtins", "str"), **parts):
+    keys = list_node(*(node(*key_type, "TypeNode") for _ in parts))
+    return node("builtins", "dict", "DictNode", content=parts, key_types=keys)
 
 
 def payloads(command):
-    """Nodes that would run a command if anything were to build them blindly."""
-    system = function_node("os", "system")
+    """Nodes that would run a command if anything were to build them blindly, by name."""
+    system = node("os", "system", "FunctionNode")
     call = tuple_node(json_node(command))
-    yield (
-        "constructor",
-        {
-            "__class__": "system",
-            "__module__": "os",
-            "__loader__": "ConstructorFromReduceNode",
-            "content": call,
-        },
-    )
-    yield (
-        "popen",
-        {
-            "__class__": "Popen",
-            "__module__": "subprocess",
-            "__loader__": "ConstructorFromReduceNode",
-            "content": tuple_node(tuple_node(*(json_node(w) for w in ("sh", "-c", command)))),
-        },
-    )
-    yield (
-        "partial",
-        {
-            "__class__": "partial",
-            "__module__": "functools",
-            "__loader__": "PartialNode",
-            "content": {
-                "func": system,
-                "args": call,
-                "kwds": dict_node(),
-                "namespace": dict_node(),
-            },
-        },
-    )
-    yield (
-        "partial under our name",
-        {
-            "__class__": "NCLPath",
-            "__module__": "negcorr",
-            "__loader__": "PartialNode",
-            "content": {
-                "func": system,
-                "args": call,
-                "kwds": dict_node(),
-                "namespace": dict_node(),
-            },
-        },
-    )
-    yield (
-        "methodcaller",
-        {
-            "__class__": "methodcaller",
-            "__module__": "operator",
-            "__loader__": "OperatorFuncNode",
-            "attrs": tuple_node(json_node("system"), json_node(command)),
-        },
-    )
-    yield (
-        "operator under our name",
-        {
-            "__class__": "NCLPath",
-            "__module__": "negcorr",
-            "__loader__": "OperatorFuncNode",
-            "attrs": call,
-        },
-    )
-    yield (
-        "method",
-        {
-            "__class__": "NCLRegressor",
-            "__module__": "negcorr",
-            "__loader__": "MethodNode",
-            "content": {
-                "func": "fit",
-                "obj": {
-                    "__class__": "NCLRegressor",
-                    "__module__": "negcorr",
-                    "__loader__": "ObjectNode",
-                    "content": dict_node(),
-                },
-            },
-        },
-    )
-    yield (
-        "keys",
-        {
-            **dict_node(**{command: json_node(1)}),
-            "key_types": {
-                "__class__": "list",
-                "__module__": "builtins",
-                "__loader__": "ListNode",
-                "content": [{"__class__": "system", "__module__": "os", "__loader__": "TypeNode"}],
-            },
-        },
-    )
-    yield (
-        "default",
-        {
-            "__class__": "defaultdict",
-            "__module__": "collections",
-            "__loader__": "DefaultDictNode",
-            "content": {"main": dict_node(), "default_factory": system},
-        },
-    )
-    yield (
-        "reduce",
-        {
-            "__class__": "system",
-            "__module__": "os",
-            "__loader__": "LossNode",
-            "__reduce__": {"args": call},
-            "content": dict_node(),
-        },
-    )
-    yield (
-        "list",
-        {
-            "__class__": "system",
-            "__module__": "os",
-            "__loader__": "ListNode",
-            "content": [json_node(command)],
-        },
-    )
-    yield (
-        "array",
-        {
-            "__class__": "ndarray",
-            "__module__": "numpy",
-            "__loader__": "NdArrayNode",
-            "type": "numpy",
-            "file": "payload.npy",
-        },
-    )
-    yield (
-        "sparse",
-        {
-            "__class__": "csr_array",
-            "__module__": "scipy.sparse._csr",
-            "type": "scipy",
-            "__loader__": "SparseMatrixNode",
-            "file": "payload.npy",
-        },
-    )
-    yield (
-        "unknown",
-        {
-            "__class__": "system",
-            "__module__": "os",
-            "__loader__": "PickleNode",
-            "file": "payload.npy",
-        },
-    )
+    shell = tuple_node(tuple_node(*(json_node(word) for word in ("sh", "-c", command))))
+    partial = {"func": system, "args": call, "kwds": dict_node(), "namespace": dict_node()}
+    attributes = tuple_node(json_node("system"), json_node(command))
+    model = node("negcorr", "NCLRegressor", "ObjectNode", content=dict_node())
+    default = {"main": dict_node(), "default_factory": system}
+    reduce = "ConstructorFromReduceNode"
+    return {
+        "constructor": node("os", "system", reduce, content=call),
+        "popen": node("subprocess", "Popen", reduce, content=shell),
+        "partial": node("functools", "partial", "PartialNode", content=partial),
+        "partial under our name": node("negcorr", "NCLPath", "PartialNode", content=partial),
+        "methodcaller": node("operator", "methodcaller", "OperatorFuncNode", attrs=attributes),
+        "operator under our name": node("negcorr", "NCLPath", "OperatorFuncNode", attrs=call),
+        "method": node(
+            "negcorr", "NCLRegressor", "MethodNode", content={"func": "fit", "obj": model}
+        ),
+        "keys": dict_node(("os", "system"), **{command: json_node(1)}),
+        "default": node("collections", "defaultdict", "DefaultDictNode", content=default),
+        "reduce": node("os", "system", "LossNode", __reduce__={"args": call}, content=dict_node()),
+        "list": node("os", "system", "ListNode", content=[json_node(command)]),
+        "array": node("numpy", "ndarray", "NdArrayNode", type="numpy", file="payload.npy"),
+        "sparse": node(
+            "scipy.sparse._csr", "csr_array", "SparseMatrixNode", type="scipy", file="payload.npy"
+        ),
+        "unknown": node("os", "system", "PickleNode", file="payload.npy"),
+    }
 
 
 class Payload:
@@ -897,18 +750,18 @@ class Payload:
         return os.system, (self.command,)
 
 
-@pytest.mark.parametrize("name", [name for name, _ in payloads("")])
+@pytest.mark.parametrize("name", payloads(""))
 @pytest.mark.parametrize("protocol", [None, 0])
 def test_no_file_can_run_anything(name, protocol, tmp_path):
     sentinel = tmp_path / "was run"
     command = f"touch '{sentinel}'"
-    node = dict(payloads(command))[name]
+    planted_node = payloads(command)[name]
     array = io.BytesIO()
     np.save(array, np.array([Payload(command)], dtype=object), allow_pickle=True)
 
     def planted(schema):
         held = schema["content"]["content"]
-        held["cv"] = node
+        held["cv"] = planted_node
         return schema if protocol is None else schema | {"protocol": protocol}
 
     file = rewritten(save(ncl(), tmp_path / "model.skops"), schema=planted)
@@ -922,10 +775,10 @@ def test_no_file_can_run_anything(name, protocol, tmp_path):
 
 def test_the_payload_would_run_if_somebody_trusted_it(tmp_path):
     sentinel = tmp_path / "was run"
-    node = dict(payloads(f"touch '{sentinel}'"))["constructor"]
+    planted_node = payloads(f"touch '{sentinel}'")["constructor"]
 
     def planted(schema):
-        schema["content"]["content"]["cv"] = node
+        schema["content"]["content"]["cv"] = planted_node
         return schema
 
     file = rewritten(save(ncl(), tmp_path / "model.skops"), schema=planted)

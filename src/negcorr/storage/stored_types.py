@@ -80,13 +80,12 @@ class StoredFrame:
             )
         import pandas as pd
 
-        made = []
-        for kind, values, labels in zip(self.types, self.columns, self.categories, strict=True):
-            dtype: Any = kind
-            if labels is not None:
-                dtype = pd.CategoricalDtype(labels[0], ordered=labels[1])
-            made.append(pd.Series(values, dtype=dtype))
-        frame = pd.concat(made, axis=1) if made else pd.DataFrame()
+        types = [
+            kind if labels is None else pd.CategoricalDtype(labels[0], ordered=labels[1])
+            for kind, labels in zip(self.types, self.categories, strict=True)
+        ]
+        pairs = zip(self.columns, types, strict=True)
+        frame = pd.DataFrame({j: pd.Series(v, dtype=t) for j, (v, t) in enumerate(pairs)})
         frame.columns = pd.Index(self.names)
         return frame
 

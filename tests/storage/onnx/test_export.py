@@ -6,10 +6,10 @@ import warnings
 
 import numpy as np
 import onnx
-import onnxruntime
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from graph_runs import run
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
@@ -35,18 +35,6 @@ def ncl(**parameters):
     given = {"n_estimators": 15, "n_components": 6, "solver": "qr", "random_state": 0}
     given |= {"basis": "fourier", "gamma": "kwok-tsang"}
     return NCLRegressor(**given | parameters)
-
-
-def run(proto, rows):
-    """All outputs of a graph for rows in its own precision, and that precision."""
-    session = onnxruntime.InferenceSession(
-        proto.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    single = session.get_inputs()[0].type == "tensor(float)"
-    kind = np.float32 if single else np.float64
-    outputs = session.run(None, {"X": np.asarray(rows, dtype=kind)})
-    assert all(output.dtype == kind for output in outputs)
-    return outputs, kind
 
 
 def off(proto, model, rows=NEW, target=Y):

@@ -5,9 +5,9 @@ import warnings
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 import scipy.sparse as sp
+from graph_runs import run
 from sklearn.datasets import load_diabetes
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -34,18 +34,6 @@ Y = 10.0 * np.sin(Z[:, 0]) + Z[:, 1] * Z[:, 2] + 3.0 * RNG.normal(size=N) + 50.0
 BOTH = np.column_stack([Y, 1e-3 * (Z[:, 3] ** 2 + Z[:, 0] + RNG.normal(size=N))])
 NEW = RNG.normal(size=(100, 4)) * 1.5 * X.std(axis=0) + X.mean(axis=0)
 RELEVANCE = [1.0, 0.5, 0.0, 2.0]
-
-
-def run(proto, rows):
-    """All outputs of a graph for rows in its own precision, and that precision."""
-    session = onnxruntime.InferenceSession(
-        proto.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    single = session.get_inputs()[0].type == "tensor(float)"
-    kind = np.float32 if single else np.float64
-    outputs = session.run(None, {"X": np.asarray(rows, dtype=kind)})
-    assert all(output.dtype == kind for output in outputs)
-    return outputs, kind
 
 
 def off(outputs, wanted, target=Y):

@@ -1,20 +1,19 @@
-"""Two machines for the same steps: one computes in NumPy, the other writes a graph.
+"""Two backends for the same steps: one computes in NumPy, the other writes a graph.
 
-What an ensemble does is written once, as nodes of ONNX. The first machine computes each node,
-rounded to its type, so that it is known what a graph of that type will answer; the second records
-the nodes.
+What an ensemble does is written once, as nodes of ONNX. The first backend computes each node in
+its type, so that it is known what a graph of that type will answer; the second records the nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from negcorr._common.types import AnyArray
 
-__all__ = ["INT64", "Graph", "Machine", "Numbers"]
+__all__ = ["INT64", "Backend", "Graph", "NumpyBackend"]
 
 #: Operators of this version are known to every runtime of the last years.
 OPSET, IR_VERSION = 17, 8
@@ -23,22 +22,8 @@ OPSET, IR_VERSION = 17, 8
 INT64 = 7
 
 
-class Machine(Protocol):
-    """What takes nodes; values are arrays for one machine and names for the other."""
-
-    #: Type of all its numbers, float32 or float64.
-    dtype: Any
-
-    def node(self, kind: str, *inputs: Any, output: str | None = None, **attributes: Any) -> Any:
-        """The value of one operator of ONNX, named ``output`` if that is given.
-
-        Inputs are values of the machine, or constants: numbers, which are rounded to its type, and
-        integers, which are indices, axes or shapes.
-        """
-
-
 def _rounded(values: Any, dtype: Any) -> AnyArray:
-    """Numbers as an array of a type; integers and truth values stay what they are."""
+    """Numbers as an array of a type; integers and booleans keep theirs."""
     array = np.asarray(values)
     kinds = {"b": np.bool_, "i": np.int64, "u": np.int64}
     return array.astype(kinds.get(array.dtype.kind, dtype), order="C", copy=False)
@@ -69,8 +54,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-class Numbers:
-    """Nodes carried out in NumPy, each rounded to ``dtype`` as a graph of that type would.
+class NumpyBackend:
+    """Computes nodes in NumPy, in the precision of a graph of ``dtype``.
 
     Parameters
     ----------
@@ -80,8 +65,8 @@ class Numbers:
     Examples
     --------
     >>> import numpy as np
-    >>> from negcorr.storage.onnx.backends import Numbers
-    >>> single = Numbers(np.float32)
+    >>> from negcorr.storage.onnx.backends import NumpyBackend
+    >>> single = NumpyBackend(np.float32)
     >>> float(single.node("Sub", 1.0 + 1e-9, 1.0))
     0.0
     """
@@ -90,12 +75,16 @@ class Numbers:
         self.dtype = dtype
 
     def node(self, kind: str, *inputs: Any, output: str | None = None, **attributes: Any) -> Any:
-        """The value of one operator; its name is of no use here."""
+        """The value of one operator of ONNX.
+
+        Inputs are values, or constants: numbers, which are rounded to the backend's type, and
+        integers, which are indices, axes or shapes. A name for the output is of no use here.
+        """
         return _FUNCTIONS[kind](*(_rounded(each, self.dtype) for each in inputs), **attributes)
 
 
 class Graph:
-    """A graph under construction: nodes and their constants, all of one type.
+    """Records nodes and their constants, all of one type, as a graph of ONNX.
 
     Parameters
     ----------
@@ -111,7 +100,7 @@ class Graph:
         self.constants: dict[Any, Any] = {}
 
     def node(self, kind: str, *inputs: Any, output: str | None = None, **attributes: Any) -> str:
-        """Record one operator; the name of its value."""
+        """Record one operator; returns the name of its value, ``output`` if that is given."""
         names = []
         for each in inputs:
             if isinstance(each, str):
@@ -162,3 +151,7 @@ class Graph:
         )
         helper.set_model_props(proto, about)
         return proto
+
+
+#: What takes nodes; values are arrays for one and names for the other.
+Backend: TypeAlias = NumpyBackend | Graph

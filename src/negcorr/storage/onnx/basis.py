@@ -23,7 +23,7 @@ from negcorr.bases import (
     OrthogonalFourierFeatures,
 )
 from negcorr.bases.input_maps import CLIP, DIGITS, InputMap
-from negcorr.storage.onnx.backends import INT64, Machine
+from negcorr.storage.onnx.backends import INT64, Backend
 
 __all__ = ["Cosines", "KernelValues", "Part", "parts_of"]
 
@@ -40,9 +40,9 @@ class Cosines:
 
     basis: FourierFeatures
 
-    def values(self, machine: Machine, columns: Any) -> Any:
+    def values(self, backend: Backend, columns: Any) -> Any:
         """All cosines, of shape (rows, Q)."""
-        node, center, turns = machine.node, self.basis.center_, self.basis._turns
+        node, center, turns = backend.node, self.basis.center_, self.basis._turns
         if center.any():
             columns = node("Sub", columns, center)
         columns = node("MatMul", columns, turns[:-1])
@@ -74,16 +74,16 @@ class KernelValues:
         found = self.basis.landmarks_
         return found.toarray() if sp.issparse(found) else found
 
-    def values(self, machine: Machine, columns: Any) -> Any:
+    def values(self, backend: Backend, columns: Any) -> Any:
         """Values of shape (rows, L); for the linear kernel the columns, of shape (rows, d)."""
-        basis, node = self.basis, machine.node
+        basis, node = self.basis, backend.node
         # Sparse landmarks were never centred, nor were the rows that features were made of.
         center = np.zeros(1) if sp.issparse(basis.landmarks_) else basis.center_
-        columns = _affine(machine, columns, center, basis.scale_)
+        columns = _affine(backend, columns, center, basis.scale_)
         if basis.kernel == "linear":
             return columns
         if basis.kernel != "gaussian" or basis.subspace < 1.0:
-            return self._column_by_column(machine, columns)
+            return self._column_by_column(backend, columns)
         # Squared distances by lengths and one product; about the middle of the landmarks, where
         # lengths are smallest.
         gamma, middle = float(basis.gamma_), self.landmarks.mean(axis=0)
@@ -94,12 +94,12 @@ class KernelValues:
         exponent = node("Add", exponent, -gamma * np.sum(landmarks**2, axis=1))
         return node("Exp", node("Min", exponent, 0.0))
 
-    def _column_by_column(self, machine: Machine, columns: Any) -> Any:
+    def _column_by_column(self, backend: Backend, columns: Any) -> Any:
         """Kernels that are sums or products over the columns, in rows times landmarks of memory.
 
         Over subspaces they are averages: products of 1 − p + p·k₁ (:mod:`bases.subspaces`).
         """
-        node, kernel, p, total = machine.node, self.basis.kernel, float(self.basis.subspace), None
+        node, kernel, p, total = backend.node, self.basis.kernel, float(self.basis.subspace), None
         gamma, averaged = float(self.basis.gamma_) / p, p < 1.0
         for j, values in enumerate(self.landmarks.T):
             off = node("Sub", node("Gather", columns, [j], axis=1), values)
@@ -163,20 +163,20 @@ class Part:
         """Features that are made of the functions."""
         return int(self.functions.basis.block_starts_[-1])
 
-    def values(self, machine: Machine, columns: Any) -> Any:
+    def values(self, backend: Backend, columns: Any) -> Any:
         """Values of the functions, of shape (rows, functions)."""
-        node = machine.node
+        node = backend.node
         for inputs in self.maps:
             if inputs.kind == "rank":
-                columns = _rounded(machine, _ranks(machine, columns, inputs))
-            columns = _affine(machine, columns, inputs.center, inputs.scale)
+                columns = _rounded(backend, _ranks(backend, columns, inputs))
+            columns = _affine(backend, columns, inputs.center, inputs.scale)
             if inputs.kind == "clip":
                 third = node("Div", columns, CLIP)
                 root = node("Sqrt", node("Add", node("Mul", third, third), 1.0))
-                columns = _rounded(machine, node("Div", columns, root))
+                columns = _rounded(backend, node("Div", columns, root))
             if (inputs.relevance != 1.0).any():
                 columns = node("Mul", columns, inputs.relevance)
-        return self.functions.values(machine, columns)
+        return self.functions.values(backend, columns)
 
 
 def parts_of(basis: Any, owner: str) -> list[Part]:
@@ -220,21 +220,21 @@ def parts_of(basis: Any, owner: str) -> list[Part]:
     return [Part((), KernelValues(basis) if kind is KernelFeatures else Cosines(basis))]
 
 
-def _affine(machine: Machine, columns: Any, center: FloatArray, scale: FloatArray) -> Any:
+def _affine(backend: Backend, columns: Any, center: FloatArray, scale: FloatArray) -> Any:
     if center.any():
-        columns = machine.node("Sub", columns, center)
+        columns = backend.node("Sub", columns, center)
     if (scale != 1.0).any():
-        columns = machine.node("Div", columns, scale)
+        columns = backend.node("Div", columns, scale)
     return columns
 
 
-def _ranks(machine: Machine, columns: Any, inputs: InputMap) -> Any:
+def _ranks(backend: Backend, columns: Any, inputs: InputMap) -> Any:
     """Interpolation in the step between knots that a value falls into, all columns at once.
 
     Steps are found by counting the knots that are not above a value. Before the first knot and
     after the last there are steps without a rise.
     """
-    node, below = machine.node, []
+    node, below = backend.node, []
     for j, knots in enumerate(inputs.knots):
         passed = node("GreaterOrEqual", node("Gather", columns, [j], axis=1), knots)
         below.append(node("ReduceSum", node("Cast", passed, to=INT64), [1], keepdims=1))
@@ -255,9 +255,9 @@ def _ranks(machine: Machine, columns: Any, inputs: InputMap) -> Any:
     return node("Add", level, node("Mul", share, rise))
 
 
-def _rounded(machine: Machine, columns: Any) -> Any:
+def _rounded(backend: Backend, columns: Any) -> Any:
     """As the basis rounds; single precision has no digits beyond these."""
-    if np.dtype(machine.dtype).itemsize < 8:
+    if np.dtype(backend.dtype).itemsize < 8:
         return columns
-    rounded = machine.node("Round", machine.node("Mul", columns, DIGITS))
-    return machine.node("Div", rounded, DIGITS)
+    rounded = backend.node("Round", backend.node("Mul", columns, DIGITS))
+    return backend.node("Div", rounded, DIGITS)

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from negcorr._common.types import FloatArray, IntArray
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.moments.scan import features_of
-from negcorr.storage.onnx.backends import Machine, Numbers
+from negcorr.storage.onnx.backends import Backend, NumpyBackend
 from negcorr.storage.onnx.basis import Cosines, Part, parts_of
 from negcorr.storage.onnx.steps import Operation, applied, undone
 
@@ -37,14 +37,14 @@ class Ensemble:
     Attributes
     ----------
     operations : tuple of Operation
-        What steps of a pipeline do to the columns.
+        Those of the steps of a pipeline on its columns.
     parts : tuple of Part
-        The basis behind them.
+        The basis, on the columns after the operations.
     coef : ndarray of shape (outputs, Q)
         Weights of the features.
     intercept : ndarray of shape (outputs,)
     centre : ndarray of shape (Q + outputs,)
-        Means of the features and of the targets, which members are about.
+        Means of the features and of the targets, from which members count.
     starts : ndarray of shape (M + 1,)
         Where the features of each member begin.
     n_inputs : int
@@ -64,14 +64,12 @@ class Ensemble:
 
     @classmethod
     def of(cls, operations: Sequence[Operation], model: NCLRegressor, name: str) -> Ensemble:
-        """That of a fitted model behind some operations, with arrays of NumPy.
-
-        The name of the model is for errors.
+        """The numbers of a model whose arrays are NumPy's, after operations on its columns.
 
         Raises
         ------
         ValueError
-            Where a basis has no such form; names it.
+            Where its basis has no such form; says so of the model of this name.
         """
         coef, intercept = model._coef_and_intercept()
         return cls(
@@ -87,7 +85,7 @@ class Ensemble:
 
     @property
     def n_members(self) -> int:
-        """M."""
+        """Number of members M."""
         return len(self.starts) - 1
 
     @property
@@ -95,23 +93,23 @@ class Ensemble:
         """Shape of predictions, "rows" for their number."""
         return ["rows"] if self.single_output else ["rows", len(self.coef)]
 
-    def values(self, machine: Machine, rows: Any) -> list[Any]:
+    def values(self, backend: Backend, rows: Any) -> list[Any]:
         """Values of the functions of each part."""
-        columns = applied(self.operations, machine, rows)
-        return [part.values(machine, columns) for part in self.parts]
+        columns = applied(self.operations, backend, rows)
+        return [part.values(backend, columns) for part in self.parts]
 
-    def predict(self, machine: Machine, values: list[Any]) -> Any:
+    def predict(self, backend: Backend, values: list[Any]) -> Any:
         """Node ``y``: predictions of the whole ensemble."""
-        mean = self._weighted(machine, values, self.coef.T)
+        mean = self._weighted(backend, values, self.coef.T)
         if not self.single_output:
-            return machine.node("Add", mean, self.intercept, output="y")
-        return machine.node(
-            "Add", machine.node("Squeeze", mean, [1]), self.intercept[0], output="y"
+            return backend.node("Add", mean, self.intercept, output="y")
+        return backend.node(
+            "Add", backend.node("Squeeze", mean, [1]), self.intercept[0], output="y"
         )
 
-    def predict_members(self, machine: Machine, values: list[Any]) -> Any:
+    def predict_members(self, backend: Backend, values: list[Any]) -> Any:
         """Node ``members``: predictions of every member."""
-        (n_outputs, q), m, node = self.coef.shape, self.n_members, machine.node
+        (n_outputs, q), m, node = self.coef.shape, self.n_members, backend.node
         known = self.centre[q:][np.newaxis, :]
         if len(self.parts) == 1 and isinstance(self.parts[0].functions, Cosines):
             # Members whose features are the functions themselves, as many for each: sums, rather
@@ -129,22 +127,22 @@ class Ensemble:
             own[np.arange(q), owner] = m * self.coef.T
             weights = own.reshape(q, m * n_outputs)
             known = known - (self.centre[:q] @ weights).reshape(m, 1, n_outputs)
-            each = node("Reshape", self._weighted(machine, values, weights), [0, m, n_outputs])
+            each = node("Reshape", self._weighted(backend, values, weights), [0, m, n_outputs])
             each = node("Transpose", each, perm=[1, 0, 2])
         if self.single_output:
             each, known = node("Squeeze", each, [2]), known[..., 0]
         return node("Add", each, known, output="members")
 
-    def _weighted(self, machine: Machine, values: list[Any], weights: FloatArray) -> Any:
+    def _weighted(self, backend: Backend, values: list[Any], weights: FloatArray) -> Any:
         """Sum over the parts of values times weights; of features, of shape (Q, k)."""
         ends = itertools.accumulate((part.n_features for part in self.parts), initial=0)
         products = (
-            machine.node("MatMul", value, part.functions.weights(weights[a:b]))
+            backend.node("MatMul", value, part.functions.weights(weights[a:b]))
             for value, part, (a, b) in zip(
                 values, self.parts, itertools.pairwise(ends), strict=True
             )
         )
-        return functools.reduce(functools.partial(machine.node, "Add"), products)
+        return functools.reduce(functools.partial(backend.node, "Add"), products)
 
 
 def single_precision_error(ensemble: Ensemble, model: NCLRegressor) -> float | None:
@@ -164,10 +162,10 @@ def single_precision_error(ensemble: Ensemble, model: NCLRegressor) -> float | N
     exact = features_of(kept, model.basis_) @ ensemble.coef.T + ensemble.intercept
     inputs = kept.X.toarray() if sp.issparse(kept.X) else np.asarray(kept.X)
     rows = undone(ensemble.operations, inputs.astype(np.float64))
-    machine = Numbers(np.float32)
+    backend = NumpyBackend(np.float32)
     with np.errstate(all="ignore"):
-        values = ensemble.values(machine, rows)
-        off = np.abs(ensemble.predict(machine, values).reshape(exact.shape) - exact).max(axis=0)
+        values = ensemble.values(backend, rows)
+        off = np.abs(ensemble.predict(backend, values).reshape(exact.shape) - exact).max(axis=0)
     spread = np.sqrt(model.path_.spectrum.total)
     worst = float(np.max(off / np.where(spread > 0, spread, 1.0)))
     return worst if math.isfinite(worst) else math.inf

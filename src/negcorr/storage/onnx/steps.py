@@ -1,4 +1,4 @@
-"""Steps of a pipeline as elementary operations on columns, for NumPy and for ONNX alike."""
+"""Steps of a pipeline as elementary operations on columns, for every backend."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from negcorr._common.types import AnyArray, FloatArray
-from negcorr.storage.onnx.backends import Machine
+from negcorr.storage.onnx.backends import Backend
 
 __all__ = ["Operation", "applied", "operations_of", "undone"]
 
@@ -39,7 +39,7 @@ _INVERSE = {"Add": np.subtract, "Sub": np.add, "Mul": np.divide, "Div": np.multi
 
 
 def operations_of(name: str, step: Any) -> list[Operation]:
-    """What a fitted step of a pipeline does to its columns, in the order in which it does it.
+    """Operations of a fitted step of a pipeline, in their order.
 
     Parameters
     ----------
@@ -104,21 +104,21 @@ def operations_of(name: str, step: Any) -> list[Operation]:
     ]
 
 
-def applied(operations: Sequence[Operation], machine: Machine, rows: Any) -> Any:
-    """Rows after all operations, as a machine carries them out."""
+def applied(operations: Sequence[Operation], backend: Backend, rows: Any) -> Any:
+    """Rows after all operations, as values of a backend."""
     out = rows
     for operation in operations:
         if operation.kind == "Gather":
-            out = machine.node("Gather", out, operation.values, axis=1)
+            out = backend.node("Gather", out, operation.values, axis=1)
         elif operation.kind == "Impute":
-            out = machine.node("Where", machine.node("IsNaN", out), operation.values, out)
+            out = backend.node("Where", backend.node("IsNaN", out), operation.values, out)
         else:
-            out = machine.node(operation.kind, out, operation.values)
+            out = backend.node(operation.kind, out, operation.values)
     return out
 
 
 def undone(operations: Sequence[Operation], rows: FloatArray) -> FloatArray:
-    """Rows that the operations turn into these, as far as they can be known."""
+    """Rows that the operations would turn into the given ones, as far as they can be known."""
     out = rows
     for operation in reversed(operations):
         if operation.kind in _INVERSE:
