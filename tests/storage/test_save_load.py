@@ -119,8 +119,8 @@ MODELS = {
     "clipped": lambda: (ncl(inputs="clip", relevance=[1.0, 0.5, 2.0]).fit(X, Y), X),
     "ranked": lambda: (ncl(inputs="rank", basis="nystroem").fit(FRAME, Y), FRAME),
     "chosen": lambda: (ncl(basis="auto", gamma="auto").fit(X, Y), X),
-    "bent": lambda: (ncl(loss="huber").fit(X, Y), X),
-    "bent and compact": lambda: (ncl(loss="huber").fit(X, Y).compact(), X),
+    "huber": lambda: (ncl(loss="huber").fit(X, Y), X),
+    "compact huber": lambda: (ncl(loss="huber").fit(X, Y).compact(), X),
     "chosen ridge": lambda: (ncl(basis="trees", alpha="auto").fit(X, Y), X),
     "chosen stream": lambda: (streamed(basis="auto"), X),
     "laplace": lambda: (ncl(basis=FourierFeatures(5, 3, kernel="laplace")).fit(X, Y), X),
@@ -462,14 +462,14 @@ def test_a_column_of_objects_is_named(tmp_path):
     assert np.array_equal(copy.predict(frame), model.predict(frame))
 
 
-def test_a_model_on_a_device_says_to_bring_it_home(tmp_path):
+def test_a_model_on_a_device_says_to_take_it_to_numpy(tmp_path):
     torch = pytest.importorskip("torch")
     model = ncl().fit(X, Y)
     model.coef_ = torch.asarray(model.coef_)
     with pytest.raises(ModelFileError, match=r"to_numpy\(\)"):
         save(model, tmp_path / "model.skops")
-    home = model.to_numpy()
-    assert np.array_equal(load(save(home, tmp_path / "m.skops")).predict(X), home.predict(X))
+    copy = model.to_numpy()
+    assert np.array_equal(load(save(copy, tmp_path / "m.skops")).predict(X), copy.predict(X))
 
 
 def test_a_file_of_safetensors_is_sent_to_its_own_method(tmp_path):
@@ -857,6 +857,6 @@ def test_sparse_matrices_that_point_outside_are_refused(tmp_path):
         load(rewritten(file, arrays=change))
 
 
-def test_the_front_door_has_both():
+def test_the_package_has_both():
     assert negcorr.save is save
     assert negcorr.load is load

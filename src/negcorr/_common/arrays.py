@@ -225,7 +225,14 @@ def _to_numpy(thing: Any, known: dict[int, Any]) -> Any:
 
 
 def is_ours(thing: Any) -> bool:
-    """Whether something is an object of this package, or of a class made from one of its."""
+    """Whether something is an object of this package, or of a class made from one of its.
+
+    Examples
+    --------
+    >>> from negcorr._common.arrays import NUMPY, is_ours
+    >>> is_ours(NUMPY), is_ours([1.0, 2.0])
+    (True, False)
+    """
     if isinstance(thing, type) or not hasattr(thing, "__dict__"):
         return False
     return any(kind.__module__.partition(".")[0] == "negcorr" for kind in type(thing).__mro__)

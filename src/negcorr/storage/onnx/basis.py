@@ -240,14 +240,14 @@ def _ranks(backend: Backend, columns: Any, inputs: InputMap) -> Any:
         below.append(node("ReduceSum", node("Cast", passed, to=INT64), [1], keepdims=1))
     starts_of_columns = np.arange(len(below)) * (inputs.knots.shape[1] + 1)
     step = node("Add", node("Concat", *below, axis=1), starts_of_columns)
-    width = np.pad(np.diff(inputs.knots), ((0, 0), (1, 1)))
+    widths = np.pad(np.diff(inputs.knots), ((0, 0), (1, 1)))
     start, level, rise, width = (
         node("Gather", table.ravel(), step, axis=0)
         for table in (
             np.pad(inputs.knots, ((0, 0), (1, 0)), mode="edge"),
             np.pad(inputs.ranks, ((0, 0), (1, 0)), mode="edge"),
             np.pad(np.diff(inputs.ranks), ((0, 0), (1, 1))),
-            np.where(width > 0, width, 1.0),
+            np.where(widths > 0, widths, 1.0),
         )
     )
     # Knots may be nearer to each other than single precision can tell.
