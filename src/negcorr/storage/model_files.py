@@ -40,13 +40,7 @@ FORMAT = 2
 ENVELOPE, SCHEMA = "negcorr.json", "schema.json"
 
 #: What the envelope says, and in which kinds of values.
-FIELDS: dict[str, type] = {
-    "format": int,
-    "kind": str,
-    "versions": dict,
-    "notes": dict,
-    "keep": str,
-}
+FIELDS = {"format": int, "kind": str, "versions": dict, "notes": dict, "keep": str}
 
 #: Smallest protocol of skops in our files: the checks of older ones were weaker.
 LEAST_PROTOCOL = 2
@@ -134,16 +128,13 @@ def read_about(path: Path, data: bytes) -> ModelFile:
         raise ModelFileError(path, f"is damaged: {ENVELOPE} does not say what it should.")
     number, versions = envelope.get("format"), envelope.get("versions")
     if type(number) is int and number != FORMAT:
-        age, advice = "older", "Load it with that version, and fit again here."
-        if number > FORMAT:
-            age, advice = "newer", "Update negcorr."
+        age, advice = "a newer", "Update negcorr."
+        if number < FORMAT:
+            age, advice = "an older", "Load it with that version, and fit again here."
         writer = versions.get("negcorr") if isinstance(versions, dict) else None
         by = f" ({writer})" if isinstance(writer, str) else ""
-        raise ModelFileError(
-            path,
-            f"has format {number}, of {'an' if age == 'older' else 'a'} {age} negcorr{by}; "
-            f"this version reads format {FORMAT}. {advice}",
-        )
+        reads = f"this version reads format {FORMAT}"
+        raise ModelFileError(path, f"has format {number}, of {age} negcorr{by}; {reads}. {advice}")
     missing = [name for name in FIELDS if name not in envelope]
     wrong = [n for n, kind in FIELDS.items() if n in envelope and type(envelope[n]) is not kind]
     if missing or wrong:
@@ -157,7 +148,7 @@ def read_about(path: Path, data: bytes) -> ModelFile:
 def read_schema(path: Path, data: bytes) -> dict[str, Any]:
     """The schema in a file; what :func:`negcorr.save` does not write is refused.
 
-    That are packed arrays, members of one name, and protocols of older skops.
+    Refused are packed arrays, two members of one name, and protocols of older skops.
     """
     with naming_damage(path), zipfile.ZipFile(io.BytesIO(data)) as file:
         members = file.infolist()
