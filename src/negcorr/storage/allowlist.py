@@ -1,9 +1,9 @@
 """Which types a file of a model may name, and under which names.
 
-Classes of negcorr stand in a file under an id of this list, so that a class can be moved or renamed
-without breaking files. Types of other libraries stand there under their full names. skops itself
-trusts scikit-learn's estimators, NumPy's arrays and ufuncs; any other type must be in one of the
-two lists here, or be named by whoever loads the file.
+A file names classes of negcorr by the ids here, so that moving or renaming a class breaks no file.
+It names types of other libraries by their full names. skops itself trusts scikit-learn's estimators,
+NumPy's arrays and ufuncs; any other type must be in one of the two lists here, or be named by the
+caller of :func:`negcorr.load`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ THEIRS = frozenset(
     }
 )
 
-#: Full names of all types that are built without being named by whoever loads a file.
+#: Full names of all types that are built without being named by the caller of load.
 TRUSTED = THEIRS.union(IDS.values())
 
 
@@ -127,7 +127,7 @@ def paths_to_ids(schema: Any) -> None:
     ------
     TypeError
         Where a class of negcorr has no id. Functions need none: they are named by their modules,
-        and whoever loads the file must trust them.
+        and the caller of :func:`negcorr.load` must trust them.
     """
     unknown = set()
     for node in _nodes(schema):

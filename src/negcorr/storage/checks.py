@@ -1,8 +1,8 @@
 """Checks of single objects on their way into a file of a model and out of it.
 
-What goes in must be such that it can be found or made again. What comes out is checked before
-anybody uses it: every field must be there, and trees and sparse matrices, through which compiled
-code steps without looking, must be sound.
+An object that goes in must be one that can be found or made again. An object that comes out is
+checked before anybody uses it: it must have every field, and trees and sparse matrices, whose
+indices compiled code follows without a check, must be sound.
 """
 
 from __future__ import annotations

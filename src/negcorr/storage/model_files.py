@@ -83,7 +83,7 @@ class ModelFile:
 
 @contextmanager
 def naming_damage(path: Path, reason: str = "is damaged") -> Iterator[None]:
-    """Turn whatever a damaged or crafted file raises inside into a ModelFileError."""
+    """Turn every error inside, which a damaged or crafted file causes, into a ModelFileError."""
     try:
         yield
     except ModelFileError:
@@ -107,7 +107,7 @@ def bytes_of(path: Path) -> bytes:
         raise ModelFileError(path, "is empty.")
     if data[:1] == b"\x80":
         raise ModelFileError(
-            path, "is a pickle, which would run whatever it likes; it is not read here."
+            path, "is a pickle, which can run any code when it is read; it is not read here."
         )
     if data[8:10] == b'{"':
         raise ModelFileError(

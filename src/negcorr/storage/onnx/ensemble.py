@@ -1,33 +1,22 @@
-"""The numbers of a fitted ensemble, and the steps that turn rows into its predictions.
-
-Near λ = 1 coefficients are huge and cancel, and so are the weights of kernels at landmarks: in
-single precision the steps can be wrong where the model is right. What single precision would do is
-tried out in NumPy, on rows that the model kept.
-"""
+"""The numbers of a fitted ensemble, and the steps that turn rows into its predictions."""
 
 from __future__ import annotations
 
 import functools
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from negcorr._common.types import FloatArray, IntArray
 from negcorr.ensemble.regressor import NCLRegressor
-from negcorr.moments.scan import features_of
-from negcorr.storage.onnx.backends import Backend, NumpyBackend
+from negcorr.storage.onnx.backends import Backend
 from negcorr.storage.onnx.basis import Cosines, Part, parts_of
-from negcorr.storage.onnx.steps import Operation, applied, undone
+from negcorr.storage.onnx.steps import Operation, applied
 
-__all__ = ["Ensemble", "single_precision_error"]
-
-#: Rows on which single precision is tried.
-ROWS_TRIED = 1024
+__all__ = ["Ensemble"]
 
 
 @dataclass(frozen=True)
@@ -143,29 +132,3 @@ class Ensemble:
             )
         )
         return functools.reduce(functools.partial(backend.node, "Add"), products)
-
-
-def single_precision_error(ensemble: Ensemble, model: NCLRegressor) -> float | None:
-    """Largest error of single precision over the target's spread; None where there are no rows.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-        That of the model.
-    model : NCLRegressor
-        With arrays of NumPy. The rows are those that it has kept for intervals.
-    """
-    if model._calibration is None or not hasattr(model, "path_"):
-        return None
-    kept = model._calibration.rows
-    kept = kept.take(np.arange(min(ROWS_TRIED, kept.n_rows)))
-    exact = features_of(kept, model.basis_) @ ensemble.coef.T + ensemble.intercept
-    inputs = kept.X.toarray() if sp.issparse(kept.X) else np.asarray(kept.X)
-    rows = undone(ensemble.operations, inputs.astype(np.float64))
-    backend = NumpyBackend(np.float32)
-    with np.errstate(all="ignore"):
-        values = ensemble.values(backend, rows)
-        off = np.abs(ensemble.predict(backend, values).reshape(exact.shape) - exact).max(axis=0)
-    spread = np.sqrt(model.path_.spectrum.total)
-    worst = float(np.max(off / np.where(spread > 0, spread, 1.0)))
-    return worst if math.isfinite(worst) else math.inf

@@ -12,21 +12,12 @@ from sklearn.pipeline import Pipeline
 
 from negcorr._common.files import write_atomically
 from negcorr.ensemble.regressor import NCLRegressor
-from negcorr.exceptions import PrecisionWarning, warn_caller
 from negcorr.storage.onnx.backends import Graph
-from negcorr.storage.onnx.ensemble import Ensemble, single_precision_error
+from negcorr.storage.onnx.ensemble import Ensemble
+from negcorr.storage.onnx.precision import graph_precision
 from negcorr.storage.onnx.steps import operations_of
 
 __all__ = ["to_onnx"]
-
-#: Error that a graph may have, in units of the target's standard deviation.
-TOLERANCE = 1e-5
-
-#: A trial on some rows must be this much better: other rows, and sums in another order, are worse.
-MARGIN = 3.0
-
-#: Below this gap single precision is not even tried.
-SMALLEST_SINGLE_GAP = 1e-6
 
 
 def to_onnx(
@@ -108,7 +99,7 @@ def to_onnx(
     regressor = last.to_numpy()
     operations = [op for label, step in steps[:-1] for op in operations_of(label, step)]
     ensemble = Ensemble.of(operations, regressor, f"step {name!r}")
-    precision = _precision(dtype, ensemble, regressor)
+    precision = graph_precision(dtype, ensemble, regressor)
     first = next(s for _, s in steps if s is not None and s != "passthrough")
     names = getattr(first, "feature_names_in_", None)
     about = {
@@ -130,20 +121,3 @@ def to_onnx(
     if path is not None:
         write_atomically(Path(path), proto.SerializeToString())
     return proto
-
-
-def _precision(dtype: str, ensemble: Ensemble, model: NCLRegressor) -> Any:
-    """The type of the graph; warns where single precision is asked for and is not enough."""
-    too_near = dtype == "auto" and np.min(model.gap_) < SMALLEST_SINGLE_GAP
-    if dtype == "float64" or too_near:
-        return np.float64
-    error = single_precision_error(ensemble, model)
-    if error is not None and error * MARGIN <= TOLERANCE:
-        return np.float32
-    if dtype == "auto":
-        return np.float64
-    found = "cannot be tried, since the model keeps no rows"
-    if error is not None:
-        found = f"moves predictions by {error:.1e} standard deviations of the target on some rows"
-    warn_caller(f"dtype='float32' {found}; use 'float64' or 'auto'.", PrecisionWarning)
-    return np.float32
