@@ -1,9 +1,9 @@
 """Which types a file of a model may name, and under which names.
 
 A file names classes of negcorr by the ids here, so that moving or renaming a class breaks no file.
-It names types of other libraries by their full names. skops itself trusts scikit-learn's estimators,
-NumPy's arrays and ufuncs; any other type must be in one of the two lists here, or be named by the
-caller of :func:`negcorr.load`.
+It names types of other libraries by their full names. skops itself trusts estimators of
+scikit-learn, arrays and ufuncs of NumPy; any other type must be in one of the two lists here, or be
+named by the caller of :func:`negcorr.load`.
 """
 
 from __future__ import annotations
