@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from negcorr import NCLRegressor, save
+from negcorr.bases import FourierFeatures
 from negcorr.storage.model_files import FORMAT
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -22,9 +23,7 @@ def main():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     y = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=40)
-    model = NCLRegressor(
-        n_estimators=3, n_components=2, basis="fourier", gamma="kwok-tsang", random_state=0
-    ).fit(X, y)
+    model = NCLRegressor(FourierFeatures(n_members=3, n_components=2)).partial_fit(X, y)
     save(model.compact(), GOLDEN / f"format{FORMAT}.skops", notes={"target": "y"})
     save(model, GOLDEN / f"format{FORMAT}-full.skops", notes={"target": "y"})
     curves = model.path_.curves([1.0, 0.1])

@@ -19,7 +19,6 @@ from sklearn.base import BaseEstimator
 from sklearn.tree._tree import Tree
 
 from negcorr._common.arrays import is_device_array, is_ours
-from negcorr.ensemble.fitted import LazyAttributes
 from negcorr.storage.stored_types import deep_kind
 
 __all__ = ["check_fields", "check_sound", "check_storable", "has_fields"]
@@ -74,8 +73,8 @@ def check_fields(thing: Any, where: str) -> None:
         for name, parameter in parameters.items():
             if parameter.default is not parameter.empty:
                 have.setdefault(name, parameter.default)
-    elif isinstance(thing, LazyAttributes):
-        wanted = {"stream", "settings", "_known"}
+    else:
+        wanted = {name for name in parameters if f"_{name}" not in have}
     unknown = set() if allowed is None else set(have) - allowed
     for what, names in (("lacks", wanted - set(have)), ("has the unknown", unknown)):
         if names:

@@ -54,10 +54,7 @@ def _encoded(thing: Any, where: str, known: dict[int, tuple[Any, Any]], keep: st
         found = {name: _encoded(p, f"{where}[{name!r}]", known, keep) for name, p in thing.items()}
     elif has_fields(found):
         if keep != "all" and isinstance(thing, NCLRegressor) and thing.__sklearn_is_fitted__():
-            if keep == "predictions":
-                found = thing.compact()
-            elif hasattr(thing, "path_"):
-                found = thing.without_folds()
+            found = thing.compact(path=keep == "path")
         found = copy.copy(found)
         known[id(thing)] = thing, found
         fields = vars(found)

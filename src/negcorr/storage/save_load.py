@@ -53,10 +53,9 @@ def save(
         Anything that JSON can hold: names of targets, a schema of columns, where the data came
         from. :func:`negcorr.storage.save_load.describe` returns it without building the model.
     keep : {"all", "path", "predictions"}, default="all"
-        How much of every fitted NCLRegressor. "path" leaves out the moments of the folds, most of
-        the file: curves, reports, predictions, intervals and other λ are there, rows can no longer
-        be added (:meth:`~negcorr.NCLRegressor.without_folds`). "predictions" leaves predictions and
-        intervals (:meth:`~negcorr.NCLRegressor.compact`).
+        How much of every fitted NCLRegressor. "path" leaves what every λ needs, without the moments
+        of a model that was fitted in parts: rows can no longer be added. "predictions" leaves what
+        the chosen λ needs (:meth:`~negcorr.NCLRegressor.compact`).
 
     Returns
     -------
@@ -76,7 +75,7 @@ def save(
     >>> from sklearn.datasets import load_diabetes
     >>> import negcorr
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = negcorr.NCLRegressor(basis="fourier", gamma="kwok-tsang", random_state=0).fit(X, y)
+    >>> model = negcorr.NCLRegressor(basis="fourier").fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = negcorr.save(model, Path(folder) / "diabetes.skops")
     ...     bool((negcorr.load(file).predict(X) == model.predict(X)).all())

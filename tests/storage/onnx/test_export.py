@@ -31,10 +31,8 @@ NEW = RNG.normal(size=(200, 4)) * X.std(axis=0) + X.mean(axis=0)
 GAPS = [10.0**-k for k in range(11)]
 
 
-def ncl(**parameters):
-    given = {"n_estimators": 15, "n_components": 6, "solver": "qr", "random_state": 0}
-    given |= {"basis": "fourier", "gamma": "kwok-tsang"}
-    return NCLRegressor(**given | parameters)
+def ncl(basis=None, **parameters):
+    return NCLRegressor(FourierFeatures(15, 6) if basis is None else basis, **parameters)
 
 
 def off(proto, model, rows=NEW, target=Y):
@@ -47,7 +45,8 @@ def off(proto, model, rows=NEW, target=Y):
 
 @pytest.fixture(scope="module")
 def fitted():
-    return ncl().fit(X, Y)
+    """A model that keeps rows, on which single precision can be tried."""
+    return ncl(solver="qr").partial_fit(X, Y)
 
 
 @pytest.mark.parametrize("gap", GAPS)
@@ -74,7 +73,7 @@ def test_forced_single_precision_warns_where_it_does_not_hold(fitted):
         warnings.simplefilter("error")
         proto = to_onnx(fitted.with_lam(gap=1.0), dtype="float32")
     assert run(proto, NEW[:1])[1] is np.float32
-    smooth = ncl(gamma=1e-3, gap=1e-10).fit(X, Y)
+    smooth = ncl(FourierFeatures(15, 6, gamma=1e-3), solver="qr", gap=1e-10).fit(X, Y)
     with pytest.warns(PrecisionWarning, match="standard deviations of the target") as caught:
         proto = to_onnx(smooth, dtype="float32")
     assert caught[0].filename == __file__
@@ -92,12 +91,12 @@ def test_a_compact_model_keeps_no_rows_to_try_on(fitted):
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"basis": "orthogonal"},
-        {"basis": FourierFeatures(5, 4, kernel="cauchy", gamma=0.1, random_state=0)},
-        {"standardize": False, "gamma": 0.01},
+        {"basis": FourierFeatures(15, 6, orthogonal=True)},
+        {"basis": FourierFeatures(5, 4, kernel="cauchy", gamma=0.1)},
+        {"basis": FourierFeatures(15, 6, inputs="none", gamma=0.01)},
         {"fit_intercept": False},
         {"alpha": 0.01},
-        {"n_estimators": 1, "n_components": 1},
+        {"basis": FourierFeatures(1, 1)},
         {"lam": 0.0},
         {"lam": 1.0},
     ],
@@ -106,7 +105,7 @@ def test_a_compact_model_keeps_no_rows_to_try_on(fitted):
 @pytest.mark.parametrize("target", [Y, BOTH], ids=["one", "two"])
 @pytest.mark.filterwarnings("ignore::negcorr.exceptions.NegcorrWarning")
 def test_every_kind_of_ensemble(parameters, target):
-    model = ncl(**parameters).fit(X, target)
+    model = ncl(**{"solver": "qr"} | parameters).fit(X, target)
     assert off(to_onnx(model), model, target=target) <= 1e-5
     assert off(to_onnx(model, dtype="float64"), model, target=target) <= 1e-8
 
@@ -177,7 +176,7 @@ def test_inputs_far_from_zero_need_double_precision():
 
 
 def test_streams_sparse_rows_and_single_precision_inputs():
-    model = ncl().partial_fit(X[:200], Y[:200]).partial_fit(X[200:], Y[200:])
+    model = ncl(solver="qr").partial_fit(X[:200], Y[:200]).partial_fit(X[200:], Y[200:])
     assert off(to_onnx(model), model) <= 1e-5
     rows = sp.csr_array(np.where(np.abs(Z) > 0.7, Z, 0.0))
     model = ncl(gap=0.1).fit(rows, Y)

@@ -1,4 +1,4 @@
-"""A fitted basis as parts: maps of the columns, and functions of them that get weights.
+"""A fitted basis as parts: functions of the columns that get weights.
 
 Features of a kernel are linear in its values at the landmarks, and an ensemble is linear in its
 features. So each part of it needs one weight for each landmark and output, however many features
@@ -8,24 +8,18 @@ and members there are.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from negcorr._common.types import FloatArray
-from negcorr.bases import (
-    FourierFeatures,
-    KernelFeatures,
-    MappedFeatures,
-    NestedFeatures,
-    OrthogonalFourierFeatures,
-)
+from negcorr.bases import FourierFeatures, KernelFeatures, NestedFeatures
 from negcorr.bases.input_maps import CLIP, DIGITS, InputMap
 from negcorr.storage.onnx.backends import INT64, Backend
 
-__all__ = ["Cosines", "KernelValues", "Part", "parts_of"]
+__all__ = ["Cosines", "KernelValues", "parts_of"]
 
 
 @dataclass(frozen=True)
@@ -42,11 +36,14 @@ class Cosines:
 
     def values(self, backend: Backend, columns: Any) -> Any:
         """All cosines, of shape (rows, Q)."""
-        node, center, turns = backend.node, self.basis.center_, self.basis._turns
-        if center.any():
-            columns = node("Sub", columns, center)
-        columns = node("MatMul", columns, turns[:-1])
-        turns = node("Add", columns, turns[-1] - np.rint(turns[-1]))
+        node, inputs, frequencies = backend.node, self.basis.input_map_, self.basis._turns[:-1]
+        phases = self.basis._turns[-1] - np.rint(self.basis._turns[-1])
+        if not inputs.is_affine:
+            columns = _mapped(backend, columns, inputs)
+        elif inputs.center.any():
+            # An affine map's factors are in the frequencies.
+            columns = node("Sub", columns, inputs.center)
+        turns = node("Add", node("MatMul", columns, frequencies), phases)
         # Whole turns go while they are still exact: runtimes differ in cosines of large angles.
         turns = node("Sub", turns, node("Round", turns))
         return node("Cos", node("Mul", turns, 2.0 * math.pi))
@@ -70,19 +67,17 @@ class KernelValues:
 
     @property
     def landmarks(self) -> FloatArray:
-        """The landmarks, of shape (L, d), centred and scaled."""
+        """The landmarks, of shape (L, d), mapped as dense rows are."""
         found = self.basis.landmarks_
-        return found.toarray() if sp.issparse(found) else found
+        return found.toarray() - self.basis.input_map_.offset if sp.issparse(found) else found
 
     def values(self, backend: Backend, columns: Any) -> Any:
         """Values of shape (rows, L); for the linear kernel the columns, of shape (rows, d)."""
         basis, node = self.basis, backend.node
-        # Sparse landmarks were never centred, nor were the rows that features were made of.
-        center = np.zeros(1) if sp.issparse(basis.landmarks_) else basis.center_
-        columns = _affine(backend, columns, center, basis.scale_)
+        columns = _mapped(backend, columns, basis.input_map_)
         if basis.kernel == "linear":
             return columns
-        if basis.kernel != "gaussian" or basis.subspace < 1.0:
+        if basis.kernel != "rbf" or basis.subspace < 1.0:
             return self._column_by_column(backend, columns)
         # Squared distances by lengths and one product; about the middle of the landmarks, where
         # lengths are smallest.
@@ -103,7 +98,7 @@ class KernelValues:
         gamma, averaged = float(self.basis.gamma_) / p, p < 1.0
         for j, values in enumerate(self.landmarks.T):
             off = node("Sub", node("Gather", columns, [j], axis=1), values)
-            term = node("Abs", off) if kernel == "laplace" else node("Mul", off, off)
+            term = node("Abs", off) if kernel == "laplacian" else node("Mul", off, off)
             if kernel == "cauchy":
                 term = node("Add", node("Mul", term, gamma), 1.0)
                 term = node("Reciprocal", term) if averaged else term
@@ -143,43 +138,7 @@ class KernelValues:
         return weights
 
 
-@dataclass(frozen=True)
-class Part:
-    """Some of the features of a basis.
-
-    Attributes
-    ----------
-    maps : tuple of InputMap
-        What is done to the columns, in this order.
-    functions : Cosines or KernelValues
-        What is made of them.
-    """
-
-    maps: tuple[InputMap, ...]
-    functions: Cosines | KernelValues
-
-    @property
-    def n_features(self) -> int:
-        """Features that are made of the functions."""
-        return int(self.functions.basis.block_starts_[-1])
-
-    def values(self, backend: Backend, columns: Any) -> Any:
-        """Values of the functions, of shape (rows, functions)."""
-        node = backend.node
-        for inputs in self.maps:
-            if inputs.kind == "rank":
-                columns = _rounded(backend, _ranks(backend, columns, inputs))
-            columns = _affine(backend, columns, inputs.center, inputs.scale)
-            if inputs.kind == "clip":
-                third = node("Div", columns, CLIP)
-                root = node("Sqrt", node("Add", node("Mul", third, third), 1.0))
-                columns = _rounded(backend, node("Div", columns, root))
-            if (inputs.relevance != 1.0).any():
-                columns = node("Mul", columns, inputs.relevance)
-        return self.functions.values(backend, columns)
-
-
-def parts_of(basis: Any, owner: str) -> list[Part]:
+def parts_of(basis: Any, owner: str) -> list[Cosines | KernelValues]:
     """The parts of a fitted basis, in the order of its features.
 
     Parameters
@@ -197,34 +156,41 @@ def parts_of(basis: Any, owner: str) -> list[Part]:
     Examples
     --------
     >>> import numpy as np
-    >>> from negcorr.bases import KernelFeatures, MappedFeatures
+    >>> from negcorr.bases import KernelFeatures
     >>> from negcorr.storage.onnx.basis import parts_of
     >>> X = np.random.default_rng(0).normal(size=(20, 3))
-    >>> basis = MappedFeatures(KernelFeatures(4, 5, random_state=0), inputs="rank").fit(X)
-    >>> [(part.functions.basis.kernel, part.n_features) for part in parts_of(basis, "this model")]
-    [('gaussian', 20)]
+    >>> basis = KernelFeatures(4, 5, inputs="rank", random_state=0).fit(X)
+    >>> [part.basis.kernel for part in parts_of(basis, "this model")]
+    ['rbf']
     """
     kind = type(basis)
     if kind is NestedFeatures:
         named = [(each, f"member {k} of {owner}") for k, each in enumerate(basis.bases_)]
         return [part for each, name in named for part in parts_of(each, name)]
-    if kind is MappedFeatures:
-        first, parts = basis.input_map_, parts_of(basis.basis_, owner)
-        return [replace(part, maps=(first, *part.maps)) for part in parts]
-    if kind not in (KernelFeatures, FourierFeatures, OrthogonalFourierFeatures):
+    if kind not in (KernelFeatures, FourierFeatures):
         raise ValueError(
             f"basis {kind.__name__} of {owner} has no form in ONNX here; allowed are "
-            "KernelFeatures, FourierFeatures and OrthogonalFourierFeatures, also within "
-            "MappedFeatures and NestedFeatures: fit with basis='kernel', 'fourier' or 'orthogonal'."
+            "KernelFeatures and FourierFeatures, also within NestedFeatures: fit with "
+            "basis='kernel', 'fourier' or 'orthogonal'."
         )
-    return [Part((), KernelValues(basis) if kind is KernelFeatures else Cosines(basis))]
+    return [KernelValues(basis) if kind is KernelFeatures else Cosines(basis)]
 
 
-def _affine(backend: Backend, columns: Any, center: FloatArray, scale: FloatArray) -> Any:
-    if center.any():
-        columns = backend.node("Sub", columns, center)
-    if (scale != 1.0).any():
-        columns = backend.node("Div", columns, scale)
+def _mapped(backend: Backend, columns: Any, inputs: InputMap) -> Any:
+    """Columns after an input map."""
+    node = backend.node
+    if inputs.kind == "rank":
+        columns = _rounded(backend, _ranks(backend, columns, inputs))
+    if inputs.center.any():
+        columns = node("Sub", columns, inputs.center)
+    if (inputs.scale != 1.0).any():
+        columns = node("Div", columns, inputs.scale)
+    if inputs.kind == "clip":
+        third = node("Div", columns, CLIP)
+        root = node("Sqrt", node("Add", node("Mul", third, third), 1.0))
+        columns = _rounded(backend, node("Div", columns, root))
+    if (inputs.relevance != 1.0).any():
+        columns = node("Mul", columns, inputs.relevance)
     return columns
 
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from negcorr._common.arrays import arrays_to_numpy, place_within, to_host
 from negcorr._common.types import FloatArray, IntArray
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.storage.onnx.backends import Backend
-from negcorr.storage.onnx.basis import Cosines, Part, parts_of
+from negcorr.storage.onnx.basis import Cosines, KernelValues, parts_of
 from negcorr.storage.onnx.steps import Operation, applied
 
 __all__ = ["Ensemble"]
@@ -27,7 +28,7 @@ class Ensemble:
     ----------
     operations : tuple of Operation
         Those of the steps of a pipeline on its columns.
-    parts : tuple of Part
+    parts : tuple of Cosines and KernelValues
         The basis, on the columns after the operations.
     coef : ndarray of shape (outputs, Q)
         Weights of the features.
@@ -43,7 +44,7 @@ class Ensemble:
     """
 
     operations: tuple[Operation, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[Cosines | KernelValues, ...]
     coef: FloatArray
     intercept: FloatArray
     centre: FloatArray
@@ -53,23 +54,25 @@ class Ensemble:
 
     @classmethod
     def of(cls, operations: Sequence[Operation], model: NCLRegressor, name: str) -> Ensemble:
-        """The numbers of a model whose arrays are NumPy's, after operations on its columns.
+        """The numbers of a fitted model, in NumPy, after operations on its columns.
 
         Raises
         ------
         ValueError
             Where its basis has no such form; says so of the model of this name.
         """
-        coef, intercept = model._coef_and_intercept()
+        solution, basis = model._state.answers.solution, model.basis_
+        if not place_within(basis).is_numpy:
+            basis = arrays_to_numpy(basis)
         return cls(
             operations=tuple(operations),
-            parts=tuple(parts_of(model.basis_, name)),
-            coef=coef,
-            intercept=intercept,
-            centre=model._centre,
-            starts=np.asarray(model.basis_.block_starts_),
+            parts=tuple(parts_of(basis, name)),
+            coef=np.atleast_2d(to_host(solution.coef)),
+            intercept=np.atleast_1d(to_host(solution.intercept)),
+            centre=to_host(solution.centre),
+            starts=basis.block_starts_,
             n_inputs=operations[0].n_columns if operations else int(model.n_features_in_),
-            single_output=model.coef_.ndim == 1,
+            single_output=solution.coef.ndim == 1,
         )
 
     @property
@@ -100,7 +103,7 @@ class Ensemble:
         """Node ``members``: predictions of every member."""
         (n_outputs, q), m, node = self.coef.shape, self.n_members, backend.node
         known = self.centre[q:][np.newaxis, :]
-        if len(self.parts) == 1 and isinstance(self.parts[0].functions, Cosines):
+        if len(self.parts) == 1 and isinstance(self.parts[0], Cosines):
             # Members whose features are the functions themselves, as many for each: sums, rather
             # than a stack of products, in which onnxruntime dies where there are no rows.
             centred = node("Unsqueeze", node("Sub", values[0], self.centre[:q]), [1])
@@ -124,9 +127,11 @@ class Ensemble:
 
     def _weighted(self, backend: Backend, values: list[Any], weights: FloatArray) -> Any:
         """Sum over the parts of values times weights; of features, of shape (Q, k)."""
-        ends = itertools.accumulate((part.n_features for part in self.parts), initial=0)
+        ends = itertools.accumulate(
+            (part.basis.block_starts_[-1] for part in self.parts), initial=0
+        )
         products = (
-            backend.node("MatMul", value, part.functions.weights(weights[a:b]))
+            backend.node("MatMul", value, part.weights(weights[a:b]))
             for value, part, (a, b) in zip(
                 values, self.parts, itertools.pairwise(ends), strict=True
             )

@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
+from negcorr._common.arrays import to_host
 from negcorr._common.files import write_atomically
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.storage.onnx.backends import Graph
@@ -33,18 +35,18 @@ def to_onnx(
     ----------
     model : NCLRegressor or Pipeline
         Fitted, as it comes by default, or with basis "kernel", "fourier" or "orthogonal". What
-        counts is the fitted basis: KernelFeatures, FourierFeatures and OrthogonalFourierFeatures
-        are allowed, within MappedFeatures and NestedFeatures as well; where basis="auto" has chosen
-        trees, there is no graph. In a pipeline the model is the last step, and those before are
-        among StandardScaler, MinMaxScaler, RobustScaler, SimpleImputer (mean, median or constant)
-        and "passthrough".
+        counts is the fitted basis: KernelFeatures and FourierFeatures are allowed, within
+        NestedFeatures as well; where basis="auto" has chosen trees, there is no graph. In a
+        pipeline the model is the last step, and those before are among StandardScaler,
+        MinMaxScaler, RobustScaler, SimpleImputer (mean, median or constant) and "passthrough".
     path : path, optional
         Where to write the graph, in one step.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of inputs, numbers and outputs. "auto" takes float32 where a trial on training
         rows shows that predictions keep within 1e-5 of the target's standard deviation, and float64
-        elsewhere: for gaps below 1e-6, and for models that have no rows to try it on, such as
-        compact ones.
+        elsewhere: for gaps below 1e-6, and for models that hold no rows to try it on. Rows are in
+        models of fewer rows than features, in those that were fitted in parts, and, until they are
+        stored, in those whose λ was not chosen by K-fold.
     members : bool, default=False
         Whether the graph has a second output ``members``, of shape (M, rows) or
         (M, rows, outputs). Precision is not tried on it.
@@ -76,7 +78,7 @@ def to_onnx(
     >>> from sklearn.datasets import load_diabetes
     >>> from negcorr import NCLRegressor, to_onnx
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = NCLRegressor(random_state=0).fit(X, y)
+    >>> model = NCLRegressor().fit(X, y)
     >>> graph = to_onnx(model).graph
     >>> [value.name for value in (*graph.input, *graph.output)]
     ['X', 'y']
@@ -96,16 +98,16 @@ def to_onnx(
         raise ValueError(
             f"step {name!r} is a {type(last).__name__}; the last one must be an NCLRegressor."
         )
-    regressor = last.to_numpy()
+    check_is_fitted(last)
     operations = [op for label, step in steps[:-1] for op in operations_of(label, step)]
-    ensemble = Ensemble.of(operations, regressor, f"step {name!r}")
-    precision = graph_precision(dtype, ensemble, regressor)
+    ensemble = Ensemble.of(operations, last, f"step {name!r}")
+    precision = graph_precision(dtype, ensemble, last)
     first = next(s for _, s in steps if s is not None and s != "passthrough")
     names = getattr(first, "feature_names_in_", None)
     about = {
         "negcorr_version": version("negcorr"),
-        "lam": json.dumps(np.asarray(regressor.lam_).tolist()),
-        "gap": json.dumps(np.asarray(regressor.gap_).tolist()),
+        "lam": json.dumps(to_host(last.lam_).tolist()),
+        "gap": json.dumps(to_host(last.gap_).tolist()),
         "features": json.dumps(ensemble.n_inputs if names is None else [str(n) for n in names]),
         "dtype": np.dtype(precision).name,
     }

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from negcorr._common.arrays import to_host
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.exceptions import PrecisionWarning, warn_caller
 from negcorr.moments.scan import features_of
+from negcorr.spectrum.from_rows import RowsSpectrum
 from negcorr.storage.onnx.backends import NumpyBackend
 from negcorr.storage.onnx.ensemble import Ensemble
 from negcorr.storage.onnx.steps import undone
@@ -44,27 +46,34 @@ def graph_precision(dtype: str, ensemble: Ensemble, model: NCLRegressor) -> Any:
     ensemble : Ensemble
         That of the model.
     model : NCLRegressor
-        With arrays of NumPy. The rows of the trial are those that it has kept for intervals.
+        Fitted. The rows of the trial are those that it holds for intervals, or instead of modes.
 
     Warns
     -----
     PrecisionWarning
         Where float32 is asked for and does not hold, or cannot be tried.
     """
-    if dtype == "float64" or (dtype == "auto" and np.min(model.gap_) < SMALLEST_SINGLE_GAP):
+    if dtype == "float64" or (
+        dtype == "auto" and np.min(to_host(model.gap_)) < SMALLEST_SINGLE_GAP
+    ):
         return np.float64
     found = "cannot be tried, since the model keeps no rows"
-    if model._calibration is not None and hasattr(model, "path_"):
-        kept = model._calibration.rows
+    answers = model._state.answers
+    spectrum = answers.path.spectrum
+    kept = spectrum.rows if isinstance(spectrum, RowsSpectrum) else None
+    if answers.kept is not None:
+        kept = answers.kept.rows
+    if kept is not None:
         kept = kept.take(np.arange(min(ROWS_TRIED, kept.n_rows)))
-        exact = features_of(kept, model.basis_) @ ensemble.coef.T + ensemble.intercept
-        inputs = kept.X.toarray() if sp.issparse(kept.X) else np.asarray(kept.X)
+        features = to_host(features_of(kept, model.basis_))
+        exact = features @ ensemble.coef.T + ensemble.intercept
+        inputs = kept.X.toarray() if sp.issparse(kept.X) else to_host(kept.X)
         rows = undone(ensemble.operations, inputs.astype(np.float64))
         backend = NumpyBackend(np.float32)
         with np.errstate(all="ignore"):
             values = ensemble.values(backend, rows)
             off = np.abs(ensemble.predict(backend, values).reshape(exact.shape) - exact)
-        spread = np.sqrt(model.path_.spectrum.total)
+        spread = np.sqrt(to_host(spectrum.total))
         error = np.max(off.max(axis=0) / np.where(spread > 0, spread, 1.0))
         error = float(np.nan_to_num(error, nan=np.inf, posinf=np.inf))
         if error * MARGIN <= TOLERANCE:
