@@ -33,7 +33,7 @@ IDS = {
     "basis.nystroem": "negcorr.bases.nystroem.NystroemFeatures",
     "basis.trees": "negcorr.bases.trees.TreeFeatures",
     "columns.date_parts": "negcorr.columns.date_parts.DateParts",
-    "columns.squashing_scaler": "negcorr.columns.squash.TamedScaler",
+    "columns.squashing_scaler": "negcorr.columns.encoder.SquashingScaler",
     "columns.typed": "negcorr.columns.typed_columns.TypedColumns",
     "criterion.leave_one_out": "negcorr.criteria.leave_one_out.LeaveOneOut",
     "curve_table": "negcorr.spectrum.tabulated.CurveTable",

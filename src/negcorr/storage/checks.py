@@ -73,8 +73,6 @@ def check_fields(thing: Any, where: str) -> None:
         for name, parameter in parameters.items():
             if parameter.default is not parameter.empty:
                 have.setdefault(name, parameter.default)
-    else:
-        wanted = {name for name in parameters if f"_{name}" not in have}
     unknown = set() if allowed is None else set(have) - allowed
     for what, names in (("lacks", wanted - set(have)), ("has the unknown", unknown)):
         if names:
