@@ -82,7 +82,7 @@ def test_a_table_and_its_pipeline(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": X[:, 0], "kind": np.where(X[:, 1] > 0, "u", "v"), "y": Y})
     model = make_tabular(frame, "y", estimator=deep(lam=0.0)).fit(frame, frame["y"])
-    file = save(model, tmp_path / "m.skops", keep="path", notes={"target": "y"})
+    file = save(model, tmp_path / "m.skops", notes={"target": "y"})
     assert describe(file).kind == "sklearn.pipeline.Pipeline"
     assert np.array_equal(load(file).predict(frame), model.predict(frame))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from negcorr import NCLRegressor, load, save
+from negcorr import NCLRegressor, load
 from negcorr.exceptions import ModelFileError
 from negcorr.storage.model_files import ENVELOPE, FORMAT
 from negcorr.storage.save_load import describe
@@ -44,7 +44,7 @@ def test_models_in_golden_files_predict_as_they_did(name):
     np.testing.assert_allclose(model.predict(INPUTS), PREDICTED, rtol=1e-10)
     np.testing.assert_allclose(model.predict_interval(INPUTS, 0.8), WANTED["intervals"], rtol=1e-9)
     about = describe(GOLDEN / name)
-    assert (about.format, about.notes, about.keep) == (FORMAT, {"target": "y"}, "all")
+    assert (about.format, about.notes) == (FORMAT, {"target": "y"})
 
 
 def test_a_full_model_in_a_golden_file_has_its_curves_and_takes_rows():
@@ -103,11 +103,3 @@ def test_what_cannot_be_built_names_the_versions_that_differ(file):
             new.writestr(info, broken)
     with pytest.raises(ModelFileError, match=r"other versions \(numpy 1.0, here"):
         load(file)
-
-
-def test_a_file_says_how_much_it_keeps(tmp_path):
-    model = load(GOLDEN / f"format{FORMAT}-full.skops")
-    for keep in ("all", "path", "predictions"):
-        assert describe(save(model, tmp_path / "m.skops", keep=keep)).keep == keep
-    with pytest.raises(ValueError, match="keep='some' is unknown; allowed are"):
-        save(model, tmp_path / "m.skops", keep="some")

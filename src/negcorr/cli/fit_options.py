@@ -216,8 +216,8 @@ class FitOptions:
     @property
     def features(self) -> Basis | AutoBasis | None:
         """The basis that was asked for; columns have been scaled before it."""
-        sizes = {"n_members": self.members, "n_components": self.components}
-        sizes = {name: size for name, size in sizes.items() if size is not None}
+        asked = {"n_members": self.members, "n_components": self.components}
+        sizes: dict[str, Any] = {name: size for name, size in asked.items() if size is not None}
         if self.deep or (self.basis is None and not sizes):
             return None
         if self.basis == "auto":

@@ -19,6 +19,7 @@ from negcorr.exceptions import FrequencyWarning, NoiseVarianceWarning, warn_call
 from negcorr.moments.scan import scan_features
 from negcorr.path.path import NCLPath
 from negcorr.path.tune import PathSettings
+from negcorr.rows.rows import Rows
 from negcorr.selection.choose import Choice
 
 __all__ = [
@@ -95,6 +96,8 @@ class Answers:
         Rows for intervals, while the path has the moments of its folds; None without folds.
     held_out : HeldOutPredictions or None
         Their predictions, where the path has these moments no more.
+    sample : Rows or None
+        At most 256 training rows, chosen by content, on which arithmetic can be tried.
     huber : HuberTargets or None
         How Huber targets came about.
     targets : ndarray of shape (n,) or (n, outputs), or None
@@ -105,6 +108,7 @@ class Answers:
     solution: Solution
     kept: KeptRows | None = None
     held_out: HeldOutPredictions | None = None
+    sample: Rows | None = None
     huber: HuberTargets | None = None
     targets: AnyArray | None = None
 
@@ -187,7 +191,9 @@ class FittedState:
         if answers.kept is not None:
             held_out = answers.kept.tabulated(answers.path, self.basis)
         path = answers.path.without_moments()
-        return self._with(replace(answers, path=path, kept=None, held_out=held_out), None)
+        sample = answers.kept.sample if answers.kept is not None else answers.sample
+        settled = replace(answers, path=path, kept=None, held_out=held_out, sample=sample)
+        return self._with(settled, None)
 
     def compact(self, *, path: bool) -> FittedState:
         """The state for the chosen λ alone, or with ``path`` for all; without rows and moments."""
@@ -204,6 +210,7 @@ class FittedState:
             path=answers.path.without_rows() if path else answers.path.compact(),
             kept=None,
             held_out=held_out,
+            sample=None,
             targets=None,
         )
         return state._with(small, None)

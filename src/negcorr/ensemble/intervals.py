@@ -25,6 +25,9 @@ __all__ = ["HeldOutPredictions", "KeptRows", "Residuals", "kept_rows"]
 #: Rows kept for intervals: enough for a coverage that is right to a third of a percent.
 MOST_KEPT_ROWS = 4096
 
+#: Rows that stay in every model, to try arithmetic on.
+SAMPLE_ROWS = 256
+
 #: Rows whose features are held at a time.
 ROWS_AT_ONCE = 4096
 
@@ -90,6 +93,11 @@ class KeptRows:
 
     rows: Rows
     split: IntArray
+
+    @property
+    def sample(self) -> Rows:
+        """The first of these rows."""
+        return self.rows.take(np.arange(min(SAMPLE_ROWS, self.rows.n_rows)))
 
     def predictions(
         self, path: NCLPath, basis: Basis, gaps: FloatArray | None = None

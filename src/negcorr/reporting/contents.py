@@ -126,11 +126,6 @@ def gather(
             f"with one, got {type(ensemble).__name__}."
         )
     check_is_fitted(ensemble, "_fit" if deep else None)
-    if not deep and not hasattr(ensemble, "path_"):
-        raise ValueError(
-            "a report needs the factorisation, which compact() or save(keep='predictions') has "
-            "dropped."
-        )
     n_outputs = ensemble.network_.widths[-1] if deep else ensemble.path_.spectrum.n_outputs
     if outputs is None:
         names = tuple(f"output {j}" for j in range(n_outputs)) if n_outputs > 1 else ("y",)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -218,14 +218,11 @@ class SearchSample:
             before = {"both": ("even", "odd"), "all": ("both",)}.get(learnt_from, ())
             known = [self._relevance.get((inputs, kernel, each)) for each in before]
             starts = [each.logs for each in known if each is not None]
-            refined = {"start": np.mean(starts, axis=0), "n_steps": REFINING_STEPS}
-            self._relevance[key] = learn_relevance(
-                sample.mapped(inputs)[rows],
-                sample.y[rows],
-                kernel,
-                sample.weight[rows],
-                **(refined if starts else {}),
-            )
+            given: tuple[Any, ...]
+            given = sample.mapped(inputs)[rows], sample.y[rows], kernel, sample.weight[rows]
+            if starts:
+                given += np.mean(starts, axis=0), REFINING_STEPS
+            self._relevance[key] = learn_relevance(*given)
         return self._relevance[key]
 
     def relevance_of(

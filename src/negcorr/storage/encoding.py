@@ -13,48 +13,40 @@ from typing import Any
 
 import numpy as np
 
-from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.storage.checks import check_fields, check_sound, check_storable, has_fields
 from negcorr.storage.stored_types import StoredDeep, StoredFrame, StoredSpline, stored_type_of
 
-__all__ = ["KEPT", "from_file_form", "to_file_form"]
-
-#: How much of a fitted NCLRegressor a file can hold.
-KEPT = ("all", "path", "predictions")
+__all__ = ["from_file_form", "to_file_form"]
 
 
-def to_file_form(model: Any, keep: str = "all") -> Any:
+def to_file_form(model: Any) -> Any:
     """A copy of a model in which everything can be written; arrays are shared with it.
 
     Parameters
     ----------
     model : estimator
         Left as it is.
-    keep : {"all", "path", "predictions"}, default="all"
-        As in :func:`negcorr.save`.
 
     Raises
     ------
     TypeError, ValueError
         Where it holds what a file cannot: arrays on a device, networks, nameless functions.
     """
-    return _encoded(model, "model", {}, keep)
+    return _encoded(model, "model", {})
 
 
-def _encoded(thing: Any, where: str, known: dict[int, tuple[Any, Any]], keep: str) -> Any:
+def _encoded(thing: Any, where: str, known: dict[int, tuple[Any, Any]]) -> Any:
     if id(thing) in known:
         return known[id(thing)][1]
     check_storable(thing, where)
     stored_type = stored_type_of(thing)
     found: Any = thing if stored_type is None else stored_type.of(thing)
     if type(thing) in (list, tuple):
-        parts = [_encoded(p, f"{where}[{i}]", known, keep) for i, p in enumerate(thing)]
+        parts = [_encoded(p, f"{where}[{i}]", known) for i, p in enumerate(thing)]
         found = type(thing)(parts)
     elif type(thing) is dict:
-        found = {name: _encoded(p, f"{where}[{name!r}]", known, keep) for name, p in thing.items()}
+        found = {name: _encoded(p, f"{where}[{name!r}]", known) for name, p in thing.items()}
     elif has_fields(found):
-        if keep != "all" and isinstance(thing, NCLRegressor) and thing.__sklearn_is_fitted__():
-            found = thing.compact(path=keep == "path")
         found = copy.copy(found)
         known[id(thing)] = thing, found
         fields = vars(found)
@@ -63,7 +55,7 @@ def _encoded(thing: Any, where: str, known: dict[int, tuple[Any, Any]], keep: st
             if isinstance(inspect.getattr_static(type(found), name, None), cached_property):
                 del fields[name]
             else:
-                fields[name] = _encoded(part, f"{where}.{name}", known, keep)
+                fields[name] = _encoded(part, f"{where}.{name}", known)
     known[id(thing)] = thing, found
     return found
 

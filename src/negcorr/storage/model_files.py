@@ -40,7 +40,7 @@ FORMAT = 2
 ENVELOPE, SCHEMA = "negcorr.json", "schema.json"
 
 #: What the envelope says, and in which kinds of values.
-FIELDS = {"format": int, "kind": str, "versions": dict, "notes": dict, "keep": str}
+FIELDS = {"format": int, "kind": str, "versions": dict, "notes": dict}
 
 #: Smallest protocol of skops in our files: the checks of older ones were weaker.
 LEAST_PROTOCOL = 2
@@ -68,8 +68,6 @@ class ModelFile:
         As given to :func:`save`.
     n_bytes : int
         Size of the file.
-    keep : {"all", "path", "predictions"}
-        As given to :func:`save`.
     """
 
     path: Path
@@ -78,7 +76,6 @@ class ModelFile:
     versions: dict[str, str]
     notes: dict[str, Any]
     n_bytes: int
-    keep: str
 
 
 @contextmanager

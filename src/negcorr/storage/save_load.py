@@ -16,7 +16,7 @@ from typing import Any
 from negcorr._common.files import write_atomically
 from negcorr.exceptions import ModelFileError, UntrustedModelError
 from negcorr.storage.allowlist import IDS, TRUSTED, ids_to_paths, paths_to_ids, type_name
-from negcorr.storage.encoding import KEPT, from_file_form, to_file_form
+from negcorr.storage.encoding import from_file_form, to_file_form
 from negcorr.storage.model_files import (
     ENVELOPE,
     FORMAT,
@@ -36,9 +36,7 @@ __all__ = ["ModelFile", "describe", "load", "save"]
 PACKAGES = ("negcorr", "scikit-learn", "numpy", "skops")
 
 
-def save(
-    model: Any, path: Any, *, notes: Mapping[str, Any] | None = None, keep: str = "all"
-) -> Path:
+def save(model: Any, path: Any, *, notes: Mapping[str, Any] | None = None) -> Path:
     """Write a model to one file that holds no pickle.
 
     Parameters
@@ -46,16 +44,12 @@ def save(
     model : estimator
         An :class:`~negcorr.NCLRegressor` or :class:`~negcorr.deep.DeepNCLRegressor` in any state,
         or a scikit-learn estimator that contains one: a pipeline, a TransformedTargetRegressor, a
-        search.
+        search. How much of it a file holds is for :meth:`~negcorr.NCLRegressor.compact` to say.
     path : path
         Replaced in one step, if it exists; ``.skops`` is the usual ending.
     notes : mapping, optional
         Anything that JSON can hold: names of targets, a schema of columns, where the data came
         from. :func:`negcorr.storage.save_load.describe` returns it without building the model.
-    keep : {"all", "path", "predictions"}, default="all"
-        How much of every fitted NCLRegressor. "path" leaves what every λ needs, without the moments
-        of a model that was fitted in parts: rows can no longer be added. "predictions" leaves what
-        the chosen λ needs (:meth:`~negcorr.NCLRegressor.compact`).
 
     Returns
     -------
@@ -85,8 +79,6 @@ def save(
     skops = skops_io()
     if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "get_params")):
         raise TypeError(f"model must be an estimator, got {model!r}.")
-    if keep not in KEPT:
-        raise ValueError(f"keep={keep!r} is unknown; allowed are {list(KEPT)}.")
     if not isinstance(notes, Mapping | None):
         raise TypeError(f"notes={notes!r} must be a mapping.")
     try:
@@ -94,7 +86,7 @@ def save(
     except (TypeError, ValueError) as error:
         raise TypeError(f"notes={notes!r} must hold what JSON can hold: {error}.") from error
     try:
-        stored = to_file_form(model, keep)
+        stored = to_file_form(model)
         data = skops.dumps(stored)
         schema = read_schema(path, data)
         paths_to_ids(schema)
@@ -107,7 +99,6 @@ def save(
         "kind": type_name(type(stored)),
         "versions": {name: version(name) for name in PACKAGES},
         "notes": plain_notes,
-        "keep": keep,
     }
     write_atomically(path, with_texts(data, {ENVELOPE: envelope, SCHEMA: schema}))
     return path

@@ -44,9 +44,7 @@ def to_onnx(
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of inputs, numbers and outputs. "auto" takes float32 where a trial on training
         rows shows that predictions keep within 1e-5 of the target's standard deviation, and float64
-        elsewhere: for gaps below 1e-6, and for models that hold no rows to try it on. Rows are in
-        models of fewer rows than features, in those that were fitted in parts, and, until they are
-        stored, in those whose λ was not chosen by K-fold.
+        elsewhere: for gaps below 1e-6, and for models that hold no rows, as after ``compact()``.
     members : bool, default=False
         Whether the graph has a second output ``members``, of shape (M, rows) or
         (M, rows, outputs). Precision is not tried on it.

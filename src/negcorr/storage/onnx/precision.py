@@ -16,7 +16,6 @@ from negcorr._common.arrays import to_host
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.exceptions import PrecisionWarning, warn_caller
 from negcorr.moments.scan import features_of
-from negcorr.spectrum.from_rows import RowsSpectrum
 from negcorr.storage.onnx.backends import NumpyBackend
 from negcorr.storage.onnx.ensemble import Ensemble
 from negcorr.storage.onnx.steps import undone
@@ -32,9 +31,6 @@ MARGIN = 3.0
 #: Below this gap single precision is not even tried.
 SMALLEST_SINGLE_GAP = 1e-6
 
-#: Rows on which it is tried.
-ROWS_TRIED = 1024
-
 
 def graph_precision(dtype: str, ensemble: Ensemble, model: NCLRegressor) -> Any:
     """The type of all numbers in a graph, float32 or float64.
@@ -46,7 +42,7 @@ def graph_precision(dtype: str, ensemble: Ensemble, model: NCLRegressor) -> Any:
     ensemble : Ensemble
         That of the model.
     model : NCLRegressor
-        Fitted. The rows of the trial are those that it holds for intervals, or instead of modes.
+        Fitted. The trial is on the training rows that it holds.
 
     Warns
     -----
@@ -59,12 +55,8 @@ def graph_precision(dtype: str, ensemble: Ensemble, model: NCLRegressor) -> Any:
         return np.float64
     found = "cannot be tried, since the model keeps no rows"
     answers = model._state.answers
-    spectrum = answers.path.spectrum
-    kept = spectrum.rows if isinstance(spectrum, RowsSpectrum) else None
-    if answers.kept is not None:
-        kept = answers.kept.rows
+    kept = answers.sample if answers.kept is None else answers.kept.sample
     if kept is not None:
-        kept = kept.take(np.arange(min(ROWS_TRIED, kept.n_rows)))
         features = to_host(features_of(kept, model.basis_))
         exact = features @ ensemble.coef.T + ensemble.intercept
         inputs = kept.X.toarray() if sp.issparse(kept.X) else to_host(kept.X)
@@ -73,7 +65,7 @@ def graph_precision(dtype: str, ensemble: Ensemble, model: NCLRegressor) -> Any:
         with np.errstate(all="ignore"):
             values = ensemble.values(backend, rows)
             off = np.abs(ensemble.predict(backend, values).reshape(exact.shape) - exact)
-        spread = np.sqrt(to_host(spectrum.total))
+        spread = np.sqrt(to_host(answers.path.spectrum.total))
         error = np.max(off.max(axis=0) / np.where(spread > 0, spread, 1.0))
         error = float(np.nan_to_num(error, nan=np.inf, posinf=np.inf))
         if error * MARGIN <= TOLERANCE:
