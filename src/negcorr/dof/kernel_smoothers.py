@@ -12,8 +12,10 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.validation import validate_data
 
-from negcorr._common.types import BoolArray, FloatArray, IntArray, Table
-from negcorr.dof.linear_smoothers import EPS, ClosedForm, fitted_clone, outputs_of, per_output
+from negcorr._common.lapack import EPS
+from negcorr._common.types import BoolArray, FloatArray, Table
+from negcorr._common.validation import check_per_output
+from negcorr.dof.linear_smoothers import ClosedForm, fitted_clone, outputs_of
 from negcorr.exceptions import NotLinearError
 
 __all__ = ["gaussian_process", "kernel_ridge", "neighbours"]
@@ -32,7 +34,8 @@ def kernel_ridge(estimator: Any, X: Table, y: Any, weight: FloatArray | None) ->
     root = np.ones(len(kernel)) if weight is None else np.sqrt(weight)
     k, vectors = np.linalg.eigh(np.asarray(kernel, np.float64) * root * root[:, np.newaxis])
     k[np.abs(k) <= len(k) * EPS * np.abs(k).max()] = 0.0
-    shifted = k[:, np.newaxis] + per_output(estimator.alpha, y)
+    alpha = check_per_output("alpha", np.squeeze(estimator.alpha), outputs_of(y))
+    shifted = k[:, np.newaxis] + alpha
     # A singular system gets its least-squares solution, as from scikit-learn.
     kept = np.abs(shifted) > len(k) * EPS * np.abs(shifted).max(axis=0)
     gain = np.divide(1.0, shifted, out=np.zeros_like(shifted), where=kept)
@@ -125,7 +128,11 @@ def _neighbour_weights(fitted: Any, X: Table) -> tuple[Any, BoolArray]:
     elif callable(rule):
         raw = _flat(rule(distances))
     else:
-        raw = _inverse(_flat(distances), row)
+        # One over the distance; where some are zero, those rows share all weight.
+        with np.errstate(divide="ignore"):
+            inverse = 1.0 / _flat(distances)
+        infinite = np.isinf(inverse)
+        raw = np.where(np.bincount(row, weights=infinite)[row] > 0, infinite, inverse)
     total = np.bincount(row, weights=raw, minlength=len(found))
     shape = (len(found), fitted.n_samples_fit_)
     weights = sp.csr_array((raw / total[row], (row, column)), shape=shape)
@@ -135,11 +142,3 @@ def _neighbour_weights(fitted: Any, X: Table) -> tuple[Any, BoolArray]:
 def _flat(by_row: Any) -> FloatArray:
     """Rows of unequal length, one after the other."""
     return np.concatenate([np.asarray(of_row, dtype=np.float64) for of_row in by_row])
-
-
-def _inverse(distance: FloatArray, row: IntArray) -> FloatArray:
-    """One over the distance; where some are zero, those share everything."""
-    with np.errstate(divide="ignore"):
-        inverse = 1.0 / distance
-    infinite = np.isinf(inverse)
-    return np.where(np.bincount(row, weights=infinite)[row] > 0, infinite, inverse)

@@ -14,31 +14,27 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples, has_fit_parameter, validate_data
 
-from negcorr._common.lapack import thin_svd
+from negcorr._common.lapack import EPS, thin_svd
 from negcorr._common.types import AnyArray, FloatArray, Table
+from negcorr._common.validation import check_per_output
 from negcorr.ensemble.huber import threshold_of
 from negcorr.exceptions import NotLinearError
 from negcorr.path.settings import given_gap
 from negcorr.selection.automatic_basis import open_questions
 
 __all__ = [
-    "EPS",
     "ClosedForm",
     "dummy",
     "fitted_clone",
     "least_squares",
     "ncl",
     "outputs_of",
-    "per_output",
     "ridge",
 ]
-
-EPS = float(np.finfo(np.float64).eps)
 
 #: Sparse tables up to this many cells, 1 GiB as doubles, are made dense for their SVD.
 DENSE_CELLS = 2**27
@@ -94,16 +90,6 @@ def shares_of(weight: FloatArray | None, n: int) -> FloatArray:
     return np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
 
 
-def per_output(value: npt.ArrayLike, y: Any) -> FloatArray:
-    """A penalty for each output, from one for all or one for each."""
-    alpha = np.ravel(np.asarray(value, dtype=np.float64))
-    if len(alpha) not in (1, outputs_of(y)):
-        raise ValueError(
-            f"alpha={value!r} must be a number or one for each of the {outputs_of(y)} outputs."
-        )
-    return np.broadcast_to(alpha, (outputs_of(y),))
-
-
 def least_squares(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedForm:
     """LinearRegression: dof is the rank, plus one for the intercept."""
     if estimator.positive:
@@ -114,7 +100,8 @@ def least_squares(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -
     # copy_X=False would write into the caller's table.
     fitted = fitted_clone(estimator, X, y, weight, copy_X=True)
     # Which singular values count differs between releases of scikit-learn; its fit says.
-    return _rotated(fitted, X, weight, np.zeros(outputs_of(y)), getattr(fitted, "rank_", None))
+    rank = getattr(fitted, "rank_", None)
+    return _in_singular_vectors(fitted, X, weight, np.zeros(outputs_of(y)), rank)
 
 
 def ridge(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedForm:
@@ -124,11 +111,59 @@ def ridge(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> Closed
             "Ridge(positive=True) is not linear in y: which coefficients are zero depends on y."
         )
     fitted = fitted_clone(estimator, X, y, weight, copy_X=True)
-    return _rotated(fitted, X, weight, per_output(estimator.alpha, y), None)
+    alpha = check_per_output("alpha", np.squeeze(estimator.alpha), outputs_of(y))
+    return _in_singular_vectors(fitted, X, weight, alpha, None)
+
+
+def _in_singular_vectors(
+    fitted: Any, X: Table, weight: FloatArray | None, alpha: FloatArray, rank: int | None
+) -> ClosedForm:
+    """A linear model, from the singular vectors of its centred, √w-scaled table."""
+    table = validate_data(fitted, X, reset=False, accept_sparse=_SPARSE, dtype=np.float64)
+    if sp.issparse(table):
+        if table.shape[0] * table.shape[1] > DENSE_CELLS:
+            raise NotLinearError(
+                f"a sparse table of shape {table.shape} is too large for the singular value "
+                f"decomposition that the closed form needs: more than {DENSE_CELLS} cells."
+            )
+        table = table.toarray()
+    shares = shares_of(weight, len(table))
+    root = np.ones(len(table)) if weight is None else np.sqrt(weight)
+    mean = np.zeros(table.shape[1])
+    if fitted.fit_intercept:
+        # Twice, so that of a long constant column only one rounding is left.
+        mean = shares @ table
+        mean = mean + shares @ (table - mean)
+    centred = (table - mean) * root[:, np.newaxis]
+    # What is left of a constant column is rounding, and no direction of its own.
+    rounding = 4 * EPS * np.linalg.norm(root) * np.abs(mean)
+    centred[:, np.linalg.norm(centred, axis=0) <= rounding] = 0.0
+    left, s, right = thin_svd(centred)
+    floor = EPS * s.max(initial=0.0)
+    if rank is not None:
+        # It may count a constant column, of which nothing is left here.
+        r = min(rank, int(np.count_nonzero(s > floor)))
+    elif (alpha > 0).all():
+        # A penalty needs no rank: directions without weight shrink to nothing by themselves.
+        r = int(np.count_nonzero(s))
+    else:
+        r = int(np.count_nonzero(s > max(table.shape) * floor))
+    shrinkage = 1.0 / (1.0 + (np.sqrt(alpha) / s[:r, np.newaxis]) ** 2)
+    model = _SingularVectors(
+        fitted=fitted,
+        mean=mean,
+        right=right[:r].T,
+        gain=shrinkage / s[:r, np.newaxis],
+        left=left[:, :r] * root[:, np.newaxis],
+        mean_weights=shares * fitted.fit_intercept,
+        mean_variance=fitted.fit_intercept / float(root @ root),
+    )
+    dof = shrinkage.sum(axis=0) + fitted.fit_intercept
+    return ClosedForm(dof, model.weights, fitted.predict, model.variance)
 
 
 @dataclass(frozen=True, repr=False)
-class _Rotation:
+class _SingularVectors:
     """A linear model in the singular vectors of its centred, √w-scaled table."""
 
     fitted: Any
@@ -136,73 +171,23 @@ class _Rotation:
     right: FloatArray
     gain: FloatArray
     left: FloatArray
-    base: FloatArray
+    mean_weights: FloatArray
+    mean_variance: float
 
+    def weights(self, X: Table, output: int) -> FloatArray:
+        return np.asarray(self._scaled(X, output) @ self.left.T + self.mean_weights)
 
-def _rotated(
-    fitted: Any, X: Table, weight: FloatArray | None, alpha: FloatArray, rank: int | None
-) -> ClosedForm:
-    table = validate_data(fitted, X, reset=False, accept_sparse=_SPARSE, dtype=np.float64)
-    if sp.issparse(table) and table.shape[0] * table.shape[1] > DENSE_CELLS:
-        raise NotLinearError(
-            f"a sparse table of shape {table.shape} is too large for the singular value "
-            f"decomposition that the closed form needs: more than {DENSE_CELLS} cells."
-        )
-    dense = table.toarray() if sp.issparse(table) else table
-    shares = shares_of(weight, len(dense))
-    root = np.ones(len(dense)) if weight is None else np.sqrt(weight)
-    mean = np.zeros(dense.shape[1])
-    if fitted.fit_intercept:
-        # Twice, so that of a long constant column only one rounding is left.
-        mean = shares @ dense
-        mean = mean + shares @ (dense - mean)
-    centred = (dense - mean) * root[:, np.newaxis]
-    # Such a rest is no direction of its own.
-    rest = 4 * EPS * np.linalg.norm(root) * np.abs(mean)
-    centred[:, np.linalg.norm(centred, axis=0) <= rest] = 0.0
-    left, s, right = thin_svd(centred)
-    floor = EPS * s.max(initial=0.0)
-    if rank is None and (alpha > 0).all():
-        # A penalty needs no rank: directions without weight shrink to nothing by themselves.
-        r = int(np.count_nonzero(s))
-    elif rank is None:
-        r = int(np.count_nonzero(s > max(dense.shape) * floor))
-    else:
-        # It may count a constant column, of which nothing is left here.
-        r = min(rank, int(np.count_nonzero(s > floor)))
-    shrunk = 1.0 / (1.0 + (np.sqrt(alpha) / s[:r, np.newaxis]) ** 2)
-    rotation = _Rotation(
-        fitted=fitted,
-        mean=mean,
-        right=right[:r].T,
-        gain=shrunk / s[:r, np.newaxis],
-        left=left[:, :r] * root[:, np.newaxis],
-        base=shares * fitted.fit_intercept,
-    )
-    return ClosedForm(
-        dof=shrunk.sum(axis=0) + fitted.fit_intercept,
-        weights=partial(_in_rotation, rotation),
-        predict=fitted.predict,
-        variance=partial(_rotated_variance, rotation, fitted.fit_intercept / float(root @ root)),
-    )
+    def variance(self, X: Table, output: int) -> FloatArray:
+        # The columns of U are orthonormal, and orthogonal to √w with an intercept.
+        return np.asarray(np.sum(self._scaled(X, output) ** 2, axis=1) + self.mean_variance)
 
-
-def _in_rotation(model: _Rotation, X: Table, output: int) -> FloatArray:
-    scaled = _rotated_rows(model, X) * model.gain[:, output]
-    return np.asarray(scaled @ model.left.T + model.base)
-
-
-def _rotated_variance(model: _Rotation, constant: float, X: Table, output: int) -> FloatArray:
-    """The columns of U are orthonormal, and orthogonal to √w with an intercept."""
-    scaled = _rotated_rows(model, X) * model.gain[:, output]
-    return np.asarray(np.sum(scaled**2, axis=1) + constant)
-
-
-def _rotated_rows(model: _Rotation, X: Table) -> FloatArray:
-    rows = validate_data(model.fitted, X, reset=False, accept_sparse=_SPARSE, dtype=np.float64)
-    if sp.issparse(rows):
-        return np.asarray(rows @ model.right - model.mean @ model.right)
-    return np.asarray((rows - model.mean) @ model.right)
+    def _scaled(self, X: Table, output: int) -> FloatArray:
+        rows = validate_data(self.fitted, X, reset=False, accept_sparse=_SPARSE, dtype=np.float64)
+        if sp.issparse(rows):
+            projected = rows @ self.right - self.mean @ self.right
+        else:
+            projected = (rows - self.mean) @ self.right
+        return np.asarray(projected * self.gain[:, output])
 
 
 def ncl(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedForm:
@@ -214,8 +199,8 @@ def ncl(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedFo
         )
     if threshold_of(estimator.loss) is not None:
         raise NotLinearError(
-            f"NCLRegressor(loss={estimator.loss!r}) is not linear in y: which targets are bent, "
-            "and how far, depends on y. Give loss='squared'."
+            f"NCLRegressor(loss={estimator.loss!r}) is not linear in y: which targets the loss "
+            "moves, and how far, depends on y. Give loss='squared'."
         )
     if open_questions(estimator) is not None:
         raise NotLinearError(
@@ -237,12 +222,9 @@ def _in_modes(
     spectrum = fitted.path_.spectrum
     gap = float(np.atleast_1d(fitted.gap_)[output])
     scaled = spectrum.shrinkage(gap=gap) / spectrum.rho
-    inner = (_coordinates(fitted, X) * scaled) @ _coordinates(fitted, trained).T
+    new, old = (spectrum.project(_features(fitted, rows)) for rows in (X, trained))
+    inner = (new * scaled) @ old.T
     return np.asarray((inner + spectrum.fit_intercept) * shares_of(weight, inner.shape[1]))
-
-
-def _coordinates(fitted: Any, X: Table) -> FloatArray:
-    return np.asarray(fitted.path_.spectrum.project(_features(fitted, X)))
 
 
 def _variance_in_modes(fitted: Any, X: Table, output: int) -> FloatArray:
@@ -265,12 +247,10 @@ def dummy(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> Closed
             "'constant' are."
         )
     fitted = fitted_clone(estimator, X, y, weight)
-    by_mean = fitted.strategy == "mean"
-    row = shares_of(weight, _num_samples(y)) * by_mean
-    return ClosedForm(
-        np.full(outputs_of(y), float(by_mean)), partial(_everywhere, row), fitted.predict
-    )
+    dof = float(fitted.strategy == "mean")
+    row = shares_of(weight, _num_samples(y)) * dof
+    return ClosedForm(np.full(outputs_of(y), dof), partial(_same_weights, row), fitted.predict)
 
 
-def _everywhere(row: FloatArray, X: Table, output: int) -> FloatArray:
+def _same_weights(row: FloatArray, X: Table, output: int) -> FloatArray:
     return np.tile(row, (_num_samples(X), 1))

@@ -109,17 +109,16 @@ class LinearSmoother:
         step = max(1, BLOCK_CELLS // self.n_samples)
         for start in range(0, n_new, step):
             block = slice(start, min(start + step, n_new))
-            variance[block] = self._variance_of_block(_safe_indexing(X, block), int(output))
+            rows = _safe_indexing(X, block)
+            if self._form.variance is not None:
+                variance[block] = self._form.variance(rows, int(output))
+                continue
+            squares = self._form.weights(rows, int(output)) ** 2
+            if self.sample_weight is not None:
+                used = self.sample_weight > 0
+                squares = squares[:, used] / self.sample_weight[used]
+            variance[block] = squares.sum(axis=1)
         return variance
-
-    def _variance_of_block(self, X: Table, output: int) -> FloatArray:
-        if self._form.variance is not None:
-            return self._form.variance(X, output)
-        squares = self._form.weights(X, output) ** 2
-        if self.sample_weight is None:
-            return np.asarray(squares.sum(axis=1))
-        used = self.sample_weight > 0
-        return np.asarray((squares[:, used] / self.sample_weight[used]).sum(axis=1))
 
     def _check_output(self, output: Any) -> None:
         whole = isinstance(output, (int, np.integer)) and not isinstance(output, bool)
@@ -205,42 +204,49 @@ def _pipeline(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> Cl
             continue
         # Steps without a seed must draw the same in every fit, though not all alike.
         repeatable = seeded(transformer, len(fitted))
-        rows = _transformed_blindly(name, repeatable, rows, y)
+        rows = _transformed_without_y(name, repeatable, rows, y)
         fitted.append(repeatable)
     try:
         smoother = linear_smoother(last, rows, y, weight)
     except NotLinearError as error:
         raise NotLinearError(f"the last step of the pipeline, {last_name!r}: {error}") from error
     weights, predict, variance = (
-        partial(_through, fitted, answer)
+        partial(_after_transformers, fitted, answer)
         for answer in (smoother.weights, smoother.predict, smoother.variance)
     )
-    if _same(rows, _transformed(fitted, X)):
-        return ClosedForm(smoother.dof, weights, predict, variance)
-    # Steps that place a row differently when they are fitted on it and when they meet it
-    # again: only the weights themselves know what a prediction at a training row takes.
-    traces = [np.trace(weights(X, output)) for output in range(smoother.n_outputs)]
-    return ClosedForm(np.asarray(traces, dtype=np.float64), weights, predict, variance)
+    dof = smoother.dof
+    if not _same(rows, _transformed(fitted, X)):
+        # Some steps transform a row in another way when they are fitted on it than afterwards:
+        # only the weights themselves know what a prediction at a training row takes.
+        traces = [np.trace(weights(X, output)) for output in range(smoother.n_outputs)]
+        dof = np.asarray(traces, dtype=np.float64)
+    return ClosedForm(dof, weights, predict, variance)
 
 
-def _transformed_blindly(name: str, transformer: Any, X: Table, y: Any) -> Table:
-    """Fit a transformer; its output on X, once it is clear that y plays no part in it."""
-    others = (None, _shuffled(y), _inverted(y))
-    probes = [clone(transformer) for _ in others]
+def _transformed_without_y(name: str, transformer: Any, X: Table, y: Any) -> Table:
+    """Fit a transformer; return its output on X. Raise NotLinearError if it depends on y.
+
+    To see that, clones are fitted without y, with y in another order (anything but an array is
+    left to the transformer), and with targets of another mean, spread and order of size.
+    """
+    array = np.asarray(y)
+    shuffled = array if array.ndim == 0 else np.random.default_rng(0).permutation(array)
+    inverted = 1.0 - 3.0 * array if array.dtype.kind in "fiu" else array
+    clones = [clone(transformer) for _ in range(3)]
     rows = _fit_transform(transformer, X, y)
     again = transformer.transform(deepcopy(X))
-    for probe, other in zip(probes, others, strict=True):
+    for other, targets in zip(clones, (None, shuffled, inverted), strict=True):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the first fit has said it
+            warnings.simplefilter("ignore")  # the first fit has warned
             try:
-                blind = _fit_transform(probe, X, other)
+                of_other = _fit_transform(other, X, targets)
             # Whatever is raised here was not raised with y.
             except Exception as error:
                 raise NotLinearError(
                     f"step {name!r} of the pipeline, {transformer!r}, cannot be fitted without y: "
                     f"{error}"
                 ) from error
-            if not (_same(rows, blind) and _same(again, probe.transform(deepcopy(X)))):
+            if not (_same(rows, of_other) and _same(again, other.transform(deepcopy(X)))):
                 raise NotLinearError(
                     f"step {name!r} of the pipeline, {transformer!r}, looks at y: with another y "
                     "it gives other features."
@@ -250,22 +256,10 @@ def _transformed_blindly(name: str, transformer: Any, X: Table, y: Any) -> Table
 
 def _fit_transform(transformer: Any, X: Table, y: Any) -> Table:
     own = deepcopy(X)  # transformers with copy=False write into it
+    targets = () if y is None else (y,)
     if hasattr(transformer, "fit_transform"):
-        return transformer.fit_transform(own) if y is None else transformer.fit_transform(own, y)
-    fitted = transformer.fit(own) if y is None else transformer.fit(own, y)
-    return fitted.transform(deepcopy(X))
-
-
-def _shuffled(y: Any) -> Any:
-    """The targets in another order; anything that is no array is left to the estimator."""
-    array = np.asarray(y)
-    return array if array.ndim == 0 else np.random.default_rng(0).permutation(array)
-
-
-def _inverted(y: Any) -> Any:
-    """Targets of another mean and spread, and in the opposite order of size."""
-    array = np.asarray(y)
-    return 1.0 - 3.0 * array if array.dtype.kind in "fiu" else array
+        return transformer.fit_transform(own, *targets)
+    return transformer.fit(own, *targets).transform(deepcopy(X))
 
 
 def _transformed(fitted: list[Any], X: Table) -> Table:
@@ -275,7 +269,9 @@ def _transformed(fitted: list[Any], X: Table) -> Table:
     return rows
 
 
-def _through(fitted: list[Any], answer: Callable[..., Any], X: Table, *output: int) -> Any:
+def _after_transformers(
+    fitted: list[Any], answer: Callable[..., Any], X: Table, *output: int
+) -> Any:
     return answer(_transformed(fitted, X), *output)
 
 
