@@ -170,7 +170,7 @@ def test_probes_tell_what_their_directions_do(weighted):
     weight_new = np.linspace(0.0, 2.0, 7) if weighted else np.ones(7)
     refit = Refit.of(Ridge([0.1, 9.0]), X, y, weight, "shared")
     piece = NewInputs(replace(refit, X_new=X_new), None, weight_new)
-    meter = ResponseMeter(piece.refit, np.full(2, 0.3), "central", None, lambda: None)
+    meter = ResponseMeter(piece.refit, np.full(2, 0.3), "central", None)
     vectors = np.random.default_rng(0).normal(size=(4, 20, 2))
     found = measured_by_probes(meter, piece, [Direction(v, 0) for v in vectors], 0)
     at_training = jacobian(Ridge([0.1, 9.0]), X, y, X, weight)

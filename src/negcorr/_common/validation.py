@@ -52,7 +52,7 @@ def check_per_output(
     outputs : int
     allowed : str, default="numbers"
         What the argument may be, for messages.
-    limits : {"finite", "finite and not negative", "finite and greater than 0"}, default="finite"
+    limits : {"finite", "finite and not negative", "greater than 0 and finite"}, default="finite"
         What the numbers must be.
     """
     try:

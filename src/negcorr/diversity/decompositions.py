@@ -7,14 +7,14 @@ how the members were trained.
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from negcorr._common.types import FloatArray
+from negcorr._common.validation import is_number
 
 __all__ = [
     "USELESS_ALONE",
@@ -128,7 +128,10 @@ def ncl_loss(
     >>> ncl_loss(members, y, 0.5, form="combined")
     0.75
     """
-    _check_lam(lam)
+    if not is_number(lam):
+        raise TypeError(f"lam={lam!r} must be a finite number, got {type(lam).__name__}.")
+    if not np.isfinite(float(lam)):
+        raise ValueError(f"lam={lam!r} must be a finite number.")
     terms = ambiguity_decomposition(members, y, sample_weight=sample_weight)
     if form == "penalty":
         return terms.member_error - lam * terms.diversity
@@ -264,13 +267,6 @@ def _members_and_target(
     if not (np.isfinite(predictions).all() and np.isfinite(target).all()):
         raise ValueError(f"{names[0]} and {names[1]} must be finite, found NaN or infinity.")
     return predictions, target
-
-
-def _check_lam(lam: Any) -> None:
-    if isinstance(lam, bool) or not isinstance(lam, numbers.Real):
-        raise TypeError(f"lam={lam!r} must be a finite number, got {type(lam).__name__}.")
-    if not np.isfinite(float(lam)):
-        raise ValueError(f"lam={lam!r} must be a finite number.")
 
 
 def _weights(name: str, values: npt.ArrayLike | None, length: int) -> FloatArray | None:

@@ -123,10 +123,10 @@ def degrees_of_freedom(
                 raise
             reason = str(why)
         else:
-            dof = float(smoother.dof[0]) if refit.single_output else smoother.dof
+            dof, error = smoother.dof, np.zeros_like(smoother.dof)
             return DegreesOfFreedom(
-                dof=dof,
-                std_error=0.0 if refit.single_output else np.zeros_like(smoother.dof),
+                dof=refit.in_shape_of_y(dof),
+                std_error=refit.in_shape_of_y(error),
                 method="exact",
                 reason=f"{smoother.name} is linear in y",
                 n_samples=len(refit.y),
@@ -134,14 +134,7 @@ def degrees_of_freedom(
     run = monte_carlo_dof(
         estimator, X, y, sample_weight=sample_weight, random_state=random_state, **options
     )
-    return DegreesOfFreedom(
-        dof=run.dof,
-        std_error=run.std_error,
-        method="monte-carlo",
-        reason=reason,
-        n_samples=run.n_samples,
-        monte_carlo=run,
-    )
+    return DegreesOfFreedom(run.dof, run.std_error, "monte-carlo", reason, run.n_samples, run)
 
 
 def closed_form(refit: Refit, seed: int) -> LinearSmoother:
@@ -154,5 +147,4 @@ def closed_form(refit: Refit, seed: int) -> LinearSmoother:
     """
     if not is_estimator(refit.estimator):
         raise NotLinearError("a callable has no closed form.")
-    target = refit.y[:, 0] if refit.single_output else refit.y
-    return linear_smoother(seeded(refit.estimator, seed), refit.X, target, refit.weight)
+    return linear_smoother(seeded(refit.estimator, seed), refit.X, refit.target, refit.weight)

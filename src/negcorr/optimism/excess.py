@@ -22,6 +22,7 @@ from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import check_positive_int
 from negcorr.dof.common_seeds import seeded
 from negcorr.dof.degrees import DegreesOfFreedom, degrees_of_freedom
+from negcorr.dof.monte_carlo.probe_variance import sample_deviation
 from negcorr.dof.monte_carlo.probing import ProbeSource
 from negcorr.dof.monte_carlo.refits import Refit, fit_arguments, own_copy
 from negcorr.dof.monte_carlo.result import with_error
@@ -153,21 +154,23 @@ def excess_optimism(
     stream = np.random.default_rng(int(rng.randint(2**31)))
     source = ProbeSource(refit, "gaussian", False, stream, stream)
     jobs = Parallel(n_jobs=n_jobs, return_as="generator")
-    values = []
+    by_probe = []
     with progress_bar(progress, n_probes, "excess optimism") as advance:
         vectors = [direction.vector for direction in source.draw(n_probes)]
         for value in jobs(delayed(_moved_choice)(search, refit, v, step) for v in vectors):
             advance()
-            values.append(value)
-    table = np.array(values)
-    if not table.any() and len(_options(search)) != 1:
+            by_probe.append(value)
+    values = np.array(by_probe)
+    # A search with one point, as far as it says, cannot choose another.
+    grid, alphas = getattr(search, "param_grid", None), getattr(search, "alphas", None)
+    n_options = np.size(alphas) if grid is None else len(ParameterGrid(grid))
+    if not values.any() and (n_options != 1 or (grid is None and alphas is None)):
         warn_caller(
             f"the choice {choice} was the same in all {n_probes} probes, so the excess is 0 as far "
             f"as steps of eps={', '.join(f'{e:.4g}' for e in step)} can tell; with a coarse grid, "
             "steps up to the noise's standard deviation tell more.",
             StepSizeWarning,
         )
-    spread = table.std(axis=0, ddof=1) if n_probes > 1 else np.full(table.shape[1], np.nan)
     at_choice = degrees_of_freedom(
         chosen,
         X,
@@ -178,48 +181,26 @@ def excess_optimism(
         random_state=rng,
         n_jobs=n_jobs,
     )
-    return _result(refit.single_output, table, spread, step, at_choice, choice)
-
-
-def _result(
-    single_output: bool,
-    values: FloatArray,
-    spread: FloatArray,
-    step: FloatArray,
-    at_choice: DegreesOfFreedom,
-    choice: dict[str, Any],
-) -> ExcessOptimism:
-    def shaped(per_output: FloatArray) -> float | FloatArray:
-        return float(per_output[0]) if single_output else per_output
-
     excess = values.mean(axis=0)
+    shaped = refit.in_shape_of_y
     return ExcessOptimism(
         dof=shaped(np.atleast_1d(at_choice.dof) + excess),
         dof_at_choice=at_choice.dof,
         excess=shaped(excess),
-        std_error=shaped(spread / np.sqrt(len(values))),
+        std_error=shaped(sample_deviation(values) / np.sqrt(n_probes)),
         choice=choice,
         at_choice=at_choice,
-        values=values[:, 0] if single_output else values,
+        values=shaped(values),
         eps=shaped(step),
     )
-
-
-def _options(search: Any) -> list[Any] | tuple[None, None]:
-    """The points that a grid search chooses among, or two for one that does not say."""
-    grid = getattr(search, "param_grid", None)
-    if grid is not None:
-        return list(ParameterGrid(grid))
-    alphas = getattr(search, "alphas", None)
-    return [None] if alphas is not None and np.size(alphas) == 1 else (None, None)
 
 
 def _moved_choice(search: Any, refit: Refit, vector: FloatArray, step: FloatArray) -> FloatArray:
     """What one probe says of the search, shape (outputs,)."""
     ahead, behind = refit.y + step * vector, refit.y - step * vector
-    (first, label, first_ahead) = _searched(search, refit, ahead)
-    (second, other, second_behind) = _searched(search, refit, behind)
-    if repr(label) == repr(other):
+    first, first_choice, first_ahead = _searched(search, refit, ahead)
+    second, second_choice, second_behind = _searched(search, refit, behind)
+    if repr(first_choice) == repr(second_choice):
         return np.zeros(refit.y.shape[1])
     first_behind = _fitted(first, refit, behind)[1]
     second_ahead = _fitted(second, refit, ahead)[1]
@@ -234,14 +215,14 @@ def _searched(search: Any, refit: Refit, y: FloatArray) -> tuple[Any, dict[str, 
 
 
 def _fitted(estimator: Any, refit: Refit, y: FloatArray) -> tuple[Any, FloatArray]:
-    target = y[:, 0] if refit.single_output else y
+    """A fitted clone, and its predictions of shape (n, outputs)."""
     model = clone(estimator)
-    model.fit(own_copy(refit.X), target, **fit_arguments(model, refit.weight))
+    model.fit(own_copy(refit.X), refit.in_shape_of_y(y), **fit_arguments(model, refit.weight))
     return model, np.asarray(model.predict(own_copy(refit.X)), dtype=np.float64).reshape(y.shape)
 
 
 def _chosen(fitted: Any, search: Any) -> tuple[Any, dict[str, Any]]:
-    """The model that a search chose, as an estimator that does not search."""
+    """The model that a search chose, as an estimator that does not search; and the choice."""
     if isinstance(search, Pipeline):
         name, last = search.steps[-1]
         inner, choice = _chosen(fitted.steps[-1][1], last)
@@ -250,7 +231,8 @@ def _chosen(fitted: Any, search: Any) -> tuple[Any, dict[str, Any]]:
         return clone(search).set_params(gap=fitted.gap_), {"lam": fitted.lam_, "gap": fitted.gap_}
     if type(search) in _WITHOUT_SEARCH:
         kind, wanted = _WITHOUT_SEARCH[type(search)]
-        choice = {name: _plain(getattr(fitted, f"{name}_")) for name in wanted}
+        choice = {name: getattr(fitted, f"{name}_") for name in wanted}
+        choice = {k: v.item() if isinstance(v, np.generic) else v for k, v in choice.items()}
         # Gram matrices computed beforehand are given in other words there.
         shared = set(kind().get_params()) & set(search.get_params()) - {*choice, "precompute"}
         return kind(**choice, **{name: getattr(search, name) for name in shared}), choice
@@ -267,11 +249,10 @@ def _check_searches(estimator: Any) -> None:
             raise ValueError(
                 f"estimator={estimator!r} does not search: give lam='auto', not lam or gap."
             )
-        return
-    if not getattr(last, "refit", True):
+    elif not getattr(last, "refit", True):
         raise ValueError(f"estimator={estimator!r} cannot predict: a search needs refit=True.")
     # Whether something with an estimator inside is a search shows when it is fitted.
-    if not hasattr(last, "estimator") and type(last) not in _WITHOUT_SEARCH:
+    elif not hasattr(last, "estimator") and type(last) not in _WITHOUT_SEARCH:
         raise _not_a_search(estimator)
 
 
@@ -281,10 +262,6 @@ def _not_a_search(estimator: Any) -> TypeError:
         "best_params_, a RidgeCV, LassoCV or ElasticNetCV, or a pipeline that ends in one: "
         "something that chooses by looking at y."
     )
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 #: Estimators that search by themselves: what they are without, and what they choose.

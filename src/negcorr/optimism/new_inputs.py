@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_array, check_consistent_length, get_tags
 
-from negcorr._common.types import FloatArray, IntArray, Table
+from negcorr._common.types import FloatArray, Table
 from negcorr.dof.degrees import closed_form
-from negcorr.dof.monte_carlo.probing import measure
+from negcorr.dof.monte_carlo.probing import measured
 from negcorr.dof.monte_carlo.refits import NonFiniteError, Refit
-from negcorr.dof.monte_carlo.responses import Direction, Response, ResponseMeter
+from negcorr.dof.monte_carlo.responses import Direction, ResponseMeter
 from negcorr.rows.folds import ContentKFold
 
 __all__ = [
@@ -47,8 +47,7 @@ class NewInputs:
     @property
     def n_samples(self) -> float:
         """Training rows, by weight."""
-        weight = self.refit.weight
-        return float(len(self.refit.y)) if weight is None else float(weight.sum())
+        return self.refit.n_samples
 
 
 @dataclass(frozen=True)
@@ -86,34 +85,24 @@ def new_inputs(refit: Refit, X_new: Table | None, y_new: Any, cv: Any) -> list[N
         return [NewInputs(replace(refit, X_new=X_new), target, None)]
     if y_new is not None:
         raise ValueError("y_new was given without X_new.")
-    target = refit.y[:, 0] if refit.single_output else refit.y
     whole = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
     splitter = ContentKFold(cv) if whole else check_cv(cv)
-    splits = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(refit.X, target)]
-    weight = refit.weight
-    usable = [
-        (a, b) for a, b in splits if weight is None or (weight[a].sum() > 0 and weight[b].sum() > 0)
-    ]
-    if not usable:
+    tags = get_tags(refit.estimator) if hasattr(refit.estimator, "__sklearn_tags__") else None
+    pieces = []
+    for split in splitter.split(refit.X, refit.target):
+        train, test = (np.asarray(rows) for rows in split)
+        weights = [None if refit.weight is None else refit.weight[rows] for rows in (train, test)]
+        if not all(weight is None or weight.sum() > 0 for weight in weights):
+            continue
+        inputs, new = _safe_indexing(refit.X, train), _safe_indexing(refit.X, test)
+        if tags is not None and tags.input_tags.pairwise:
+            # A table of kernel values or distances: its columns are the training rows.
+            inputs, new = inputs[:, train], new[:, train]
+        inner = replace(refit, X=inputs, y=refit.y[train], weight=weights[0], X_new=new)
+        pieces.append(NewInputs(inner, refit.y[test], weights[1]))
+    if not pieces:
         raise ValueError(f"cv={cv!r} gives no split with weight on both sides.")
-    return [_without(refit, train, test) for train, test in usable]
-
-
-def _without(refit: Refit, train: IntArray, test: IntArray) -> NewInputs:
-    def rows(values: FloatArray | None, kept: IntArray) -> FloatArray | None:
-        return None if values is None else values[kept]
-
-    inputs, new = _safe_indexing(refit.X, train), _safe_indexing(refit.X, test)
-    if _is_pairwise(refit.estimator):
-        # A table of kernel values or distances: its columns are the training rows.
-        inputs, new = inputs[:, train], new[:, train]
-    inner = replace(refit, X=inputs, y=refit.y[train], weight=rows(refit.weight, train), X_new=new)
-    return NewInputs(inner, refit.y[test], rows(refit.weight, test))
-
-
-def _is_pairwise(estimator: Any) -> bool:
-    has_tags = hasattr(estimator, "__sklearn_tags__")
-    return has_tags and bool(get_tags(estimator).input_tags.pairwise)
+    return pieces
 
 
 def measured_exactly(piece: NewInputs, seed: int) -> Measured:
@@ -131,7 +120,7 @@ def measured_exactly(piece: NewInputs, seed: int) -> Measured:
         trace=smoother.dof[np.newaxis],
         excess_variance=np.array([excess]),
         fitted=smoother.predict(refit.X).reshape(refit.y.shape),
-        new=smoother.predict(piece.refit.X_new).reshape(-1, smoother.n_outputs),
+        new=smoother.predict(refit.X_new).reshape(-1, smoother.n_outputs),
     )
 
 
@@ -145,16 +134,12 @@ def measured_by_probes(
     root = np.ones(n) if refit.weight is None else np.sqrt(refit.weight)
     damp = np.divide(1.0, root, out=np.zeros(n), where=root > 0)[:, np.newaxis]
     moves = [Direction(damp * direction.vector, seed) for direction in directions]
-    traces: list[FloatArray] = []
-    excess: list[FloatArray] = []
-
-    def use(direction: Direction, response: Response) -> None:
+    traces, excess = [], []
+    for direction, response in measured(meter, moves, first=0):
         traces.append(response.along(direction.vector * root[:, np.newaxis] ** 2))
         squares = response.derivative**2
         new = np.average(squares[n:], axis=0, weights=piece.weight_new)
         excess.append(new - np.average(squares[:n], axis=0, weights=refit.weight))
-
-    measure(meter, moves, use, first=0)
     given = np.asarray(meter.given(seed), dtype=np.float64)
     return Measured(np.array(traces), np.array(excess), given[:n], given[n:])
 

@@ -12,6 +12,7 @@ Luan, Lee and Zhu (2022) report n·o/2: dof and half the excess variance. Patil,
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ from sklearn.utils.validation import _num_samples
 from negcorr._common.progress import progress_bar
 from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import check_positive_int
+from negcorr.dof.monte_carlo.probe_variance import sample_deviation
 from negcorr.dof.monte_carlo.probing import ProbeSource
 from negcorr.dof.monte_carlo.refits import Refit, is_estimator
 from negcorr.dof.monte_carlo.responses import ResponseMeter
@@ -30,8 +32,6 @@ from negcorr.dof.monte_carlo.result import with_error
 from negcorr.dof.monte_carlo.step_size import choose_step
 from negcorr.exceptions import NotLinearError
 from negcorr.optimism.new_inputs import (
-    Measured,
-    NewInputs,
     error_gain,
     measured_by_probes,
     measured_exactly,
@@ -193,7 +193,11 @@ def random_x_dof(
     refit = Refit.of(estimator, X, y, sample_weight, "shared")
     if not is_estimator(estimator):
         raise TypeError("estimator must have fit and predict: a callable cannot predict at new X.")
-    variance = _noise(noise_variance, X, y, sample_weight)
+    variance = None
+    if noise_variance is not None:
+        variance = check_noise_variance(
+            noise_variance, X, y, sample_weight, positive_for="emergent"
+        )
     seed = int(check_random_state(random_state).randint(2**31))
     pieces = new_inputs(refit, X_new, y_new, cv)
     if y_new is not None and variance is None:
@@ -202,80 +206,41 @@ def random_x_dof(
         parts = [measured_exactly(piece, seed) for piece in pieces]
         method = "exact"
     except NotLinearError:
-        step = choose_step(eps, refit)
         method = "monte-carlo"
+        step = choose_step(eps, refit)
+        parts = []
         fits = len(pieces) * (2 * n_probes + 1)
+        # Every piece has probes of its own, so that their errors average out.
+        streams = np.random.SeedSequence(seed).spawn(len(pieces))
         with progress_bar(progress, fits, "random-X dof") as advance:
-            meters = [ResponseMeter(p.refit, step, "central", n_jobs, advance) for p in pieces]
-            parts = _probed(meters, pieces, n_probes, seed)
-    return _result(refit.single_output, pieces, parts, method, variance)
-
-
-def _probed(
-    meters: list[ResponseMeter], pieces: list[NewInputs], n_probes: int, seed: int
-) -> list[Measured]:
-    """Every piece with probes of its own, so that their errors average out."""
-    parts = []
-    streams = np.random.SeedSequence(seed).spawn(len(pieces))
-    for meter, piece, stream in zip(meters, pieces, streams, strict=True):
-        rng = np.random.default_rng(stream)
-        source = ProbeSource(piece.refit, "rademacher", False, rng, rng)
-        parts.append(measured_by_probes(meter, piece, source.draw(n_probes), seed))
-    return parts
-
-
-def _noise(value: Any, X: Table, y: Any, sample_weight: Any) -> FloatArray | None:
-    if value is None:
-        return None
-    variance = check_noise_variance(value, X, y, sample_weight)
-    if not (variance > 0).all():
-        raise ValueError(f"noise_variance={value!r} must be greater than 0.")
-    return variance
-
-
-def _result(
-    single_output: bool,
-    pieces: list[NewInputs],
-    parts: list[Measured],
-    method: str,
-    variance: FloatArray | None,
-) -> RandomXDof:
-    def shaped(per_piece: list[FloatArray]) -> float | FloatArray:
-        mean = np.mean(per_piece, axis=0)
-        return float(mean[0]) if single_output else np.asarray(mean)
-
-    sizes = [piece.n_samples for piece in pieces]
-    optimism = [
-        2.0 * part.trace / n + part.excess_variance for part, n in zip(parts, sizes, strict=True)
-    ]
-    both = list(zip(optimism, sizes, strict=True))
-    errors = [_slope(o.mean(axis=0), n) * _std_error(o) for o, n in both]
-    emergent = None
-    if variance is not None and all(piece.y_new is not None for piece in pieces):
-        pairs = zip(pieces, parts, strict=True)
-        gains = [error_gain(piece, part) / variance for piece, part in pairs]
-        emergent = shaped([matched_dof(gain, n) for gain, n in zip(gains, sizes, strict=True)])
-    spread = shaped([np.sqrt(np.mean(np.square(errors), axis=0) / len(parts))])
+            for piece, stream in zip(pieces, streams, strict=True):
+                rng = np.random.default_rng(stream)
+                source = ProbeSource(piece.refit, "rademacher", False, rng, rng)
+                meter = ResponseMeter(piece.refit, step, "central", n_jobs, advance)
+                parts.append(measured_by_probes(meter, piece, source.draw(n_probes), seed))
+    numbers: dict[str, list[FloatArray]] = defaultdict(list)
+    for piece, part in zip(pieces, parts, strict=True):
+        n = piece.n_samples
+        by_probe = 2.0 * part.trace / n + part.excess_variance
+        optimism = by_probe.mean(axis=0)
+        numbers["fixed_x"].append(part.trace.mean(axis=0))
+        numbers["intrinsic"].append(matched_dof(optimism, n))
+        numbers["predictive"].append(n * optimism / 2.0)
+        numbers["excess_variance"].append(part.excess_variance.mean(axis=0))
+        if variance is not None and piece.y_new is not None:
+            numbers["emergent"].append(matched_dof(error_gain(piece, part) / variance, n))
+        error = np.zeros_like(optimism)
+        if method == "monte-carlo":
+            half = optimism / 2.0
+            slope = 0.5 * n * (1.0 - half / np.hypot(1.0, half))  # of matched_dof
+            error = slope * (sample_deviation(by_probe) / np.sqrt(n_probes))
+        numbers["squared_error"].append(np.square(error))
+    means: dict[str, Any] = {name: np.mean(each, axis=0) for name, each in numbers.items()}
+    means["std_error"] = np.sqrt(means.pop("squared_error") / len(parts))
+    shaped = {name: refit.in_shape_of_y(mean) for name, mean in means.items()}
     return RandomXDof(
-        fixed_x=shaped([part.trace.mean(axis=0) for part in parts]),
-        intrinsic=shaped([matched_dof(o.mean(axis=0), n) for o, n in both]),
-        predictive=shaped([n * o.mean(axis=0) / 2.0 for o, n in both]),
-        emergent=emergent,
-        excess_variance=shaped([part.excess_variance.mean(axis=0) for part in parts]),
-        std_error=shaped([np.zeros_like(errors[0])]) if method == "exact" else spread,
+        **{"emergent": None, **shaped},
         method=method,
-        n_samples=float(np.mean(sizes)),
+        n_samples=float(np.mean([piece.n_samples for piece in pieces])),
         n_new=sum(_num_samples(piece.refit.X_new) for piece in pieces),
     )
-
-
-def _std_error(values: FloatArray) -> FloatArray:
-    if len(values) == 1:
-        return np.full(values.shape[1], np.nan)
-    return np.asarray(values.std(axis=0, ddof=1) / np.sqrt(len(values)))
-
-
-def _slope(optimism: FloatArray, n_samples: float) -> FloatArray:
-    """Derivative of :func:`matched_dof`."""
-    half = optimism / 2.0
-    return np.asarray(0.5 * n_samples * (1.0 - half / np.hypot(1.0, half)))

@@ -58,7 +58,7 @@ def score_point(
 ) -> GridPoint | Exception:
     """Training error and dof at one point; what went wrong, if it did."""
     start = time.perf_counter()
-    target = refit.y[:, 0] if refit.single_output else refit.y
+    target = refit.target
     try:
         point = seeded(at_point(estimator, params), seed)
         here = Refit.of(point, refit.X, target, refit.weight, "shared")
@@ -98,15 +98,28 @@ def results_table(
     penalty: float | None,
 ) -> dict[str, Any]:
     """The points as columns, in the manner of GridSearchCV's ``cv_results_``."""
-    n = float(len(refit.y)) if refit.weight is None else float(refit.weight.sum())
     # Outputs in their own units cannot be averaged; for one output the unit stays. Constant
-    # outputs, which every point fits, have no say.
+    # outputs, which every point fits, are left out.
     units = np.ones(1)
     if not refit.single_output:
         mean = np.average(refit.y, axis=0, weights=refit.weight)
         units = np.average((refit.y - mean) ** 2, axis=0, weights=refit.weight)
         units[units <= 1e-24 * mean**2] = np.inf if (units > 1e-24 * mean**2).any() else 1.0
-    rows = [_row(point, n, variance, units, penalty) for point in points]
+    nan = np.full(len(units), np.nan)
+    failed = np.array([isinstance(point, Exception) for point in points])
+    known = [
+        GridPoint(nan, nan, nan, "failed", 0, np.nan) if isinstance(point, Exception) else point
+        for point in points
+    ]
+    per_output = {
+        name: np.array([getattr(point, name) for point in known])
+        for name in ("train_error", "dof", "dof_std_error")
+    }
+    n = refit.n_samples
+    risk = sure(per_output["train_error"], per_output["dof"], n, variance)
+    spread = 2.0 * variance / n * per_output["dof_std_error"] / units
+    scores = np.mean(risk / units, axis=1)
+    scores[failed] = np.nan if penalty is None else penalty
     results: dict[str, Any] = {"params": grid}
     for name in sorted({key for params in grid for key in params}):
         column: Any = np.ma.MaskedArray(np.empty(len(grid), dtype=object), mask=True)
@@ -114,46 +127,17 @@ def results_table(
             if name in params:
                 column[i] = params[name]
         results[f"param_{name}"] = column
-    for name in rows[0]:
-        results[name] = np.array([row[name] for row in rows])
-    ranked = np.where(np.isnan(results["sure"]), np.inf, results["sure"])
+    results["sure"] = scores
+    results["sure_std_error"] = np.sqrt(np.sum(spread**2, axis=1)) / len(units)
+    # Tables have no third axis: columns are numbered where there are several outputs.
+    for name, array in per_output.items():
+        for j, column in enumerate(array.T):
+            results[name if len(units) == 1 else f"{name}_{j}"] = column
+    results["method"] = np.array([point.method for point in known])
+    results["n_fits"] = np.array([point.n_fits for point in known])
+    results["fit_time"] = np.array([point.seconds for point in known])
+    ranked = np.where(np.isnan(scores), np.inf, scores)
     results["rank_sure"] = np.searchsorted(np.sort(ranked), ranked).astype(np.int32) + 1
-    results["mean_test_score"] = -results["sure"]
+    results["mean_test_score"] = -scores
     results["rank_test_score"] = results["rank_sure"]
     return results
-
-
-def _row(
-    point: GridPoint | Exception,
-    n: float,
-    variance: FloatArray,
-    units: FloatArray,
-    penalty: float | None,
-) -> dict[str, Any]:
-    if isinstance(point, Exception):
-        nan = np.full(len(units), np.nan)
-        row = _row(GridPoint(nan, nan, nan, "failed", 0, np.nan), n, variance, units, penalty)
-        return {**row, "sure": penalty}
-    spread = 2.0 * variance / n * point.dof_std_error / units
-    per_output = {
-        "train_error": point.train_error,
-        "dof": point.dof,
-        "dof_std_error": point.dof_std_error,
-    }
-    return {
-        "sure": float(np.mean(sure(point.train_error, point.dof, n, variance) / units)),
-        "sure_std_error": float(np.sqrt(np.sum(spread**2)) / len(units)),
-        **_by_output(per_output),
-        "method": point.method,
-        "n_fits": point.n_fits,
-        "fit_time": point.seconds,
-    }
-
-
-def _by_output(values: dict[str, FloatArray]) -> dict[str, float]:
-    """A column for every output, numbered where there are several: tables have no third axis."""
-    return {
-        name if len(array) == 1 else f"{name}_{j}": float(number)
-        for name, array in values.items()
-        for j, number in enumerate(array)
-    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import time
 import warnings
 from collections.abc import Mapping
@@ -18,7 +17,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from negcorr._common.progress import progress_bar
-from negcorr._common.types import AnyArray, FloatArray, Table
+from negcorr._common.types import AnyArray, Table
+from negcorr._common.validation import is_number
 from negcorr.dof.common_seeds import seeded
 from negcorr.dof.degrees import METHODS
 from negcorr.dof.monte_carlo.estimate import check_options
@@ -30,7 +30,9 @@ from negcorr.optimism.sure_points import GridPoint, at_point, results_table, sco
 __all__ = ["SURESearch"]
 
 
-def _best_has(name: str) -> Any:
+def _chosen_has(name: str) -> Any:
+    """A check for ``available_if``: whether the chosen estimator has a method of this name."""
+
     def check(self: SURESearch) -> bool:
         if not self.refit:
             raise AttributeError(f"{name} needs refit=True; this search has refit={self.refit}.")
@@ -175,17 +177,45 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
-        grid = self._checked_grid()
+        grid, penalty = self._checked_settings()
         if y is None:
             raise ValueError("SURESearch requires y to be passed, but the target y is None.")
         refit = Refit.of(self.estimator, X, y, sample_weight, "shared")
         variance = check_noise_variance(self.noise_variance, X, y, sample_weight)
-        step = choose_step(self.eps, refit)
         seed = int(check_random_state(self.random_state).randint(2**31))
-        points = self._points(grid, refit, step, seed)
+        options = {
+            "eps": choose_step(self.eps, refit),
+            "n_probes": self.n_probes,
+            "probe": self.probe,
+            "scheme": self.scheme,
+            "random_state": seed,
+        }
+        jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        points: list[GridPoint | Exception] = []
+        with progress_bar(self.progress, len(grid), "SURE search") as advance:
+            calls = (
+                delayed(score_point)(self.estimator, params, refit, self.method, options, seed)
+                for params in grid
+            )
+            for params, point in zip(grid, jobs(calls), strict=True):
+                advance()
+                points.append(point)
+                if not isinstance(point, Exception):
+                    continue
+                if penalty is None:
+                    point.add_note(
+                        f"in the fit at {params}; give error_score a number to go on without it"
+                    )
+                    raise point
+                warnings.warn(
+                    f"the fit at {params} counts with a SURE of {penalty}; it failed with "
+                    f"{type(point).__name__}: {point}",
+                    FitFailedWarning,
+                    stacklevel=2,
+                )
         if all(isinstance(point, Exception) for point in points):
             raise ValueError(f"all {len(grid)} points of param_grid failed; see the warnings.")
-        results = results_table(grid, points, refit, variance, self._penalty())
+        results = results_table(grid, points, refit, variance, penalty)
         best = int(np.argmin(results["rank_sure"]))
         start = time.perf_counter()
         # The very model that was scored, seeds and all.
@@ -202,7 +232,7 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
         self.best_index_ = best
         self.best_params_ = grid[best]
         self.best_score_ = -float(results["sure"][best])
-        self.noise_variance_ = float(variance[0]) if refit.single_output else variance
+        self.noise_variance_ = refit.in_shape_of_y(variance)
         self.n_fits_ = int(results["n_fits"].sum())
         if hasattr(fitted, "feature_names_in_"):
             self.feature_names_in_ = fitted.feature_names_in_
@@ -218,17 +248,17 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_params_")
 
-    @available_if(_best_has("predict"))  # type: ignore[untyped-decorator]
+    @available_if(_chosen_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Table) -> AnyArray:
         """Predictions of the chosen estimator, shape (n,) or (n, outputs)."""
         return np.asarray(self._best("predict").predict(X))
 
-    @available_if(_best_has("score"))  # type: ignore[untyped-decorator]
+    @available_if(_chosen_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Table, y: Any) -> float:
         """The chosen estimator's own score, R² for regressors."""
         return float(self._best("score").score(X, y))
 
-    @available_if(_best_has("transform"))  # type: ignore[untyped-decorator]
+    @available_if(_chosen_has("transform"))  # type: ignore[untyped-decorator]
     def transform(self, X: Table) -> AnyArray:
         """What the chosen estimator makes of X, if it transforms."""
         return np.asarray(self._best("transform").transform(X))
@@ -250,64 +280,24 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
             raise AttributeError(f"{method} needs refit=True when the search is fitted.")
         return self.best_estimator_
 
-    def _checked_grid(self) -> list[dict[str, Any]]:
+    def _checked_settings(self) -> tuple[list[dict[str, Any]], float | None]:
+        """The points of the grid, and SURE of a point that failed, None to raise."""
         check_regressor(self.estimator)
         if not is_estimator(self.estimator):
             raise TypeError(f"estimator={self.estimator!r} must be a regressor with set_params.")
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r} is unknown; allowed are {METHODS}.")
         check_options(self.n_probes, self.probe, self.scheme)
-        self._penalty()
+        penalty = None
+        if is_number(self.error_score):
+            penalty = float(self.error_score)
+        elif not isinstance(self.error_score, str):
+            raise TypeError(f"error_score={self.error_score!r} must be 'raise' or a number.")
+        elif self.error_score != "raise":
+            raise ValueError(f"error_score={self.error_score!r} must be 'raise' or a number.")
         if not isinstance(self.param_grid, (Mapping, list, tuple)):
             raise TypeError(f"param_grid={self.param_grid!r} must be a dict or a list of dicts.")
         grid = list(ParameterGrid(self.param_grid))
         if not grid:
             raise ValueError(f"param_grid={self.param_grid!r} has no points.")
-        return grid
-
-    def _penalty(self) -> float | None:
-        """SURE of a point that failed; None to raise."""
-        if isinstance(self.error_score, str):
-            if self.error_score != "raise":
-                raise ValueError(f"error_score={self.error_score!r} must be 'raise' or a number.")
-            return None
-        value: Any = self.error_score
-        if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            raise TypeError(f"error_score={value!r} must be 'raise' or a number.")
-        return float(value)
-
-    def _points(
-        self, grid: list[dict[str, Any]], refit: Refit, step: FloatArray, seed: int
-    ) -> list[GridPoint | Exception]:
-        jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")
-        options = {
-            "eps": step,
-            "n_probes": self.n_probes,
-            "probe": self.probe,
-            "scheme": self.scheme,
-            "random_state": seed,
-        }
-        points: list[GridPoint | Exception] = []
-        with progress_bar(self.progress, len(grid), "SURE search") as advance:
-            calls = (
-                delayed(score_point)(self.estimator, params, refit, self.method, options, seed)
-                for params in grid
-            )
-            for params, point in zip(grid, jobs(calls), strict=True):
-                advance()
-                if isinstance(point, Exception):
-                    _report(point, params, self._penalty())
-                points.append(point)
-        return points
-
-
-def _report(error: Exception, params: dict[str, Any], penalty: float | None) -> None:
-    if penalty is None:
-        error.add_note(f"in the fit at {params}; give error_score a number to go on without it")
-        raise error
-    warnings.warn(
-        f"the fit at {params} counts with a SURE of {penalty}; it failed with "
-        f"{type(error).__name__}: {error}",
-        FitFailedWarning,
-        stacklevel=4,
-    )
+        return grid, penalty

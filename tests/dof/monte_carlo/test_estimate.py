@@ -1266,7 +1266,7 @@ def test_what_is_no_regressor_is_refused(estimator, reason):
         ({"max_fits": 0}, ValueError, "max_fits=0 must be at least 1"),
         ({"eps": 0.0}, ValueError, "eps=0.0 must be greater than 0"),
         ({"eps": -1}, ValueError, "eps=-1 must be greater than 0"),
-        ({"eps": [0.1, 0.2]}, ValueError, "one number or one for each of 1 outputs"),
+        ({"eps": [0.1, 0.2]}, ValueError, "one number or one for each of 1 output"),
         ({"eps": "small"}, ValueError, "eps='small' is unknown"),
         ({"eps": None}, TypeError, "eps=None must be"),
         ({"probe": "uniform"}, ValueError, "probe='uniform' is unknown.*'rademacher'"),

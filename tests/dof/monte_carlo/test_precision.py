@@ -31,7 +31,7 @@ def setup(estimator, X=None, y=None, n=100, scheme="forward", first=8, eps=0.1, 
     X = np.arange(n, dtype=float)[:, np.newaxis] if X is None else X
     y = rng.normal(size=len(X)) if y is None else y
     refit = Refit.of(estimator, X, y)
-    meter = ResponseMeter(refit, np.full(refit.y.shape[1], eps), scheme, None, lambda: None)
+    meter = ResponseMeter(refit, np.full(refit.y.shape[1], eps), scheme, None)
     source = ProbeSource(refit, "rademacher", False, rng, np.random.default_rng(1))
     probes = source.none_yet(keeps_derivatives=True)
     probes.extend(meter, source, first)

@@ -116,9 +116,7 @@ def test_only_training_rows_make_the_value():
     refit = Refit.of(Ridge(random_state=0), X, y)
     further = replace(refit, X_new=X[::-1] + 1.0)
     plain, both = (
-        ResponseMeter(r, np.array([0.1]), "central", None, lambda: None).responses(directions([b]))[
-            0
-        ]
+        ResponseMeter(r, np.array([0.1]), "central", None).responses(directions([b]))[0]
         for r in (refit, further)
     )
     assert both.derivative.shape == (18, 1)

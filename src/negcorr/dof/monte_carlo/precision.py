@@ -11,8 +11,8 @@ from scipy.stats import chi2
 
 from negcorr._common.lapack import thin_svd
 from negcorr._common.types import FloatArray
-from negcorr.dof.monte_carlo.probing import Probes, ProbeSource, measure
-from negcorr.dof.monte_carlo.responses import Direction, Failure, Response, ResponseMeter
+from negcorr.dof.monte_carlo.probing import Probes, ProbeSource, measured
+from negcorr.dof.monte_carlo.responses import Direction, Failure, ResponseMeter
 from negcorr.exceptions import ProbeError
 
 __all__ = [
@@ -87,7 +87,7 @@ def probe_until(probes: Probes, meter: ResponseMeter, source: ProbeSource, limit
 
 
 def is_linear(vectors: FloatArray, images: FloatArray, meter: ResponseMeter, seed: int) -> bool:
-    """Whether the fit answers a sum of directions by the sum of its answers.
+    """Whether the response to a sum of directions is the sum of the responses.
 
     One fit, besides the one to the targets as given. The sum moves every target as far as any
     of the directions and further: a fit with kinks or jumps within that reach fails.
@@ -95,7 +95,7 @@ def is_linear(vectors: FloatArray, images: FloatArray, meter: ResponseMeter, see
     Parameters
     ----------
     vectors, images : ndarray of shape (n, directions)
-        Directions and what the fit answers to each.
+        Directions and the response of the fit to each.
     meter : ResponseMeter
         Left with one-sided differences.
     seed : int
@@ -146,13 +146,12 @@ def deflate(
         here = len(values)
         share = leftover_share(deflation, images)
         if _deflation_pays(here, wanted, share, left):
-            basis = deflation.new_directions(images)
-            extended = deflation.extended(basis, _images(meter, basis, probes))
-            if not _consistent(extended, basis.shape[1], meter, source.shared_seed()):
+            extended = _deflated_further(deflation, images, probes, meter)
+            if extended is None:
                 return None
+            n_new = extended.directions.shape[1] - deflation.directions.shape[1]
             deflation = extended
-            fresh = max(FEWEST_FRESH, ceil(share * wanted))
-            count = min(fresh, max(FEWEST_FRESH, basis.shape[1]))
+            count = min(max(FEWEST_FRESH, ceil(share * wanted)), max(FEWEST_FRESH, n_new))
             moved = probes.moved
             probes = source.none_yet(keeps_derivatives=True)
             probes.moved = moved
@@ -168,7 +167,7 @@ def _deflation_pays(here: int, wanted: float, share: float, left: int) -> bool:
     """Whether deflating the ``here`` probes at hand needs fewer fits than adding to them.
 
     ``wanted`` probes reach the goal as things are, ``share * wanted`` afterwards; ``left`` fits
-    remain. Where neither way reaches it, what counts is the variance at the end.
+    remain. Where neither way reaches it, the smaller variance at the end decides.
     """
     afterwards = left - here - 1
     if afterwards < FEWEST_FRESH:
@@ -178,33 +177,32 @@ def _deflation_pays(here: int, wanted: float, share: float, left: int) -> bool:
     return here + 1 + max(FEWEST_FRESH, share * wanted) < wanted - here
 
 
-def _consistent(deflation: Deflation, new: int, meter: ResponseMeter, seed: int) -> bool:
-    """Whether the newest directions, moved together, are answered as one by one."""
-    if new == 0:
-        return True
-    directions, images = deflation.directions[:, -new:], deflation.images[:, -new:]
-    size = np.abs(directions).max(axis=0)
-    return is_linear(directions / size, images / size, meter, seed)
+def _deflated_further(
+    deflation: Deflation, images: FloatArray, probes: Probes, meter: ResponseMeter
+) -> Deflation | None:
+    """The deflation with what ``images`` add to it; None if the fit is found not to be linear.
+
+    One fit for each new direction, and one for all of them moved together.
+    """
+    basis = deflation.new_directions(images)
+    if basis.shape[1] == 0:
+        return deflation
+    # No target is moved further than linearity was tested.
+    largest = np.abs(basis).max(axis=0)
+    reach = np.minimum(np.sqrt(len(basis)), FURTHEST_MOVE / largest)
+    seed = probes.directions[0].seed
+    moves = [Direction(r * q[:, np.newaxis], seed) for r, q in zip(reach, basis.T, strict=True)]
+    responses = [found for _, found in measured(meter, moves, first=len(probes.values))]
+    answers = np.column_stack([response.derivative[:, 0] for response in responses]) / reach
+    if not is_linear(basis / largest, answers / largest, meter, seed):
+        return None
+    return deflation.extended(basis, answers)
 
 
 def columns(probes: Probes) -> tuple[FloatArray, FloatArray]:
     """Directions and derivatives of one output, each of shape (n, probes)."""
     vectors = np.column_stack([direction.vector[:, 0] for direction in probes.directions])
     return vectors, np.column_stack([derivative[:, 0] for derivative in probes.derivatives])
-
-
-def _images(meter: ResponseMeter, basis: FloatArray, probes: Probes) -> FloatArray:
-    """S Q, by one fit for each column; no target is moved further than linearity was tested."""
-    reach = np.minimum(np.sqrt(len(basis)), FURTHEST_MOVE / np.abs(basis).max(axis=0, initial=0.0))
-    seed = probes.directions[0].seed
-    images: list[FloatArray] = []
-
-    def keep(_: Direction, response: Response) -> None:
-        images.append(response.derivative[:, 0])
-
-    moves = [Direction(r * q[:, np.newaxis], seed) for r, q in zip(reach, basis.T, strict=True)]
-    measure(meter, moves, keep, first=len(probes.values))
-    return np.column_stack(images) / reach if images else np.empty_like(basis)
 
 
 @dataclass(frozen=True, repr=False)

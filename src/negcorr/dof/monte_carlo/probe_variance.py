@@ -21,10 +21,17 @@ import numpy as np
 
 from negcorr._common.types import FloatArray
 
-__all__ = ["Spread", "variance_from_images"]
+__all__ = ["Spread", "sample_deviation", "variance_from_images"]
 
 #: Probes whose pairs are formed; no more are held in memory at once.
 AT_ONCE = 16
+
+
+def sample_deviation(values: FloatArray) -> FloatArray:
+    """Standard deviation between probes, shape (outputs,); NaN for one probe, which has none."""
+    if len(values) == 1:
+        return np.full(values.shape[1:], np.nan)
+    return np.asarray(values.std(axis=0, ddof=1))
 
 
 def variance_from_images(vectors: FloatArray, images: FloatArray, signs: bool) -> FloatArray:

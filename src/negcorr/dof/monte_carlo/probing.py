@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from negcorr.dof.monte_carlo.responses import Direction, Failure, Response, Resp
 from negcorr.dof.monte_carlo.result import mean_and_error
 from negcorr.exceptions import ProbeError
 
-__all__ = ["ProbeSource", "Probes", "measure"]
+__all__ = ["ProbeSource", "Probes", "measured"]
 
 #: Directions that are kept for a second step where no more are needed.
 KEPT_DIRECTIONS = 4
@@ -58,7 +58,21 @@ class ProbeSource:
 
     def draw(self, count: int) -> list[Direction]:
         """So many new directions."""
-        return [Direction(self._vector(), self._seed()) for _ in range(count)]
+        drawn = []
+        for _ in range(count):
+            if self.kind == "rademacher":
+                vector = self.directions.choice(np.array([-1.0, 1.0]), size=self.refit.y.shape)
+            else:
+                vector = self.directions.standard_normal(self.refit.y.shape)
+            if self.refit.weight is not None:
+                # Rows that do not count take no part: they would add nothing but variance.
+                vector[self.refit.weight == 0] = 0.0
+            if not self.per_probe:
+                seed = self.shared_seed()
+            else:
+                seed = self._ready.pop(0) if self._ready else int(self.seeds.integers(2**31))
+            drawn.append(Direction(vector, seed))
+        return drawn
 
     def fits(self, count: int, scheme: str) -> int:
         """How many fits so many directions take, one to the targets as given apart."""
@@ -73,22 +87,6 @@ class ProbeSource:
     def use_first(self, seeds: Sequence[int]) -> None:
         """Seeds for the next directions, whose fits to the targets as given are there."""
         self._ready = list(seeds)
-
-    def _seed(self) -> int:
-        if not self.per_probe:
-            return self.shared_seed()
-        return self._ready.pop(0) if self._ready else int(self.seeds.integers(2**31))
-
-    def _vector(self) -> FloatArray:
-        shape = self.refit.y.shape
-        if self.kind == "rademacher":
-            vector = self.directions.choice(np.array([-1.0, 1.0]), size=shape)
-        else:
-            vector = self.directions.standard_normal(shape)
-        if self.refit.weight is not None:
-            # Rows that do not count take no part: they would add nothing but variance.
-            vector[self.refit.weight == 0] = 0.0
-        return vector
 
 
 @dataclass
@@ -152,25 +150,20 @@ class Probes:
         at_once = max(FEWEST_AT_ONCE, 2 * effective_n_jobs(meter.n_jobs))
         while count > 0:
             directions = source.draw(min(count, at_once))
-            measure(meter, directions, self.add, first=len(self.values))
+            for direction, response in measured(meter, directions, first=len(self.values)):
+                self.add(direction, response)
             count -= len(directions)
 
 
-def measure(
-    meter: ResponseMeter,
-    directions: Sequence[Direction],
-    use: Callable[[Direction, Response], None],
-    first: int,
-    factor: float = 1.0,
-) -> None:
-    """Hand every direction's response to ``use``, then raise the first failure, if any.
+def measured(
+    meter: ResponseMeter, directions: Sequence[Direction], first: int, factor: float = 1.0
+) -> Iterator[tuple[Direction, Response]]:
+    """Every direction whose fits succeed, with its response; then the first failure is raised.
 
     Parameters
     ----------
     meter : ResponseMeter
     directions : sequence of Direction
-    use : callable
-        Called with each direction whose fits succeeded, and its response.
     first : int
         Number of the first direction, for messages.
     factor : float, default=1.0
@@ -180,21 +173,22 @@ def measure(
     outcomes = meter.responses(directions, factor)
     for k, (direction, outcome) in enumerate(zip(directions, outcomes, strict=True)):
         if not isinstance(outcome, Failure):
-            use(direction, outcome)
+            yield direction, outcome
         elif failed is None:
-            failed = first + k, outcome
-    if failed is not None:
-        probe, failure = failed
-        hint = ""
-        if meter.n_good == 0:
-            # Not the probes' fault if the targets as given fail as well: that error is raised.
-            meter.fit_as_given([directions[probe - first].seed])
-            hint = (
-                ". All others failed too, but not the fit to the targets as given: moved by eps "
-                "they may leave the estimator's domain; try a smaller eps"
-            )
-        raise ProbeError(
-            f"the fit of probe {probe} failed with {type(failure.error).__name__}: "
-            f"{failure.error}{hint}",
-            probe=probe,
-        ) from failure.error
+            failed = k, outcome
+    if failed is None:
+        return
+    k, failure = failed
+    hint = ""
+    if meter.n_good == 0:
+        # Not the probes' fault if the targets as given fail as well: that error is raised.
+        meter.fit_as_given([directions[k].seed])
+        hint = (
+            ". All others failed too, but not the fit to the targets as given: moved by eps "
+            "they may leave the estimator's domain; try a smaller eps"
+        )
+    raise ProbeError(
+        f"the fit of probe {first + k} failed with {type(failure.error).__name__}: "
+        f"{failure.error}{hint}",
+        probe=first + k,
+    ) from failure.error

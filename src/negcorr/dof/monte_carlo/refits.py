@@ -10,13 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import (
-    clone,
-    is_classifier,
-    is_clusterer,
-    is_outlier_detector,
-    is_regressor,
-)
+from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_consistent_length, get_tags
 from sklearn.utils.validation import _num_samples, has_fit_parameter
@@ -100,6 +94,25 @@ class Refit:
             draws_seeds=is_estimator(estimator) and seeding != "none",
         )
 
+    def in_shape_of_y(self, values: FloatArray) -> Any:
+        """Values of shape (…, outputs) in the form of the user's y.
+
+        Without the last axis where y is (n,); a single number is then a float.
+        """
+        if not self.single_output:
+            return values
+        return float(values[0]) if values.ndim == 1 else values[..., 0]
+
+    @property
+    def target(self) -> FloatArray:
+        """Targets in the shape in which the user gave them."""
+        return np.asarray(self.in_shape_of_y(self.y))
+
+    @property
+    def n_samples(self) -> float:
+        """Rows, by weight."""
+        return float(len(self.y)) if self.weight is None else float(self.weight.sum())
+
     @property
     def draws_numbers(self) -> bool:
         """Whether an unset random state may make two fits of the same targets differ."""
@@ -115,32 +128,31 @@ class Refit:
 
         With ``X_new``, predictions there follow: shape (n + m, outputs).
         """
-        target = y[:, 0] if self.single_output else y
+        n, outputs = self.y.shape
+        target = self.in_shape_of_y(y)
         if is_estimator(self.estimator):
             model = seeded(self.estimator, seed) if self.draws_seeds else clone(self.estimator)
             model.fit(own_copy(self.X), target, **fit_arguments(model, self.weight))
-            fitted = self._checked(np.asarray(model.predict(own_copy(self.X))), len(self.y))
+            pieces = [(model.predict(own_copy(self.X)), n)]
+            if self.X_new is not None:
+                pieces.append((model.predict(own_copy(self.X_new)), _num_samples(self.X_new)))
         else:
-            fitted = np.asarray(self.estimator(own_copy(self.X), target))
-            fitted = self._checked(fitted, len(self.y))
-        if self.X_new is None:
-            return fitted
-        new = np.asarray(model.predict(own_copy(self.X_new)))
-        new = self._checked(new, _num_samples(self.X_new))
-        return np.concatenate([fitted, new])
-
-    def _checked(self, fitted: AnyArray, n: int) -> AnyArray:
-        outputs = self.y.shape[1]
-        if fitted.shape not in ((n, outputs), (n,) if outputs == 1 else (n, outputs)):
-            raise ValueError(
-                f"predictions have shape {fitted.shape} for {n} rows and {outputs} output(s)."
-            )
-        if fitted.dtype.kind not in "fiub":
-            raise ValueError(f"predictions must be real numbers, got dtype {fitted.dtype}.")
-        bad = int(np.count_nonzero(~np.isfinite(fitted)))
-        if bad:
-            raise NonFiniteError(f"{bad} of {fitted.size} predictions are NaN or infinite.")
-        return fitted.reshape(n, outputs)
+            pieces = [(self.estimator(own_copy(self.X), target), n)]
+        checked = []
+        for predictions, n_rows in pieces:
+            fitted = np.asarray(predictions)
+            if fitted.shape != (n_rows, outputs) and (outputs > 1 or fitted.shape != (n_rows,)):
+                shape = fitted.shape
+                raise ValueError(
+                    f"predictions have shape {shape} for {n_rows} rows and {outputs} output(s)."
+                )
+            if fitted.dtype.kind not in "fiub":
+                raise ValueError(f"predictions must be real numbers, got dtype {fitted.dtype}.")
+            bad = int(np.count_nonzero(~np.isfinite(fitted)))
+            if bad:
+                raise NonFiniteError(f"{bad} of {fitted.size} predictions are NaN or infinite.")
+            checked.append(fitted.reshape(n_rows, outputs))
+        return np.concatenate(checked)
 
 
 def own_copy(X: Table) -> Table:

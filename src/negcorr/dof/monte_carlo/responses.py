@@ -85,7 +85,7 @@ class ResponseMeter:
     eps: FloatArray
     scheme: Literal["central", "forward"]
     n_jobs: int | None
-    advance: Callable[[], None]
+    advance: Callable[[], None] = field(default=lambda: None)
     n_fits: int = 0
     n_good: int = 0
     _given: dict[int, AnyArray] = field(default_factory=dict)
@@ -98,21 +98,31 @@ class ResponseMeter:
             self.fit_as_given([direction.seed for direction in directions])
         step = factor * self.eps
         signs = (1.0, -1.0) if self.scheme == "central" else (1.0,)
-        outcomes = iter(
-            self._run([(d.vector * (s * step), d.seed) for d in directions for s in signs])
-        )
-        return [
-            self._response(direction, [next(outcomes) for _ in signs], step)
-            for direction in directions
-        ]
+        width = len(signs) * step
+        fits = self._run([(d.vector * (s * step), d.seed) for d in directions for s in signs])
+        responses: list[Response | Failure] = []
+        for k, direction in enumerate(directions):
+            ahead, behind = fits[k * len(signs)], fits[(k + 1) * len(signs) - 1]
+            if self.scheme == "forward":
+                behind = self._given[direction.seed]
+            if isinstance(ahead, Failure) or isinstance(behind, Failure):
+                responses.append(ahead if isinstance(ahead, Failure) else behind)
+                continue
+            unit = np.finfo(ahead.dtype if ahead.dtype.kind == "f" else np.float64).eps
+            fitted = np.asarray(ahead[: len(direction.vector)], dtype=np.float64)
+            size = np.sqrt(np.sum((direction.vector * fitted) ** 2, axis=0))
+            difference = np.asarray(ahead, dtype=np.float64) - behind
+            if self.refit.weight is not None:
+                # Rows that do not count take no part: bᵀ J b never meets them.
+                difference[: len(fitted)][self.refit.weight == 0] = 0.0
+            responses.append(Response(difference / width, 2.0 * unit * size / width))
+        return responses
 
     def fit_as_given(self, seeds: Sequence[int]) -> None:
         """Fit to the targets as given, once for each seed."""
         missing = [seed for seed in dict.fromkeys(seeds) if seed not in self._given]
-        still = np.zeros_like(self.refit.y)
-        for seed, fitted in zip(
-            missing, self._run([(still, seed) for seed in missing]), strict=True
-        ):
+        fits = self._run([(np.zeros_like(self.refit.y), seed) for seed in missing])
+        for seed, fitted in zip(missing, fits, strict=True):
             if not isinstance(fitted, Failure):
                 self._given[seed] = fitted
             elif self.n_good == 0:
@@ -133,24 +143,6 @@ class ResponseMeter:
         self.fit_as_given([seed])
         return self._given[seed]
 
-    def _response(
-        self, direction: Direction, fits: list[AnyArray | Failure], step: FloatArray
-    ) -> Response | Failure:
-        for fit in fits:
-            if isinstance(fit, Failure):
-                return fit
-        ahead = np.asarray(fits[0])
-        behind = np.asarray(fits[1] if len(fits) == 2 else self._given[direction.seed])
-        width = len(fits) * step
-        unit = np.finfo(ahead.dtype).eps if ahead.dtype.kind == "f" else np.finfo(float).eps
-        fitted = np.asarray(ahead[: len(direction.vector)], dtype=np.float64)
-        size = np.sqrt(np.sum((direction.vector * fitted) ** 2, axis=0))
-        difference = np.asarray(ahead, dtype=np.float64) - behind
-        if self.refit.weight is not None:
-            # Rows that do not count take no part: bᵀ J b never meets them.
-            difference[: len(fitted)][self.refit.weight == 0] = 0.0
-        return Response(difference / width, 2.0 * unit * size / width)
-
     def _run(self, moves: list[tuple[FloatArray, int]]) -> list[AnyArray | Failure]:
         jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")
         outcomes = []
@@ -163,17 +155,13 @@ class ResponseMeter:
 
 
 def _attempt(refit: Refit, move: FloatArray, seed: int) -> Any:
-    """Fitted values, or what went wrong: one bad fit must not cost the others."""
+    """Fitted values, or the error: one bad fit must not cost the others."""
     try:
         return refit(refit.y + move, seed)
     except Exception as error:
-        return Failure(_portable(error))
-
-
-def _portable(error: Exception) -> Exception:
-    """The error, or its text where it would not survive the way back from another process."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            # It would not come back from another process; its text does.
+            return Failure(RuntimeError(f"{type(error).__name__}: {error}"))
+        return Failure(error)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import numbers
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
-from negcorr._common.types import FloatArray, IntArray, Table
+from negcorr._common.types import FloatArray
+from negcorr._common.validation import check_per_output
 from negcorr.criteria.noise import neighbour_differences
+from negcorr.dof.monte_carlo.probe_variance import sample_deviation
 from negcorr.dof.monte_carlo.refits import Refit
 
 __all__ = ["StepCheck", "check_steps", "choose_step", "noise_scale"]
@@ -69,12 +70,6 @@ class StepCheck:
     agree: bool
     n_probes: int
 
-    def squeezed(self) -> StepCheck:
-        """With scalars in place of arrays of one output."""
-        names = ("eps", "dof", "difference", "std_error")
-        scalars: dict[str, Any] = {n: float(np.squeeze(getattr(self, n))) for n in names}
-        return replace(self, **scalars)
-
 
 def choose_step(eps: Any, refit: Refit) -> FloatArray:
     r"""The step for every output, shape (outputs,).
@@ -82,26 +77,18 @@ def choose_step(eps: Any, refit: Refit) -> FloatArray:
     ``"auto"`` is Deledalle's rule :math:`2\hat\sigma/n^{0.3}`, with σ from
     :func:`noise_scale`.
     """
-    outputs = refit.y.shape[1]
-    if isinstance(eps, str):
-        if eps != "auto":
-            raise ValueError(f"eps={eps!r} is unknown; allowed are 'auto' and positive numbers.")
-        return _resolved(eps, 2.0 * noise_scale(refit) / len(refit.y) ** 0.3, refit)
-    if isinstance(eps, bool) or not isinstance(eps, (numbers.Real, np.ndarray, list, tuple)):
-        raise TypeError(f"eps={eps!r} must be 'auto' or positive numbers.")
-    try:
-        step = np.asarray(eps, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"eps={eps!r} must be 'auto' or positive numbers.") from error
-    if step.shape not in ((), (outputs,)):
-        raise ValueError(f"eps={eps!r} must be one number or one for each of {outputs} outputs.")
-    if not (np.isfinite(step) & (step > 0)).all():
-        raise ValueError(f"eps={eps!r} must be greater than 0 and finite.")
-    return _resolved(eps, np.broadcast_to(step, (outputs,)).astype(np.float64), refit)
-
-
-def _resolved(eps: Any, step: FloatArray, refit: Refit) -> FloatArray:
-    """The step, if the targets have the digits to be moved by it."""
+    if not isinstance(eps, str):
+        step = check_per_output(
+            "eps",
+            eps,
+            refit.y.shape[1],
+            allowed="'auto' or positive numbers",
+            limits="greater than 0 and finite",
+        )
+    elif eps == "auto":
+        step = 2.0 * noise_scale(refit) / len(refit.y) ** 0.3
+    else:
+        raise ValueError(f"eps={eps!r} is unknown; allowed are 'auto' and positive numbers.")
     finest = COARSEST * np.spacing(np.abs(refit.y).max(axis=0))
     if (step < finest).any():
         raise ValueError(
@@ -130,17 +117,15 @@ def noise_scale(refit: Refit) -> FloatArray:
         kept = np.sort(np.random.default_rng(0).permutation(len(used))[:MOST_NEIGHBOUR_ROWS])
         used, target = used[kept], target[kept]
     try:
-        differences = np.abs(neighbour_differences(_rows(refit.X, used), target)[0])
+        # Some sparse formats cannot be indexed.
+        is_sparse = sp.issparse(refit.X)
+        rows = sp.csr_array(refit.X)[used] if is_sparse else _safe_indexing(refit.X, used)
+        differences = np.abs(neighbour_differences(rows, target)[0])
     except (TypeError, ValueError):
         # Not a table of finite numbers, or all rows equal: neighbours tell nothing.
         return np.asarray(unit * spread)
     noise = np.median(differences, axis=0) / MEDIAN_DIFFERENCE
     return np.asarray(unit * np.where(noise > 1e-9 * spread, np.minimum(noise, spread), spread))
-
-
-def _rows(X: Table, used: IntArray) -> Table:
-    # Some sparse formats cannot be indexed.
-    return sp.csr_array(X)[used] if sp.issparse(X) else _safe_indexing(X, used)
 
 
 def check_steps(
@@ -169,7 +154,6 @@ def check_steps(
     first = probes[:repeated]
     difference = first - second
     mean = difference.mean(axis=0)
-    spread = difference.std(axis=0, ddof=1) if repeated > 1 else np.full(mean.shape, np.nan)
     size = np.abs(first).mean(axis=0)
     # The error of a mean over as many probes as were repeated.
     error = error * np.sqrt(len(probes) / repeated)
@@ -184,7 +168,7 @@ def check_steps(
         eps=eps,
         dof=second.mean(axis=0),
         difference=mean,
-        std_error=spread / np.sqrt(repeated),
+        std_error=sample_deviation(difference) / np.sqrt(repeated),
         agree=bool(agree.all()),
         n_probes=repeated,
     )
