@@ -17,7 +17,7 @@ from negcorr.dof.monte_carlo.probing import ProbeSource
 from negcorr.dof.monte_carlo.refits import NonFiniteError, Refit
 from negcorr.dof.monte_carlo.responses import Direction, ResponseMeter
 from negcorr.exceptions import NotLinearError
-from negcorr.optimism.new_inputs import (
+from negcorr.optimism.random_x import (
     Measured,
     NewInputs,
     error_gain,

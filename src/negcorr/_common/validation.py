@@ -40,7 +40,7 @@ def is_number(value: Any) -> bool:
 
 
 def check_per_output(
-    name: str, value: Any, outputs: int, *, allowed: str = "numbers", limits: str = "finite"
+    name: str, value: Any, outputs: int, allowed: str = "numbers", limits: str = "finite"
 ) -> FloatArray:
     """Finite numbers of shape (outputs,), from one for all outputs or one for each.
 

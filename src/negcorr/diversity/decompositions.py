@@ -1,8 +1,8 @@
-"""Diversity as a measured quantity: the NCL loss and the decompositions behind it.
+"""The NCL loss, and decompositions of the error of an ensemble that measure its diversity.
 
 Member predictions have the member axis first, ``(M, n)`` or ``(M, n, outputs)``; repeated
-draws of an ensemble add an axis before it, ``(D, M, n[, outputs])``. Nothing here knows
-how the members were trained.
+draws of an ensemble add an axis before it, ``(D, M, n[, outputs])``. It does not matter how the
+members were trained.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class AmbiguityDecomposition:
     ensemble_error : float or ndarray of shape (outputs,)
         Weighted mean over samples of (F(x) − y)².
     member_error : float or ndarray of shape (outputs,)
-        The same for the average over members of (f_m(x) − y)².
+        The same mean of the average over members of (f_m(x) − y)².
     diversity : float or ndarray of shape (outputs,)
-        The same for the variance over members, mean of (f_m(x) − F(x))².
-        Averages over members are weighted where the members are.
+        The same mean of the variance over members, the average of (f_m(x) − F(x))².
+        Averages over members are weighted if the members have weights.
     ensemble_error_per_sample, member_error_per_sample, diversity_per_sample : ndarray
         The three terms for every sample, ``(n,)`` or ``(n, outputs)``.
     """
@@ -105,7 +105,7 @@ def ncl_loss(
         it is bounded below only for λ ≤ 1.
     form : {"penalty", "combined"}, default="penalty"
         ``"penalty"`` evaluates equation 2 of the paper, ``"combined"`` equation 3. They are
-        equal; both are here so that either can be read in code.
+        equal.
     sample_weight : array-like of shape (n,), optional
         Frequencies of the samples.
 
@@ -211,13 +211,13 @@ def bias_variance_covariance(
         Member predictions at n fixed inputs for each of D draws.
     target : array-like of shape (n,) or (n, outputs)
         What is to be predicted there: the noise-free μ(x), or test targets, whose noise
-        then sits in the bias.
+        then counts as bias.
 
     Returns
     -------
     BiasVarianceCovariance
-        Terms averaged over samples. Moments over draws are the population ones (divided
-        by D), which makes the identity exact rather than true in expectation.
+        Terms averaged over samples. Moments over draws are divided by D, which makes the
+        identity exact rather than true in expectation.
 
     Examples
     --------
@@ -290,9 +290,8 @@ def _scalar(value: FloatArray) -> float | FloatArray:
     return float(value) if np.ndim(value) == 0 else np.asarray(value)
 
 
-#: How the note about such members begins.
+#: First words of a note about members whose error is above ``USELESS_ALONE``.
 USELESS_NOTE = "Members are useless alone"
-
 
 #: Members whose average error exceeds the variance of y predict worse than a constant.
 USELESS_ALONE = 1.0

@@ -21,7 +21,7 @@ __all__ = ["free_seeds", "seeded"]
 
 LARGEST_SEED = 2**31 - 1
 
-#: Parameters of searches that can hold estimators out of reach of ``get_params``.
+#: Parameters of searches whose lists and dicts can hold estimators, which ``get_params`` omits.
 GRIDS = ("param_grid", "param_distributions")
 
 
@@ -63,7 +63,7 @@ def seeded(estimator: Any, seed: int) -> Any:
     estimator
         Integer seeds and ``RandomState`` objects stay. Integer ``cv`` of an
         :class:`~negcorr.NCLRegressor` becomes a :class:`~negcorr.ContentKFold` of x alone:
-        its hash of (x, y) would deal all rows anew at the smallest change of y.
+        the hash of (x, y) would put rows into other folds at the smallest change of y.
     """
     copied = clone(estimator)
     parameters = _parameters(copied)

@@ -1,4 +1,4 @@
-"""Degrees of freedom by the best route there is: exact where a closed form exists."""
+"""Degrees of freedom of any regressor: exact where a closed form exists, else Monte Carlo."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ METHODS = ("auto", "exact", "monte-carlo")
 
 @dataclass(frozen=True, repr=False)
 class DegreesOfFreedom:
-    """Degrees of freedom, and how they were found.
+    """Degrees of freedom, and how they were computed.
 
     Attributes
     ----------
@@ -34,13 +34,13 @@ class DegreesOfFreedom:
     std_error : float or ndarray of shape (outputs,)
         0 where exact.
     method : {"exact", "monte-carlo"}
-        Route taken.
+        How they were computed.
     reason : str
-        Why that one, in words.
+        Why by this method, in words.
     n_samples : int
         Rows.
     monte_carlo : MonteCarloDof or None
-        The run in detail.
+        All results of the Monte-Carlo run.
     """
 
     dof: float | FloatArray
@@ -83,10 +83,10 @@ def degrees_of_freedom(
     sample_weight : array-like of shape (n,), optional
         Frequencies.
     random_state : int, RandomState or None, default=None
-        Seed of unset random states and of probes. The exact route draws once: it answers for
-        that draw, Monte Carlo averages over draws.
+        Seed of unset random states and of probes. The exact method draws once and gives the
+        degrees of freedom of that draw; Monte Carlo averages over draws.
     **options
-        Handed to :func:`monte_carlo_dof` where that is used.
+        Passed to :func:`monte_carlo_dof` where that is used.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def degrees_of_freedom(
 
 
 def closed_form(refit: Refit, seed: int) -> LinearSmoother:
-    """The exact smoother of what is refitted, with unset random states set.
+    """The closed form of the estimator of ``refit``, with its unset random states set.
 
     Raises
     ------

@@ -63,7 +63,7 @@ def _in_kernel(
 
 
 def gaussian_process(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedForm:
-    """GaussianProcessRegressor with a kernel that its fit leaves alone.
+    """GaussianProcessRegressor with a kernel that is not fitted.
 
     Kernel and noise are both relative to the scaled target, so that of ``normalize_y`` only
     the mean enters.
@@ -97,7 +97,7 @@ def _in_process(fitted: Any, X: Table, output: int) -> FloatArray:
 
 
 def neighbours(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedForm:
-    """KNeighborsRegressor and RadiusNeighborsRegressor: dof is what rows weigh on themselves."""
+    """KNeighborsRegressor, RadiusNeighborsRegressor: dof is the sum of rows' own weights."""
     fitted = fitted_clone(estimator, X, y, weight)
     weights, empty = _neighbour_weights(fitted, X)
     itself = np.where(empty, np.nan, weights.diagonal())

@@ -1,9 +1,8 @@
 r"""Closed forms of linear models, NCL ensembles and means, whose fits are linear in y.
 
 A fit is :math:`F(x) = c(x) + L(x)\,y` with c and L independent of y. Every function here fits a
-clone, so that bad data meet the estimator's own checks, and gives L at any rows and
-:math:`\sum_i \partial F(x_i)/\partial y_i`, from eigenvalues or from the weights of a row on
-itself wherever that spares the n×n matrix.
+clone, so that the estimator's own checks refuse bad data. It gives L at any rows, and
+:math:`\sum_i \partial F(x_i)/\partial y_i`, without the n×n matrix where that is possible.
 """
 
 from __future__ import annotations
@@ -16,25 +15,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.utils.validation import _num_samples, has_fit_parameter, validate_data
+from sklearn.utils.validation import _num_samples, validate_data
 
 from negcorr._common.lapack import EPS, thin_svd
 from negcorr._common.types import AnyArray, FloatArray, Table
 from negcorr._common.validation import check_per_output
+from negcorr.dof.monte_carlo.refits import fit_arguments
 from negcorr.ensemble.huber import threshold_of
 from negcorr.exceptions import NotLinearError
 from negcorr.path.settings import given_gap
 from negcorr.selection.automatic_basis import open_questions
 
-__all__ = [
-    "ClosedForm",
-    "dummy",
-    "fitted_clone",
-    "least_squares",
-    "ncl",
-    "outputs_of",
-    "ridge",
-]
+__all__ = ["ClosedForm", "dummy", "fitted_clone", "linear_model", "ncl", "outputs_of"]
 
 #: Sparse tables up to this many cells, 1 GiB as doubles, are made dense for their SVD.
 DENSE_CELLS = 2**27
@@ -75,14 +67,8 @@ def fitted_clone(
     estimator: Any, X: Table, y: Any, weight: FloatArray | None, **changes: Any
 ) -> Any:
     """A fitted clone, with some parameters changed."""
-    fresh = clone(estimator).set_params(**changes)
-    if weight is None:
-        return fresh.fit(X, y)
-    if not has_fit_parameter(fresh, "sample_weight"):
-        raise ValueError(
-            f"sample_weight was given, but {type(fresh).__name__} takes none; give None."
-        )
-    return fresh.fit(X, y, sample_weight=weight)
+    unfitted = clone(estimator).set_params(**changes)
+    return unfitted.fit(X, y, **fit_arguments(unfitted, weight))
 
 
 def shares_of(weight: FloatArray | None, n: int) -> FloatArray:
@@ -90,35 +76,23 @@ def shares_of(weight: FloatArray | None, n: int) -> FloatArray:
     return np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
 
 
-def least_squares(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedForm:
-    """LinearRegression: dof is the rank, plus one for the intercept."""
+def linear_model(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedForm:
+    """LinearRegression and Ridge, from the singular values s of the centred, √w-scaled table.
+
+    dof is Σ s²/(s² + α), the rank where α = 0, plus one for the intercept; the solver does not
+    matter.
+    """
+    name = type(estimator).__name__
     if estimator.positive:
         raise NotLinearError(
-            "LinearRegression(positive=True) is not linear in y: which coefficients are zero "
-            "depends on y."
+            f"{name}(positive=True) is not linear in y: which coefficients are zero depends on y."
         )
     # copy_X=False would write into the caller's table.
     fitted = fitted_clone(estimator, X, y, weight, copy_X=True)
+    alpha = np.squeeze(getattr(estimator, "alpha", 0.0))
+    alpha = check_per_output("alpha", alpha, outputs_of(y))
     # Which singular values count differs between releases of scikit-learn; its fit says.
     rank = getattr(fitted, "rank_", None)
-    return _in_singular_vectors(fitted, X, weight, np.zeros(outputs_of(y)), rank)
-
-
-def ridge(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedForm:
-    """Ridge: dof is Σ s²/(s² + α), plus one for the intercept; the solver does not matter."""
-    if estimator.positive:
-        raise NotLinearError(
-            "Ridge(positive=True) is not linear in y: which coefficients are zero depends on y."
-        )
-    fitted = fitted_clone(estimator, X, y, weight, copy_X=True)
-    alpha = check_per_output("alpha", np.squeeze(estimator.alpha), outputs_of(y))
-    return _in_singular_vectors(fitted, X, weight, alpha, None)
-
-
-def _in_singular_vectors(
-    fitted: Any, X: Table, weight: FloatArray | None, alpha: FloatArray, rank: int | None
-) -> ClosedForm:
-    """A linear model, from the singular vectors of its centred, √w-scaled table."""
     table = validate_data(fitted, X, reset=False, accept_sparse=_SPARSE, dtype=np.float64)
     if sp.issparse(table):
         if table.shape[0] * table.shape[1] > DENSE_CELLS:
@@ -191,7 +165,7 @@ class _SingularVectors:
 
 
 def ncl(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedForm:
-    """NCLRegressor at a given λ: one draw of its features, held; dof is Theorem 5's."""
+    """NCLRegressor at a given λ, with features that are drawn once; dof is Theorem 5's."""
     if given_gap(estimator.lam, estimator.gap) is None:
         raise NotLinearError(
             "NCLRegressor(lam='auto') is not linear in y: the search for lam depends on y. Give "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -31,7 +31,7 @@ from negcorr._common.types import AnyArray, FloatArray, Table
 from negcorr._common.validation import check_weight
 from negcorr.dof.common_seeds import seeded
 from negcorr.dof.kernel_smoothers import gaussian_process, kernel_ridge, neighbours
-from negcorr.dof.linear_smoothers import ClosedForm, dummy, least_squares, ncl, outputs_of, ridge
+from negcorr.dof.linear_smoothers import ClosedForm, dummy, linear_model, ncl, outputs_of
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.exceptions import NotLinearError
 
@@ -44,7 +44,7 @@ BLOCK_CELLS = 2**22
 ROUNDING = 1e-8
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class LinearSmoother:
     """A fit F(x) = c(x) + L(x)·y; made by :func:`linear_smoother`.
 
@@ -66,17 +66,11 @@ class LinearSmoother:
     dof: FloatArray
     n_samples: int
     n_outputs: int
-    sample_weight: FloatArray | None
-    _form: ClosedForm
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(name={self.name!r}, dof={self.dof!r}, "
-            f"n_samples={self.n_samples}, n_outputs={self.n_outputs})"
-        )
+    sample_weight: FloatArray | None = field(repr=False)
+    _form: ClosedForm = field(repr=False)
 
     def weights(self, X: Table, output: int = 0) -> FloatArray:
-        """L at the rows of X: what each training target weighs in each prediction.
+        """L at the rows of X: the weight of each training target in each prediction.
 
         Parameters
         ----------
@@ -100,8 +94,8 @@ class LinearSmoother:
     def variance(self, X: Table, output: int = 0) -> FloatArray:
         """Variance of F at the rows of X over that of the noise, shape (n_new,).
 
-        The squared norm of each row of L; with frequencies, a training row stands for as many
-        observations and its noise is the smaller, Σ_j L_j²/w_j.
+        The squared norm of each row of L. With frequencies w a training row is the mean of that
+        many observations, whose noise is smaller: Σ_j L_j²/w_j.
         """
         self._check_output(output)
         n_new = _num_samples(X)
@@ -137,7 +131,7 @@ def linear_smoother(estimator: Any, X: Table, y: Any, sample_weight: Any = None)
         One of :data:`KINDS` itself, not of a class derived from it: ordinary least squares,
         ridge, kernel ridge, neighbours, a Gaussian process whose kernel is fixed, NCL at a
         given λ, a mean or a constant; or a pipeline that ends in one and whose transformers do
-        not look at y. It is cloned, never changed.
+        not use y. It is cloned, never changed.
     X : table of shape (n, d)
         Training rows. Kept, not copied, where the weights at new rows need them.
     y : array-like of shape (n,) or (n, outputs)
@@ -157,9 +151,9 @@ def linear_smoother(estimator: Any, X: Table, y: Any, sample_weight: Any = None)
 
     Notes
     -----
-    Solvers that stop early (least squares on sparse tables, "sag" and the like) come close to
-    the exact solution; L is that of the exact one. Random features are drawn once and held:
-    dof is that of an estimator with those features.
+    Solvers that stop early (least squares on sparse tables, "sag" and the like) give almost the
+    exact solution; L belongs to the exact one. Random features are drawn once: dof is that of an
+    estimator with these features.
 
     Examples
     --------
@@ -191,7 +185,7 @@ def linear_smoother(estimator: Any, X: Table, y: Any, sample_weight: Any = None)
 
 
 def _pipeline(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedForm:
-    """Transformers that do not look at y, then an estimator with a closed form."""
+    """Transformers that do not use y, then an estimator with a closed form."""
     if weight is not None and get_config()["enable_metadata_routing"]:
         raise NotLinearError(
             "where metadata routing is on, it decides which steps of a pipeline get sample_weight."
@@ -297,9 +291,9 @@ KINDS: dict[type, Callable[[Any, Table, Any, FloatArray | None], ClosedForm]] = 
     GaussianProcessRegressor: gaussian_process,
     KernelRidge: kernel_ridge,
     KNeighborsRegressor: neighbours,
-    LinearRegression: least_squares,
+    LinearRegression: linear_model,
     NCLRegressor: ncl,
     Pipeline: _pipeline,
     RadiusNeighborsRegressor: neighbours,
-    Ridge: ridge,
+    Ridge: linear_model,
 }

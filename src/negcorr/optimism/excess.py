@@ -1,7 +1,7 @@
 """Excess optimism: what a search over models adds to the degrees of freedom of the one chosen.
 
-SURE at its own minimum is too low, because the choice followed the noise. The degrees of freedom
-of the whole procedure, search and all, say by how much (Tibshirani and Rosset 2019).
+SURE at its own minimum is too low, because the choice depends on the noise. The degrees of freedom
+of the whole procedure, with its search, tell by how much (Tibshirani and Rosset 2019).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from negcorr.exceptions import StepSizeWarning, warn_caller
 
 __all__ = ["ExcessOptimism", "excess_optimism"]
 
-#: Share of the usual step: a larger one measures the search at more noise than there is.
+#: Share of the usual step: a larger one measures the search at more noise than the data have.
 STEP_SHARE = 0.5
 
 
 @dataclass(frozen=True, repr=False)
 class ExcessOptimism:
-    """Degrees of freedom of a search beside those of what it chose.
+    """Degrees of freedom of a search, and of the model that it chose.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class ExcessOptimism:
     std_error : float or ndarray of shape (outputs,)
         Standard error of ``excess``, from the spread between probes.
     choice : dict
-        What was chosen.
+        The chosen parameters.
     at_choice : DegreesOfFreedom
         How ``dof_at_choice`` was found.
     values : ndarray of shape (probes,) or (probes, outputs)
@@ -90,7 +90,7 @@ def excess_optimism(
     n_jobs: int | None = None,
     progress: Any = False,
 ) -> ExcessOptimism:
-    r"""Degrees of freedom of a search, beside those of the model that it chose.
+    r"""Degrees of freedom of a search, and of the model that it chose.
 
     Parameters
     ----------
@@ -103,13 +103,12 @@ def excess_optimism(
     y : array-like of shape (n,) or (n, outputs)
         Training targets.
     n_probes : int, default=30
-        Gaussian probes; each takes two fits of the search, and two of what it chose where the
-        choices differ.
+        Gaussian probes; each takes two fits of the search, and two fits of the chosen models
+        where the choices differ.
     eps : "auto", float or array-like, default="auto"
         Step. "auto" is half of that of :func:`monte_carlo_dof`. A choice from a grid jumps, so a
-        smaller step is nearer to the noise at hand and has the larger standard error. Where no
-        probe changes the choice a :class:`~negcorr.exceptions.StepSizeWarning` says that the
-        excess is 0 only as far as such steps can tell.
+        smaller step has less bias and a larger standard error. Where no probe changes the choice
+        a :class:`~negcorr.exceptions.StepSizeWarning` says that larger steps may find an excess.
     sample_weight, random_state, n_jobs, progress
         As in :func:`monte_carlo_dof`.
 
@@ -125,7 +124,7 @@ def excess_optimism(
     .. math:: \frac{1}{4\epsilon}\, b^\top \bigl[F_{s_+}(y + \epsilon b) +
               F_{s_+}(y - \epsilon b) - F_{s_-}(y + \epsilon b) - F_{s_-}(y - \epsilon b)\bigr],
 
-    so that only what moves with the choice remains. Folds by content are dealt by x alone, and
+    so that only the effect of the choice remains. Folds by content depend on x alone here, and
     unset random states are set once, so the choice can differ a little from that of another fit.
 
     References
@@ -161,7 +160,7 @@ def excess_optimism(
             advance()
             by_probe.append(value)
     values = np.array(by_probe)
-    # A search with one point, as far as it says, cannot choose another.
+    # A search that is known to have one point cannot choose another.
     grid, alphas = getattr(search, "param_grid", None), getattr(search, "alphas", None)
     n_options = np.size(alphas) if grid is None else len(ParameterGrid(grid))
     if not values.any() and (n_options != 1 or (grid is None and alphas is None)):
@@ -196,7 +195,7 @@ def excess_optimism(
 
 
 def _moved_choice(search: Any, refit: Refit, vector: FloatArray, step: FloatArray) -> FloatArray:
-    """What one probe says of the search, shape (outputs,)."""
+    """The excess by one probe, shape (outputs,)."""
     ahead, behind = refit.y + step * vector, refit.y - step * vector
     first, first_choice, first_ahead = _searched(search, refit, ahead)
     second, second_choice, second_behind = _searched(search, refit, behind)
@@ -209,7 +208,7 @@ def _moved_choice(search: Any, refit: Refit, vector: FloatArray, step: FloatArra
 
 
 def _searched(search: Any, refit: Refit, y: FloatArray) -> tuple[Any, dict[str, Any], FloatArray]:
-    """What a search chooses for these targets: estimator, choice, fitted values."""
+    """The chosen model for these targets, not fitted; its parameters; fitted values."""
     fitted, values = _fitted(search, refit, y)
     return (*_chosen(fitted, search), values)
 
@@ -233,7 +232,7 @@ def _chosen(fitted: Any, search: Any) -> tuple[Any, dict[str, Any]]:
         kind, wanted = _WITHOUT_SEARCH[type(search)]
         choice = {name: getattr(fitted, f"{name}_") for name in wanted}
         choice = {k: v.item() if isinstance(v, np.generic) else v for k, v in choice.items()}
-        # Gram matrices computed beforehand are given in other words there.
+        # Precomputed Gram matrices are given in another form there.
         shared = set(kind().get_params()) & set(search.get_params()) - {*choice, "precompute"}
         return kind(**choice, **{name: getattr(search, name) for name in shared}), choice
     if not hasattr(fitted, "best_params_"):
@@ -242,7 +241,7 @@ def _chosen(fitted: Any, search: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _check_searches(estimator: Any) -> None:
-    """Raise unless it chooses by looking at y, in a way that is known here."""
+    """Raise unless the estimator makes a choice that depends on y, in a way known here."""
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     if isinstance(last, NCLRegressor):
         if not (isinstance(last.lam, str) and last.gap is None):
@@ -264,7 +263,7 @@ def _not_a_search(estimator: Any) -> TypeError:
     )
 
 
-#: Estimators that search by themselves: what they are without, and what they choose.
+#: Estimators that search by themselves: their class without a search, and what they choose.
 _WITHOUT_SEARCH: dict[type, tuple[type, tuple[str, ...]]] = {
     ElasticNetCV: (ElasticNet, ("alpha", "l1_ratio")),
     LassoCV: (Lasso, ("alpha",)),

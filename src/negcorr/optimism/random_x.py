@@ -1,8 +1,8 @@
-r"""Random-X degrees of freedom: complexity where new inputs are new.
+r"""Random-X degrees of freedom: complexity at new inputs rather than at the training inputs.
 
-The paper's degrees of freedom, SURE and GCV speak of new targets at the training inputs. At new
+The paper's degrees of freedom, SURE and GCV are about new targets at the training inputs. At new
 inputs x* a fit with weights h(x*) has the variance σ²‖h(x*)‖², far larger where x* lies outside
-the training cloud. The optimism there, in units of σ² and without bias, is
+the training cloud. For a fit without bias the optimism there, in units of σ², is
 
 .. math:: o = \frac{2\,\mathrm{df}}{n} + \mathbb{E}\|h(x_*)\|^2 - \frac1n\operatorname{tr}S^\top S.
 
@@ -13,38 +13,41 @@ Luan, Lee and Zhu (2022) report n·o/2: dof and half the excess variance. Patil,
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_random_state
+from sklearn.model_selection import check_cv
+from sklearn.utils import (
+    _safe_indexing,
+    check_array,
+    check_consistent_length,
+    check_random_state,
+    get_tags,
+)
 from sklearn.utils.validation import _num_samples
 
 from negcorr._common.progress import progress_bar
 from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import check_positive_int
+from negcorr.dof.degrees import closed_form
 from negcorr.dof.monte_carlo.probe_variance import sample_deviation
-from negcorr.dof.monte_carlo.probing import ProbeSource
-from negcorr.dof.monte_carlo.refits import Refit, is_estimator
-from negcorr.dof.monte_carlo.responses import ResponseMeter
+from negcorr.dof.monte_carlo.probing import ProbeSource, measured
+from negcorr.dof.monte_carlo.refits import NonFiniteError, Refit, is_estimator
+from negcorr.dof.monte_carlo.responses import Direction, ResponseMeter
 from negcorr.dof.monte_carlo.result import with_error
 from negcorr.dof.monte_carlo.step_size import choose_step
 from negcorr.exceptions import NotLinearError
-from negcorr.optimism.new_inputs import (
-    error_gain,
-    measured_by_probes,
-    measured_exactly,
-    new_inputs,
-)
 from negcorr.optimism.scores import check_noise_variance
+from negcorr.rows.folds import ContentKFold
 
 __all__ = ["RandomXDof", "matched_dof", "random_x_dof"]
 
 
 @dataclass(frozen=True, repr=False)
 class RandomXDof:
-    """Degrees of freedom at new inputs, beside those at the training inputs.
+    """Degrees of freedom at new inputs and at the training inputs.
 
     For several outputs every number is an array of shape (outputs,).
 
@@ -56,7 +59,7 @@ class RandomXDof:
         Features with which least squares would have the same optimism at new inputs if the
         targets were nothing but noise (Patil, Du and Tibshirani). Below n.
     predictive : float
-        dof + n/2 · ``excess_variance`` (Luan, Lee and Zhu). Without bound.
+        dof + n/2 · ``excess_variance`` (Luan, Lee and Zhu). Not bounded.
     emergent : float or None
         As ``intrinsic``, from the errors themselves, bias included: needs held-out targets and
         ``noise_variance``.
@@ -65,11 +68,11 @@ class RandomXDof:
     std_error : float
         Standard error of ``intrinsic`` from the probes; 0 where exact.
     method : {"exact", "monte-carlo"}
-        How weights were found.
+        How the numbers were computed.
     n_samples : float
         Training rows, by weight.
     n_new : int
-        New rows that were looked at.
+        New rows that were used.
     """
 
     fixed_x: float | FloatArray
@@ -138,10 +141,10 @@ def random_x_dof(
     n_jobs: int | None = None,
     progress: Any = False,
 ) -> RandomXDof:
-    """Degrees of freedom with respect to new inputs, of any regressor.
+    """Degrees of freedom of any regressor with respect to new inputs.
 
-    Fixed-X degrees of freedom do not see where new inputs fall. Where these leave the training
-    cloud the two numbers part, and criteria that rest on the fixed-X one fail.
+    Fixed-X degrees of freedom do not depend on where new inputs lie. Where these lie outside the
+    training cloud the two numbers differ, and criteria that use the fixed-X one fail.
 
     Parameters
     ----------
@@ -244,3 +247,130 @@ def random_x_dof(
         n_samples=float(np.mean([piece.n_samples for piece in pieces])),
         n_new=sum(_num_samples(piece.refit.X_new) for piece in pieces),
     )
+
+
+@dataclass(frozen=True)
+class NewInputs:
+    """A training set, and new rows for which it predicts.
+
+    Attributes
+    ----------
+    refit : Refit
+        The fit to the training set, which predicts at the new rows too.
+    y_new : ndarray of shape (m, outputs) or None
+        Targets there, if known.
+    weight_new : ndarray of shape (m,) or None
+        Frequencies there.
+    """
+
+    refit: Refit
+    y_new: FloatArray | None
+    weight_new: FloatArray | None
+
+    @property
+    def n_samples(self) -> float:
+        """Training rows, by weight."""
+        return self.refit.n_samples
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured with one training set.
+
+    Attributes
+    ----------
+    trace, excess_variance : ndarray of shape (probes, outputs)
+        dof, and the mean variance over σ² at new rows minus that at training rows; one row
+        where exact.
+    fitted : ndarray of shape (n, outputs)
+    new : ndarray of shape (m, outputs)
+        Predictions for the targets as given.
+    """
+
+    trace: FloatArray
+    excess_variance: FloatArray
+    fitted: FloatArray
+    new: FloatArray
+
+
+def new_inputs(refit: Refit, X_new: Table | None, y_new: Any, cv: Any) -> list[NewInputs]:
+    """The new rows as given, or each fold of ``cv`` with the other rows for training."""
+    if X_new is not None:
+        target = None
+        if y_new is not None:
+            target = check_array(y_new, dtype=np.float64, ensure_2d=False, input_name="y_new")
+            check_consistent_length(X_new, target)
+            target = target.reshape(len(target), -1)
+            if target.shape[1] != refit.y.shape[1]:
+                raise ValueError(
+                    f"y_new has {target.shape[1]} output(s), y has {refit.y.shape[1]}."
+                )
+        return [NewInputs(replace(refit, X_new=X_new), target, None)]
+    if y_new is not None:
+        raise ValueError("y_new was given without X_new.")
+    whole = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
+    splitter = ContentKFold(cv) if whole else check_cv(cv)
+    tags = get_tags(refit.estimator) if hasattr(refit.estimator, "__sklearn_tags__") else None
+    pieces = []
+    for split in splitter.split(refit.X, refit.target):
+        train, test = (np.asarray(rows) for rows in split)
+        weights = [None if refit.weight is None else refit.weight[rows] for rows in (train, test)]
+        if not all(weight is None or weight.sum() > 0 for weight in weights):
+            continue
+        inputs, new = _safe_indexing(refit.X, train), _safe_indexing(refit.X, test)
+        if tags is not None and tags.input_tags.pairwise:
+            # A table of kernel values or distances: its columns are the training rows.
+            inputs, new = inputs[:, train], new[:, train]
+        inner = replace(refit, X=inputs, y=refit.y[train], weight=weights[0], X_new=new)
+        pieces.append(NewInputs(inner, refit.y[test], weights[1]))
+    if not pieces:
+        raise ValueError(f"cv={cv!r} gives no split with weight on both sides.")
+    return pieces
+
+
+def measured_exactly(piece: NewInputs, seed: int) -> Measured:
+    """From the closed form; raises NotLinearError where there is none."""
+    refit = piece.refit
+    smoother = closed_form(refit, seed)
+    excess = [
+        np.average(smoother.variance(refit.X_new, j), weights=piece.weight_new)
+        - np.average(smoother.variance(refit.X, j), weights=refit.weight)
+        for j in range(smoother.n_outputs)
+    ]
+    if not np.isfinite(excess).all():
+        raise NonFiniteError("predictions at some new rows are not finite: no neighbour is near.")
+    return Measured(
+        trace=smoother.dof[np.newaxis],
+        excess_variance=np.array([excess]),
+        fitted=smoother.predict(refit.X).reshape(refit.y.shape),
+        new=smoother.predict(refit.X_new).reshape(-1, smoother.n_outputs),
+    )
+
+
+def measured_by_probes(
+    meter: ResponseMeter, piece: NewInputs, directions: list[Direction], seed: int
+) -> Measured:
+    """From refits along random directions b: (J b)² at a row has the mean ‖h‖²."""
+    refit = piece.refit
+    n = len(refit.y)
+    # A row that stands for w observations has a noise that is smaller by √w.
+    root = np.ones(n) if refit.weight is None else np.sqrt(refit.weight)
+    damp = np.divide(1.0, root, out=np.zeros(n), where=root > 0)[:, np.newaxis]
+    moves = [Direction(damp * direction.vector, seed) for direction in directions]
+    traces, excess = [], []
+    for direction, response in measured(meter, moves, first=0):
+        traces.append(response.along(direction.vector * root[:, np.newaxis] ** 2))
+        squares = response.derivative**2
+        new = np.average(squares[n:], axis=0, weights=piece.weight_new)
+        excess.append(new - np.average(squares[:n], axis=0, weights=refit.weight))
+    given = np.asarray(meter.fit_as_given([seed])[0], dtype=np.float64)
+    return Measured(np.array(traces), np.array(excess), given[:n], given[n:])
+
+
+def error_gain(piece: NewInputs, part: Measured) -> FloatArray:
+    """Error at the new rows minus training error, shape (outputs,)."""
+    if piece.y_new is None:
+        raise ValueError("targets at the new rows are not known.")
+    new = np.average((part.new - piece.y_new) ** 2, axis=0, weights=piece.weight_new)
+    train = (part.fitted - piece.refit.y) ** 2
+    return np.asarray(new - np.average(train, axis=0, weights=piece.refit.weight))

@@ -1,7 +1,7 @@
 """Criteria of a fitted estimator from its training error and its degrees of freedom.
 
-The functions of :mod:`negcorr.criteria.closed_form`, with the training error taken from a model.
-All are costs: lower is better. None of them sees held-out data, and SURE, C_p and GCV speak of new
+The functions of :mod:`negcorr.criteria.closed_form`, with the training error of a fitted model.
+All are costs: lower is better. None of them uses held-out data, and SURE, C_p and GCV are about new
 targets at the *training* inputs.
 """
 
@@ -106,13 +106,7 @@ def mallows_cp(
 
 
 def gcv_score(
-    estimator: Any,
-    X: Table,
-    y: Any,
-    dof: Any,
-    *,
-    inflation: float = 1.0,
-    sample_weight: Any = None,
+    estimator: Any, X: Table, y: Any, dof: Any, *, inflation: float = 1.0, sample_weight: Any = None
 ) -> float | FloatArray:
     r"""Generalised cross-validation of a fitted regressor.
 
@@ -214,13 +208,8 @@ def check_noise_variance(
     target = np.asarray(y)
     if not isinstance(value, str):
         outputs = 1 if target.ndim < 2 else target.shape[1]
-        variance = check_per_output(
-            "noise_variance",
-            value,
-            outputs,
-            allowed="numbers or 'difference'",
-            limits="finite and not negative",
-        )
+        allowed, limits = "numbers or 'difference'", "finite and not negative"
+        variance = check_per_output("noise_variance", value, outputs, allowed, limits)
     elif value == "difference":
         try:
             variance = np.atleast_1d(difference_noise_variance(X, target, sample_weight))
@@ -256,11 +245,8 @@ def _score(
     weight = check_weight(sample_weight, target)
     n_samples = float(len(target)) if weight is None else float(weight.sum())
     value = getattr(dof, "dof", dof)
-    found = check_per_output(
-        "dof",
-        value[0] if np.shape(value) == (1,) else value,
-        len(error),
-        allowed="a number for each output, or what degrees_of_freedom returns",
-    )
+    value = value[0] if np.shape(value) == (1,) else value
+    allowed = "a number for each output, or what degrees_of_freedom returns"
+    found = check_per_output("dof", value, len(error), allowed)
     scores = criterion(error, found, n_samples, *settings)
     return float(scores[0]) if target.ndim == 1 else scores

@@ -87,17 +87,17 @@ def monte_carlo_dof(
         Two fits a probe with an error of order ε², or one and the fit to the targets as given
         (shared by all probes, if they share their seeds) with an error of order ε.
     target_std_error : float, optional
-        Add probes until the standard error is this small, for all outputs. Stopping favours low
-        values a little where the wanted error is no small part of dof.
+        Add probes until the standard error is this small, for all outputs. This makes the
+        estimate a little too low where the wanted error is not small compared with dof.
     max_fits : int, default=1000
         Limit on fits for ``target_std_error``; a
-        :class:`~negcorr.exceptions.ProbeLimitWarning` says when it was met first.
+        :class:`~negcorr.exceptions.ProbeLimitWarning` says that this limit was reached.
     linear : "auto" or bool, default="auto"
-        Whether the fit is linear in y. True is believed, unless a deflation finds otherwise:
-        one fit a probe is then enough. With
-        ``target_std_error`` and one output, linearity (declared, or found by two more fits)
-        lets the largest modes be taken out exactly, which can save most of the fits. Fits whose
-        random numbers matter and change between probes are never taken for linear.
+        Whether the fit is linear in y. With True one fit a probe is enough; it is tested only
+        where deflation needs it. With ``target_std_error`` and one output, the largest modes of
+        a linear fit (declared, or found by two more fits) are measured exactly, which can save
+        most of the fits. A fit whose random numbers matter and change between probes never
+        counts as linear.
     seeding : {"per-probe", "shared", "none"}, default="per-probe"
         Common random numbers. Every unset ``random_state``, at any depth, gets the same value
         in all fits of a probe, so that their difference is the response to y and not to the
@@ -185,7 +185,7 @@ def monte_carlo_dof(
 
 @dataclass
 class _Run:
-    """One estimate: what is to be done, settled before the first fit, and what is known so far.
+    """One estimate: its settings, and what has been measured so far.
 
     ``linear`` is None where it is neither declared nor tested.
     """
@@ -208,7 +208,7 @@ class _Run:
         return self.may_deflate or (self.scheme == "forward" and self.n_probes > 2)
 
     def expected_fits(self) -> int | None:
-        """Fits, where they can be known beforehand."""
+        """Number of fits, None where it cannot be known beforehand."""
         per_probe = self.source.per_probe
         if self.limits is not None or (per_probe and self.gains_from_one_seed):
             return None
@@ -223,8 +223,7 @@ class _Run:
         if source.per_probe and self.gains_from_one_seed:
             # If two seeds give the same fit, as for many an unset random_state, one will do.
             both = source.shared_seed(), source.shared_seed() + 1
-            meter.fit_as_given(both)
-            source.per_probe = not np.array_equal(meter.given(both[0]), meter.given(both[1]))
+            source.per_probe = not np.array_equal(*meter.fit_as_given(both))
             source.use_first(both)
         deflates = self.may_deflate and not source.per_probe
         self.probes = source.none_yet(keeps_derivatives=deflates)
@@ -265,7 +264,7 @@ class _Run:
         """The estimate from the probes so far."""
         meter, source = self.meter, self.source
         mean, error = self.probes.mean_and_error()
-        fitted = None if source.per_probe else meter.given_if_there(source.shared_seed())
+        fitted = None if source.per_probe else meter.given.get(source.shared_seed())
         shaped = meter.refit.in_shape_of_y
         return MonteCarloDof(
             dof=shaped(mean),
@@ -279,7 +278,7 @@ class _Run:
             linear=self.linear,
             n_deflated=self.n_deflated,
             step_check=self.step_check,
-            fitted=None if fitted is None else shaped(fitted),
+            fitted=None if fitted is None else shaped(fitted.astype(np.float64)),
         )
 
     def warn_about(self, result: MonteCarloDof) -> None:

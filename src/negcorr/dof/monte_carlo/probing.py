@@ -1,4 +1,4 @@
-"""Random directions, and the values that they give: plain, or after deflation."""
+"""Random directions, and the values bᵀ J b measured along them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from joblib import effective_n_jobs
 from negcorr._common.types import FloatArray
 from negcorr.dof.monte_carlo.probe_variance import Spread
 from negcorr.dof.monte_carlo.refits import Refit
-from negcorr.dof.monte_carlo.responses import Direction, Failure, Response, ResponseMeter
+from negcorr.dof.monte_carlo.responses import Direction, Response, ResponseMeter
 from negcorr.dof.monte_carlo.result import mean_and_error
 from negcorr.exceptions import ProbeError
 
 __all__ = ["ProbeSource", "Probes", "measured"]
 
-#: Directions that are kept for a second step where no more are needed.
+#: Directions that are kept for the check by a second step, where no more are needed.
 KEPT_DIRECTIONS = 4
 
-#: Directions that are measured at a time, at least.
+#: Fewest directions that are measured at a time.
 FEWEST_AT_ONCE = 16
 
 
@@ -35,7 +35,7 @@ class ProbeSource:
     Attributes
     ----------
     refit : Refit
-        Whose targets are to be moved.
+        The fit whose targets are moved.
     kind : {"rademacher", "gaussian"}
         Distribution of the entries.
     per_probe : bool
@@ -53,11 +53,11 @@ class ProbeSource:
     _ready: list[int] = field(default_factory=list)
 
     def none_yet(self, keeps_derivatives: bool) -> Probes:
-        """Nothing measured so far."""
+        """A collection without probes."""
         return Probes(keeps_derivatives, Spread(signs=self.kind == "rademacher"))
 
     def draw(self, count: int) -> list[Direction]:
-        """So many new directions."""
+        """New directions."""
         drawn = []
         for _ in range(count):
             if self.kind == "rademacher":
@@ -75,36 +75,36 @@ class ProbeSource:
         return drawn
 
     def fits(self, count: int, scheme: str) -> int:
-        """How many fits so many directions take, one to the targets as given apart."""
+        """Fits for ``count`` directions, besides one shared fit to the targets as given."""
         return 2 * count if scheme == "central" or self.per_probe else count
 
     def shared_seed(self) -> int:
-        """The one seed of fits that are not of a probe."""
+        """The one seed of fits that do not belong to a probe."""
         if self._shared is None:
             self._shared = int(self.seeds.integers(2**31))
         return self._shared
 
     def use_first(self, seeds: Sequence[int]) -> None:
-        """Seeds for the next directions, whose fits to the targets as given are there."""
+        """Use these seeds for the next directions: their fits to the targets as given are made."""
         self._ready = list(seeds)
 
 
 @dataclass
 class Probes:
-    """Directions tried so far and what they gave.
+    """Directions measured so far, and their values.
 
     Attributes
     ----------
     directions : list of Direction
         All of them where derivatives are kept, else the first few.
     values, rounding : list of ndarray of shape (outputs,)
-        bᵀ J b, and what rounding can add.
+        bᵀ J b, and how much rounding can add.
     derivatives : list of ndarray of shape (n, outputs)
         J b, kept only where they are needed again.
     spread : Spread
-        What responses say about the variance of the values.
+        Variance of the values, from the responses.
     leftover_variance : ndarray of shape (outputs,) or None
-        The same after deflation, which takes its place.
+        Variance of the values after deflation; used in place of ``spread`` where it is set.
     moved : bool
         Whether any fitted value moved.
     """
@@ -126,13 +126,13 @@ class Probes:
         return mean_and_error(np.array(self.values), np.array(self.rounding), variance)
 
     def copied(self) -> Probes:
-        """The same probes, to go on with in another way."""
+        """A copy to which other probes can be added."""
         lists = ("directions", "values", "rounding", "derivatives")
         own: dict[str, Any] = {name: list(getattr(self, name)) for name in lists}
         return replace(self, spread=self.spread.copied(), **own)
 
     def add(self, direction: Direction, response: Response) -> None:
-        """Remember one probe."""
+        """Take in one probe."""
         if self.keeps_derivatives or len(self.directions) < KEPT_DIRECTIONS:
             self.directions.append(direction)
         self.values.append(response.along(direction.vector))
@@ -143,7 +143,7 @@ class Probes:
             self.derivatives.append(response.derivative)
 
     def extend(self, meter: ResponseMeter, source: ProbeSource, count: int) -> None:
-        """Measure further directions; what succeeded is kept if one of them fails.
+        """Measure further directions; if one of them fails, the others are kept.
 
         A few at a time, so that memory does not grow with their number.
         """
@@ -169,16 +169,16 @@ def measured(
     factor : float, default=1.0
         Share of the step.
     """
-    failed: tuple[int, Failure] | None = None
+    failed: tuple[int, Exception] | None = None
     outcomes = meter.responses(directions, factor)
     for k, (direction, outcome) in enumerate(zip(directions, outcomes, strict=True)):
-        if not isinstance(outcome, Failure):
+        if not isinstance(outcome, Exception):
             yield direction, outcome
         elif failed is None:
             failed = k, outcome
     if failed is None:
         return
-    k, failure = failed
+    k, error = failed
     hint = ""
     if meter.n_good == 0:
         # Not the probes' fault if the targets as given fail as well: that error is raised.
@@ -188,7 +188,6 @@ def measured(
             "they may leave the estimator's domain; try a smaller eps"
         )
     raise ProbeError(
-        f"the fit of probe {first + k} failed with {type(failure.error).__name__}: "
-        f"{failure.error}{hint}",
+        f"the fit of probe {first + k} failed with {type(error).__name__}: {error}{hint}",
         probe=first + k,
-    ) from failure.error
+    ) from error

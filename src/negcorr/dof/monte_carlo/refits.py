@@ -1,4 +1,4 @@
-"""The map from targets to fitted values, whatever computes it."""
+"""The map from targets to fitted values, of an estimator or a callable."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Refit:
     X : table of shape (n, d)
         Inputs, the same in every fit.
     y : ndarray of shape (n, outputs)
-        Targets about which the response is measured.
+        Targets as given, around which they are moved.
     weight : ndarray of shape (n,) or None
         Frequencies of the rows.
     single_output : bool
-        Whether targets are handed on as ``(n,)``.
+        Whether targets were given, and are passed on, as ``(n,)``.
     draws_seeds : bool
         Whether unset random states are set for every fit.
     X_new : table of shape (m, d) or None
@@ -69,7 +69,7 @@ class Refit:
     def of(
         cls, estimator: Any, X: Table, y: Any, sample_weight: Any = None, seeding: str = "per-probe"
     ) -> Refit:
-        """Validate what a user hands in."""
+        """The map for the arguments of a user, after checking them."""
         if seeding not in SEEDINGS:
             raise ValueError(f"seeding={seeding!r} is unknown; allowed are {SEEDINGS}.")
         check_regressor(estimator)
@@ -199,7 +199,7 @@ _REFUSED: tuple[tuple[Callable[[Any], bool], str], ...] = (
 
 
 def fit_arguments(estimator: Any, weight: FloatArray | None) -> dict[str, FloatArray]:
-    """Keywords that hand frequencies to ``fit``; to the last step of a pipeline."""
+    """Keywords that pass frequencies to ``fit``; in a pipeline to the last step."""
     if weight is None:
         return {}
     if not is_estimator(estimator):
