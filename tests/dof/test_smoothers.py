@@ -30,6 +30,7 @@ from sklearn.preprocessing import (
     StandardScaler,
     TargetEncoder,
 )
+from toy_regressors import MyRidge
 
 from negcorr import NCLRegressor
 from negcorr.dof import linear_smoothers, smoothers
@@ -655,10 +656,6 @@ def test_steps_without_fit_transform():
 # ---------------------------------------------------------------------------------------
 # Refusals
 # ---------------------------------------------------------------------------------------
-
-
-class MyRidge(Ridge):
-    pass
 
 
 REFUSED = [

@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils import get_tags
+from toy_regressors import CountedPieces, MyRidge
 
 from negcorr import (
     NCLRegressor,
@@ -29,34 +30,11 @@ from negcorr import (
 ALPHAS = {"alpha": [0.1, 3.0, 100.0]}
 
 
-class MyRidge(Ridge):
-    """Not in the table of closed forms, though it has one."""
-
-
 class Bent(Ridge):
     """Whose response depends on the step."""
 
     def predict(self, X):
         return super().predict(X) ** 3
-
-
-class Ticks:
-    """A callback that counts the pieces it is told of."""
-
-    def __init__(self):
-        self.total, self.done = None, 0
-
-    def setup(self, estimator, context):
-        self.total = context.max_subtasks
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context):
-        self.done += context.task_name == "piece"
-
-    def teardown(self, estimator, context):
-        pass
 
 
 class Fragile(RegressorMixin, BaseEstimator):
@@ -334,7 +312,7 @@ def test_two_workers_find_the_same():
 def test_progress_hears_of_every_point():
     pytest.importorskip("sklearn.callback")
     X, y = data()
-    ticks = Ticks()
+    ticks = CountedPieces()
     SURESearch(Ridge(), ALPHAS, progress=ticks).fit(X, y)
     assert ticks.done == ticks.total == 3
 

@@ -161,9 +161,11 @@ def excess_optimism(
             by_probe.append(value)
     values = np.array(by_probe)
     # A search that is known to have one point cannot choose another.
-    grid, alphas = getattr(search, "param_grid", None), getattr(search, "alphas", None)
-    n_options = np.size(alphas) if grid is None else len(ParameterGrid(grid))
-    if not values.any() and (n_options != 1 or (grid is None and alphas is None)):
+    alphas = getattr(search, "alphas", None)
+    n_points = 0 if alphas is None else np.size(alphas)
+    if hasattr(search, "param_grid"):
+        n_points = len(ParameterGrid(search.param_grid))
+    if n_points != 1 and not values.any():
         warn_caller(
             f"the choice {choice} was the same in all {n_probes} probes, so the excess is 0 as far "
             f"as steps of eps={', '.join(f'{e:.4g}' for e in step)} can tell; with a coarse grid, "

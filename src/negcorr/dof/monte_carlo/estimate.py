@@ -151,7 +151,8 @@ def monte_carlo_dof(
     step = choose_step(eps, refit)
     streams = np.random.SeedSequence(check_random_state(random_state).randint(2**31)).spawn(2)
     per_probe = seeding == "per-probe" and refit.has_free_seeds
-    source = ProbeSource(refit, probe, per_probe, *(np.random.default_rng(s) for s in streams))
+    directions, seeds = (np.random.default_rng(stream) for stream in streams)
+    source = ProbeSource(refit, probe, per_probe, directions, seeds)
     meter = ResponseMeter(refit, step, "forward" if declared else scheme, n_jobs)
     limits = None if target_std_error is None else Limits(float(target_std_error), max_fits)
     run = _Run(
@@ -223,7 +224,8 @@ class _Run:
         if source.per_probe and self.gains_from_one_seed:
             # If two seeds give the same fit, as for many an unset random_state, one will do.
             both = source.shared_seed(), source.shared_seed() + 1
-            source.per_probe = not np.array_equal(*meter.fit_as_given(both))
+            first, second = meter.fit_as_given(both)
+            source.per_probe = not np.array_equal(first, second)
             source.use_first(both)
         deflates = self.may_deflate and not source.per_probe
         self.probes = source.none_yet(keeps_derivatives=deflates)

@@ -100,8 +100,11 @@ class ResponseMeter:
             ahead, behind = fits[k * len(signs)], fits[(k + 1) * len(signs) - 1]
             if self.scheme == "forward":
                 behind = self.given[direction.seed]
-            if isinstance(ahead, Exception) or isinstance(behind, Exception):
-                responses.append(ahead if isinstance(ahead, Exception) else behind)
+            if isinstance(ahead, Exception):
+                responses.append(ahead)
+                continue
+            if isinstance(behind, Exception):
+                responses.append(behind)
                 continue
             unit = np.finfo(ahead.dtype if ahead.dtype.kind == "f" else np.float64).eps
             fitted = np.asarray(ahead[: len(direction.vector)], dtype=np.float64)
