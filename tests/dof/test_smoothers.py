@@ -33,7 +33,7 @@ from sklearn.preprocessing import (
 from toy_regressors import MyRidge
 
 from negcorr import NCLRegressor
-from negcorr.dof import linear_smoothers, smoothers
+from negcorr.dof import closed_forms, smoothers
 from negcorr.dof.smoothers import KINDS, linear_smoother
 from negcorr.exceptions import NotLinearError
 
@@ -706,9 +706,9 @@ def test_kernel_matrix_that_is_not_symmetric_is_refused():
 
 def test_sparse_table_that_is_too_large_is_refused(monkeypatch):
     X, y, _, _ = data()
-    monkeypatch.setattr(linear_smoothers, "DENSE_CELLS", X.size)
+    monkeypatch.setattr(closed_forms, "DENSE_CELLS", X.size)
     assert linear_smoother(Ridge(), sp.csr_array(X), y).n_samples == N
-    monkeypatch.setattr(linear_smoothers, "DENSE_CELLS", X.size - 1)
+    monkeypatch.setattr(closed_forms, "DENSE_CELLS", X.size - 1)
     with pytest.raises(NotLinearError, match=r"shape \(17, 3\) is too large.*more than 50 cells"):
         linear_smoother(Ridge(), sp.csr_array(X), y)
     assert linear_smoother(Ridge(), X, y).n_samples == N

@@ -352,7 +352,7 @@ def test_a_choice_that_never_moves_is_said_to():
         excess_optimism(SURESearch(Ridge(), {"alpha": [1.0]}), X, y, n_probes=3, random_state=0)
 
 
-def test_progress_hears_of_every_probe():
+def test_progress_is_told_of_every_probe():
     pytest.importorskip("sklearn.callback")
     X, y = data()
     ticks = CountedPieces()

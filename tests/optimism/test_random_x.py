@@ -330,7 +330,7 @@ def test_random_state_makes_runs_equal(estimator):
 
 
 @pytest.mark.parametrize("folds", [1, 3])
-def test_progress_hears_of_every_fit(folds):
+def test_progress_is_told_of_every_fit(folds):
     pytest.importorskip("sklearn.callback")
     X, y, X_new, _ = data()
     ticks = CountedPieces()

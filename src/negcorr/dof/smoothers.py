@@ -29,9 +29,9 @@ from sklearn.utils.validation import _num_samples
 
 from negcorr._common.types import AnyArray, FloatArray, Table
 from negcorr._common.validation import check_weight
+from negcorr.dof import closed_forms
+from negcorr.dof.closed_forms import ClosedForm, outputs_of
 from negcorr.dof.common_seeds import seeded
-from negcorr.dof.kernel_smoothers import gaussian_process, kernel_ridge, neighbours
-from negcorr.dof.linear_smoothers import ClosedForm, dummy, linear_model, ncl, outputs_of
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.exceptions import NotLinearError
 
@@ -287,13 +287,13 @@ def _same(first: Table, second: Table) -> bool:
 
 #: What makes the closed form of each type of estimator.
 KINDS: dict[type, Callable[[Any, Table, Any, FloatArray | None], ClosedForm]] = {
-    DummyRegressor: dummy,
-    GaussianProcessRegressor: gaussian_process,
-    KernelRidge: kernel_ridge,
-    KNeighborsRegressor: neighbours,
-    LinearRegression: linear_model,
-    NCLRegressor: ncl,
+    DummyRegressor: closed_forms.dummy,
+    GaussianProcessRegressor: closed_forms.gaussian_process,
+    KernelRidge: closed_forms.kernel_ridge,
+    KNeighborsRegressor: closed_forms.neighbours,
+    LinearRegression: closed_forms.linear_model,
+    NCLRegressor: closed_forms.ncl,
     Pipeline: _pipeline,
-    RadiusNeighborsRegressor: neighbours,
-    Ridge: linear_model,
+    RadiusNeighborsRegressor: closed_forms.neighbours,
+    Ridge: closed_forms.linear_model,
 }

@@ -779,7 +779,7 @@ def test_least_squares_is_its_rank_to_rounding():
     assert (result.linear, result.n_deflated) == (True, 5)
 
 
-def test_piecewise_linear_fits_are_not_exact_where_they_bend():
+def test_piecewise_linear_fits_are_not_exact_at_their_kinks():
     """The lasso is linear in y near y; further out other columns come in."""
     lasso, (rows, y) = Lasso(1.0, tol=1e-10), DIABETES
     options = {"eps": 4.0, "target_std_error": 0.4}

@@ -224,7 +224,7 @@ def test_nothing_to_deflate_is_zero():
     assert deflation.directions.shape == (100, 0)
 
 
-def test_fits_that_bend_further_out_are_not_deflated():
+def test_fits_that_are_not_linear_further_out_are_not_deflated():
     """Random directions hardly move the mean; the direction that is deflated does."""
 
     def fit_predict(X, y):

@@ -298,7 +298,7 @@ def test_one_output_that_differs_is_enough():
     assert checked(values[:, :1], second[:, :1], error=0.4).agree
 
 
-def test_one_probe_is_judged_by_its_size():
+def test_one_probe_is_compared_with_its_size():
     same = checked(column(4.0), column(4.0), error=np.nan)
     assert same.agree
     assert np.isnan(same.std_error).all()

@@ -132,7 +132,7 @@ def monte_carlo_dof(
     Fits that jump, trees above all, have no derivative; the value is that of the fit averaged
     over perturbations of size ε, which is Ye's (1998) generalised degrees of freedom. Random
     numbers that do not come from a ``random_state`` cannot be held fixed. Folds by content of an
-    :class:`~negcorr.NCLRegressor` are dealt by x alone here.
+    :class:`~negcorr.NCLRegressor` depend on x alone here.
 
     Examples
     --------

@@ -193,10 +193,10 @@ def _deflated_further(
     seed = probes.directions[0].seed
     moves = [Direction(r * q[:, np.newaxis], seed) for r, q in zip(reach, basis.T, strict=True)]
     responses = [found for _, found in measured(meter, moves, first=len(probes.values))]
-    answers = np.column_stack([response.derivative[:, 0] for response in responses]) / reach
-    if not is_linear(basis / largest, answers / largest, meter, seed):
+    new_images = np.column_stack([response.derivative[:, 0] for response in responses]) / reach
+    if not is_linear(basis / largest, new_images / largest, meter, seed):
         return None
-    return deflation.extended(basis, answers)
+    return deflation.extended(basis, new_images)
 
 
 def columns(probes: Probes) -> tuple[FloatArray, FloatArray]:

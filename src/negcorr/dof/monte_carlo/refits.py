@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector, is_regressor
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_consistent_length, get_tags
 from sklearn.utils.validation import _num_samples, has_fit_parameter
@@ -175,27 +174,26 @@ def check_regressor(estimator: Any) -> None:
             return
         raise TypeError(f"estimator={estimator!r} must be {allowed}.")
     has_tags = hasattr(estimator, "__sklearn_tags__")
-    for refuses, what in _REFUSED:
-        if has_tags and refuses(estimator):
-            raise TypeError(
-                f"estimator={estimator!r} is {what}: degrees of freedom are the response of real "
-                f"fitted values to real targets. Give {allowed}."
-            )
+    kind = get_tags(estimator).estimator_type if has_tags else None
+    refused = _REFUSED.get(kind)
+    if has_tags and kind is None and hasattr(estimator, "transform"):
+        refused = "a transformer"
+    if refused is not None:
+        raise TypeError(
+            f"estimator={estimator!r} is {refused}: degrees of freedom are the response of real "
+            f"fitted values to real targets. Give {allowed}."
+        )
     # Some regressors have predict only once they are fitted, as stacked ones do.
-    if not hasattr(estimator, "predict") and not (has_tags and is_regressor(estimator)):
+    if not hasattr(estimator, "predict") and kind != "regressor":
         raise TypeError(f"estimator={estimator!r} has no predict; give {allowed}.")
 
 
-def _transforms_only(estimator: Any) -> bool:
-    return get_tags(estimator).estimator_type is None and hasattr(estimator, "transform")
-
-
-_REFUSED: tuple[tuple[Callable[[Any], bool], str], ...] = (
-    (is_classifier, "a classifier"),
-    (is_clusterer, "a clusterer, which ignores y"),
-    (is_outlier_detector, "an outlier detector, which ignores y"),
-    (_transforms_only, "a transformer"),
-)
+#: Types of estimators that are no regressors, and what to call them in messages.
+_REFUSED: dict[str | None, str] = {
+    "classifier": "a classifier",
+    "clusterer": "a clusterer, which ignores y",
+    "outlier_detector": "an outlier detector, which ignores y",
+}
 
 
 def fit_arguments(estimator: Any, weight: FloatArray | None) -> dict[str, FloatArray]:
@@ -214,4 +212,6 @@ def fit_arguments(estimator: Any, weight: FloatArray | None) -> dict[str, FloatA
     parameters = inspect.signature(estimator.fit).parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return {"sample_weight": weight}
-    raise ValueError(f"sample_weight was given, but {type(estimator).__name__}.fit takes none.")
+    raise ValueError(
+        f"sample_weight was given, but {type(estimator).__name__}.fit takes none; give None."
+    )
