@@ -48,7 +48,7 @@ def test_rows_as_given_are_one_piece(outputs):
     assert piece.refit.X_new is X_new
     np.testing.assert_array_equal(piece.y_new, y_new.reshape(7, -1))
     assert piece.weight_new is None
-    assert piece.n_samples == 20.0
+    assert piece.refit.n_samples == 20.0
     (piece,) = new_inputs(refit, X_new, None, 5)
     assert piece.y_new is None
 
@@ -74,10 +74,10 @@ def test_folds_are_new_to_the_other_rows(outputs, weighted, cv, splitter):
         if weighted:
             np.testing.assert_array_equal(piece.refit.weight, weight[train])
             np.testing.assert_array_equal(piece.weight_new, weight[test])
-            assert piece.n_samples == pytest.approx(weight[train].sum())
+            assert piece.refit.n_samples == pytest.approx(weight[train].sum())
         else:
             assert piece.refit.weight is piece.weight_new is None
-            assert piece.n_samples == len(train)
+            assert piece.refit.n_samples == len(train)
 
 
 def test_folds_of_data_frames_stay_data_frames():

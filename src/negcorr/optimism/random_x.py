@@ -223,7 +223,7 @@ def random_x_dof(
                 parts.append(measured_by_probes(meter, piece, source.draw(n_probes), seed))
     numbers: dict[str, list[FloatArray]] = defaultdict(list)
     for piece, part in zip(pieces, parts, strict=True):
-        n = piece.n_samples
+        n = piece.refit.n_samples
         by_probe = 2.0 * part.trace / n + part.excess_variance
         optimism = by_probe.mean(axis=0)
         numbers["fixed_x"].append(part.trace.mean(axis=0))
@@ -244,7 +244,7 @@ def random_x_dof(
     return RandomXDof(
         **{"emergent": None, **shaped},
         method=method,
-        n_samples=float(np.mean([piece.n_samples for piece in pieces])),
+        n_samples=float(np.mean([piece.refit.n_samples for piece in pieces])),
         n_new=sum(_num_samples(piece.refit.X_new) for piece in pieces),
     )
 
@@ -266,11 +266,6 @@ class NewInputs:
     refit: Refit
     y_new: FloatArray | None
     weight_new: FloatArray | None
-
-    @property
-    def n_samples(self) -> float:
-        """Training rows, by weight."""
-        return self.refit.n_samples
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def setup(estimator, X=None, y=None, n=100, scheme="forward", first=8, eps=0.1, 
     refit = Refit.of(estimator, X, y)
     meter = ResponseMeter(refit, np.full(refit.y.shape[1], eps), scheme, None)
     source = ProbeSource(refit, "rademacher", False, rng, np.random.default_rng(1))
-    probes = source.none_yet(keeps_derivatives=True)
+    probes = source.no_probes(keeps_derivatives=True)
     probes.extend(meter, source, first)
     return meter, source, probes
 

@@ -53,7 +53,7 @@ def test_seeds_are_of_a_probe_or_of_all():
     own = [d.seed for d in source_of(per_probe=True).draw(20)]
     assert len(set(own)) == 20
     source = source_of(per_probe=False)
-    assert {d.seed for d in source.draw(20)} == {source.shared_seed()}
+    assert {d.seed for d in source.draw(20)} == {source.shared_seed}
 
 
 @pytest.mark.parametrize("kind", ["rademacher", "gaussian"])

@@ -168,7 +168,7 @@ def monte_carlo_dof(
         ),
         checks_step=isinstance(eps, str) and not declared,
         scheme=meter.scheme,
-        probes=source.none_yet(keeps_derivatives=False),
+        probes=source.no_probes(keeps_derivatives=False),
         linear=declared,
     )
     with progress_bar(progress, run.expected_fits(), "Monte-Carlo dof") as advance:
@@ -223,19 +223,19 @@ class _Run:
         meter, source, limits = self.meter, self.source, self.limits
         if source.per_probe and self.gains_from_one_seed:
             # If two seeds give the same fit, as for many an unset random_state, one will do.
-            both = source.shared_seed(), source.shared_seed() + 1
+            both = source.shared_seed, source.shared_seed + 1
             first, second = meter.fit_as_given(both)
             source.per_probe = not np.array_equal(first, second)
             source.use_first(both)
         deflates = self.may_deflate and not source.per_probe
-        self.probes = source.none_yet(keeps_derivatives=deflates)
+        self.probes = source.no_probes(keeps_derivatives=deflates)
         self.probes.extend(meter, source, self.n_probes)
         if self.checks_step:
             self.check_step()
         if limits is None or limits.reached(self.probes):
             return
         if deflates and self.linear is None:
-            self.linear = is_linear(*columns(self.probes), meter, source.shared_seed())
+            self.linear = is_linear(*columns(self.probes), meter, source.shared_seed)
         if deflates and self.linear:
             deflated = deflate(self.probes.copied(), meter, source, limits)
             if deflated is not None:
@@ -266,7 +266,7 @@ class _Run:
         """The estimate from the probes so far."""
         meter, source = self.meter, self.source
         mean, error = self.probes.mean_and_error()
-        fitted = None if source.per_probe else meter.given.get(source.shared_seed())
+        fitted = None if source.per_probe else meter.given.get(source.shared_seed)
         shaped = meter.refit.in_shape_of_y
         return MonteCarloDof(
             dof=shaped(mean),

@@ -153,7 +153,7 @@ def deflate(
             deflation = extended
             count = min(max(FEWEST_FRESH, ceil(share * wanted)), max(FEWEST_FRESH, n_new))
             moved = probes.moved
-            probes = source.none_yet(keeps_derivatives=True)
+            probes = source.no_probes(keeps_derivatives=True)
             probes.moved = moved
         else:
             count = int(np.clip(ceil(wanted) - here, 1, here))

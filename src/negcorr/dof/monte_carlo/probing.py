@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,10 +50,9 @@ class ProbeSource:
     per_probe: bool
     directions: np.random.Generator
     seeds: np.random.Generator
-    _shared: int | None = None
     _ready: list[int] = field(default_factory=list)
 
-    def none_yet(self, keeps_derivatives: bool) -> Probes:
+    def no_probes(self, keeps_derivatives: bool) -> Probes:
         """A collection without probes."""
         return Probes(keeps_derivatives, Spread(signs=self.kind == "rademacher"))
 
@@ -68,7 +68,7 @@ class ProbeSource:
                 # Rows that do not count take no part: they would add nothing but variance.
                 vector[self.refit.weight == 0] = 0.0
             if not self.per_probe:
-                seed = self.shared_seed()
+                seed = self.shared_seed
             else:
                 seed = self._ready.pop(0) if self._ready else int(self.seeds.integers(2**31))
             drawn.append(Direction(vector, seed))
@@ -78,11 +78,10 @@ class ProbeSource:
         """Fits for ``count`` directions, besides one shared fit to the targets as given."""
         return 2 * count if scheme == "central" or self.per_probe else count
 
+    @cached_property
     def shared_seed(self) -> int:
-        """The one seed of fits that do not belong to a probe."""
-        if self._shared is None:
-            self._shared = int(self.seeds.integers(2**31))
-        return self._shared
+        """The one seed of fits that do not belong to a probe, drawn when it is first needed."""
+        return int(self.seeds.integers(2**31))
 
     def use_first(self, seeds: Sequence[int]) -> None:
         """Use these seeds for the next directions: their fits to the targets as given are made."""
