@@ -23,11 +23,12 @@ from sklearn.utils.validation import _num_samples, validate_data
 from negcorr._common.lapack import EPS, thin_svd
 from negcorr._common.types import AnyArray, BoolArray, FloatArray, Table
 from negcorr._common.validation import check_per_output
+from negcorr.bases import AutoBasis
 from negcorr.dof.monte_carlo.refits import fit_arguments
 from negcorr.ensemble.huber import threshold_of
+from negcorr.ensemble.validation import validated_inputs
 from negcorr.exceptions import NotLinearError
-from negcorr.path.settings import given_gap
-from negcorr.selection.automatic_basis import open_questions
+from negcorr.path.tune import given_gap
 
 __all__ = [
     "ClosedForm",
@@ -188,10 +189,11 @@ def ncl(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedFo
             f"NCLRegressor(loss={estimator.loss!r}) is not linear in y: which targets the loss "
             "moves, and how far, depends on y. Give loss='squared'."
         )
-    if open_questions(estimator) is not None:
+    basis = estimator.basis
+    if isinstance(basis, AutoBasis) or (isinstance(basis, str) and basis == "auto"):
         raise NotLinearError(
-            "NCLRegressor whose basis, gamma or alpha is 'auto' is not linear in y: the search for "
-            "features depends on y. Name them, as in basis='fourier', gamma='kwok-tsang'."
+            "NCLRegressor whose basis is 'auto' or an AutoBasis is not linear in y: the search for "
+            "features depends on y. Give a basis, as in basis='fourier'."
         )
     fitted = fitted_clone(estimator, X, y, weight)
     return ClosedForm(
@@ -219,7 +221,7 @@ def _variance_in_modes(fitted: Any, X: Table, output: int) -> FloatArray:
 
 
 def _features(fitted: Any, X: Table) -> FloatArray:
-    rows = fitted._validated_inputs(X)
+    rows = validated_inputs(fitted, X, fitted.coef_, "predict")
     features = np.empty((_num_samples(rows), int(fitted.basis_.block_starts_[-1])))
     fitted.basis_.fill(rows, features)
     return features

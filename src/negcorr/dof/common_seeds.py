@@ -38,13 +38,14 @@ def free_seeds(estimator: Any) -> list[str]:
     >>> free_seeds(BaggingRegressor(ExtraTreesRegressor(random_state=0)))
     ['random_state']
     """
-    names, inside = [], []
-    for name, last, value in _parameters(estimator):
-        if _is_unset(last, value):
-            names.append(name)
-        elif last in GRIDS:
-            inside += [f"{name}: {inner}" for inner in _free_inside(value)]
-    return names + inside
+    parameters = _parameters(estimator)
+    inside = [
+        f"{name}: {inner}"
+        for name, value in parameters.items()
+        if name.rpartition("__")[2] in GRIDS
+        for inner in _free_inside(value)
+    ]
+    return _unset(parameters) + inside
 
 
 def seeded(estimator: Any, seed: int) -> Any:
@@ -67,12 +68,12 @@ def seeded(estimator: Any, seed: int) -> Any:
     """
     copied = clone(estimator)
     parameters = _parameters(copied)
-    unset = [name for name, last, value in parameters if _is_unset(last, value)]
+    unset = _unset(parameters)
     drawn = np.random.default_rng(seed).integers(0, LARGEST_SEED, size=len(unset)).tolist()
     new_seeds = dict(zip(unset, drawn, strict=True))
-    owners = {"": copied, **{name: value for name, _, value in parameters}}
     changes: dict[str, Any] = {}
-    for name, last, value in parameters:
+    for name, value in parameters.items():
+        owner, _, last = name.rpartition("__")
         if name in new_seeds and last == "random_state":
             changes[name] = new_seeds[name]
         elif name in new_seeds:
@@ -82,7 +83,7 @@ def seeded(estimator: Any, seed: int) -> Any:
             changes[name] = _seeded_inside(value, seed)
         elif isinstance(value, ContentKFold):
             changes[name] = ContentKFold(value.n_splits, value.seed, inputs_only=True)
-        elif last == "cv" and isinstance(owners.get(name.rpartition("__")[0]), NCLRegressor):
+        elif last == "cv" and isinstance(parameters[owner], NCLRegressor):
             # An integer means folds by content there, and None five of them.
             whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
             if whole or value is None:
@@ -113,15 +114,28 @@ def _is_estimator(value: Any) -> bool:
     return has_methods and not isinstance(value, type)
 
 
-def _parameters(estimator: Any) -> list[tuple[str, str, Any]]:
-    """Full name, last part of the name and value of every parameter at any depth, sorted."""
-    parameters = sorted(estimator.get_params(deep=True).items())
-    return [(name, name.rpartition("__")[2], value) for name, value in parameters]
+def _parameters(estimator: Any) -> dict[str, Any]:
+    """The estimator under the empty name, and its parameters at any depth, sorted by name."""
+    return {"": estimator, **dict(sorted(estimator.get_params(deep=True).items()))}
 
 
-def _is_unset(last: str, value: Any) -> bool:
-    """Whether the parameter is an unset random state, or a splitter with one."""
-    if last == "random_state":
-        return value is None
-    # A splitter is no estimator, so get_params does not look inside.
-    return getattr(value, "random_state", 0) is None and not hasattr(value, "get_params")
+def _unset(parameters: dict[str, Any]) -> list[str]:
+    """Names of unset random states, and of splitters with one."""
+    # An ensemble gives its own random state to a basis that has none.
+    seeded_bases = tuple(
+        f"{name}__basis__".removeprefix("__")
+        for name, value in parameters.items()
+        if isinstance(value, NCLRegressor) and value.random_state is not None
+    )
+    names = []
+    for name, value in parameters.items():
+        if name.rpartition("__")[2] == "random_state":
+            is_unset = value is None and not name.startswith(seeded_bases)
+        else:
+            # A splitter is no estimator, so get_params does not look inside.
+            is_unset = getattr(value, "random_state", 0) is None and not hasattr(
+                value, "get_params"
+            )
+        if is_unset:
+            names.append(name)
+    return names
