@@ -36,7 +36,7 @@ from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, Stand
 from sklearn.tree import DecisionTreeRegressor
 
 from negcorr import NCLRegressor, ambiguity_decomposition
-from negcorr.diversity.members import _baseline, members_of
+from negcorr.diversity.members import members_of
 
 X_ALL, Y_ALL = make_friedman1(160, n_features=6, noise=0.5, random_state=0)
 X, Y, X_NEW, Y_NEW = X_ALL[:110], Y_ALL[:110], X_ALL[110:], Y_ALL[110:]
@@ -239,6 +239,12 @@ def test_gradient_boosting_starts_from_its_init(init, start):
     np.testing.assert_allclose(members_of(model, X_NEW), expected, rtol=1e-5)
 
 
+def starting_values(model):
+    """What boosting starts from at X_NEW: its first member is start + M (first stage − start)."""
+    members, stages = members_of(model, X_NEW), members_of(model, X_NEW, staged=True)
+    return (len(members) * stages[0] - members[0]) / (len(members) - 1)
+
+
 @pytest.mark.parametrize(
     ("loss", "start"),
     [
@@ -252,11 +258,13 @@ def test_histogram_boosting_starts_from_the_constant_that_fits_best(loss, start)
     # Trees that may not split leave the baseline as the whole prediction, but for rounding.
     stump = {"max_iter": 3, "min_samples_leaf": len(Y), "learning_rate": 1e-12}
     model = HistGradientBoostingRegressor(**loss, **stump).fit(X, Y, sample_weight=WEIGHT)
-    same(_baseline(model), model.predict(X_NEW)[0])
+    constant = starting_values(model)
+    same(constant, model.predict(X_NEW))
+    assert np.ptp(model.predict(X_NEW)) < 1e-9
     if start is not None:
-        same(_baseline(model), start)
+        same(constant, np.full(len(X_NEW), start))
     grown = HistGradientBoostingRegressor(**loss, max_iter=3).fit(X, Y, sample_weight=WEIGHT)
-    same(_baseline(grown), _baseline(model))
+    same(starting_values(grown), constant)
 
 
 @pytest.mark.parametrize("loss", ["poisson", "gamma"])

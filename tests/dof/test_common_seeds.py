@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeRegressor
 
 from negcorr import ContentKFold, NCLRegressor
+from negcorr.bases import FourierFeatures
 from negcorr.dof.common_seeds import free_seeds, seeded
 
 GRID = {"max_depth": [1, 3]}
@@ -64,6 +65,19 @@ def data(n=40, seed=0):
 )
 def test_unset_seeds_are_found_at_any_depth(estimator, names):
     assert free_seeds(estimator) == names
+
+
+@pytest.mark.parametrize(
+    ("seed", "names"), [(0, []), (None, ["basis__random_state", "random_state"])]
+)
+def test_a_basis_without_a_seed_gets_that_of_its_ensemble(seed, names):
+    model = NCLRegressor(FourierFeatures(n_members=3), lam=0.5, random_state=seed)
+    assert free_seeds(model) == names
+    in_pipeline = [f"nclregressor__{name}" for name in names]
+    assert free_seeds(make_pipeline(model)) == in_pipeline
+    X, y = data()
+    same = np.ptp([seeded(model, s).fit(X, y).predict(X)[0] for s in (1, 2)]) == 0.0
+    assert same == (seed == 0)
 
 
 STOCHASTIC = {

@@ -15,6 +15,7 @@ from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ri
 from sklearn.neighbors import KNeighborsRegressor, RadiusNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from toy_regressors import MyRidge
 
 from negcorr import DegreesOfFreedom, NCLRegressor, degrees_of_freedom, monte_carlo_dof
 from negcorr.dof.degrees import closed_form
@@ -37,10 +38,6 @@ KNOWN = {
     "pipeline": make_pipeline(StandardScaler(), Ridge(alpha=2.0)),
 }
 WEIGHTED = ["least squares", "ridge", "kernel ridge", "ncl", "mean", "constant"]
-
-
-class MyRidge(Ridge):
-    """Not in the table of closed forms, though it has one."""
 
 
 def data(outputs=None, n=24, seed=0):

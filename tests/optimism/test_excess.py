@@ -19,6 +19,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from toy_regressors import CountedPieces
 
 from negcorr import NCLRegressor, SURESearch, degrees_of_freedom, excess_optimism, monte_carlo_dof
 from negcorr.dof.monte_carlo.probing import ProbeSource
@@ -52,25 +53,6 @@ SEARCHES = {
     "lasso": LassoCV(alphas=[0.03, 0.3], cv=3),
     "pipeline": PIPELINE,
 }
-
-
-class Ticks:
-    """A callback that counts the pieces it is told of."""
-
-    def __init__(self):
-        self.total, self.done = None, 0
-
-    def setup(self, estimator, context):
-        self.total = context.max_subtasks
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context):
-        self.done += context.task_name == "piece"
-
-    def teardown(self, estimator, context):
-        pass
 
 
 class OrthogonalSearch(RegressorMixin, BaseEstimator):
@@ -370,10 +352,10 @@ def test_a_choice_that_never_moves_is_said_to():
         excess_optimism(SURESearch(Ridge(), {"alpha": [1.0]}), X, y, n_probes=3, random_state=0)
 
 
-def test_progress_hears_of_every_probe():
+def test_progress_is_told_of_every_probe():
     pytest.importorskip("sklearn.callback")
     X, y = data()
-    ticks = Ticks()
+    ticks = CountedPieces()
     excess_optimism(RidgeCV(ALPHAS), X, y, n_probes=5, progress=ticks)
     assert ticks.done == ticks.total == 5
 

@@ -17,7 +17,7 @@ from negcorr.dof.monte_carlo.probing import ProbeSource
 from negcorr.dof.monte_carlo.refits import NonFiniteError, Refit
 from negcorr.dof.monte_carlo.responses import Direction, ResponseMeter
 from negcorr.exceptions import NotLinearError
-from negcorr.optimism.new_inputs import (
+from negcorr.optimism.random_x import (
     Measured,
     NewInputs,
     error_gain,
@@ -48,7 +48,7 @@ def test_rows_as_given_are_one_piece(outputs):
     assert piece.refit.X_new is X_new
     np.testing.assert_array_equal(piece.y_new, y_new.reshape(7, -1))
     assert piece.weight_new is None
-    assert piece.n_samples == 20.0
+    assert piece.refit.n_samples == 20.0
     (piece,) = new_inputs(refit, X_new, None, 5)
     assert piece.y_new is None
 
@@ -74,10 +74,10 @@ def test_folds_are_new_to_the_other_rows(outputs, weighted, cv, splitter):
         if weighted:
             np.testing.assert_array_equal(piece.refit.weight, weight[train])
             np.testing.assert_array_equal(piece.weight_new, weight[test])
-            assert piece.n_samples == pytest.approx(weight[train].sum())
+            assert piece.refit.n_samples == pytest.approx(weight[train].sum())
         else:
             assert piece.refit.weight is piece.weight_new is None
-            assert piece.n_samples == len(train)
+            assert piece.refit.n_samples == len(train)
 
 
 def test_folds_of_data_frames_stay_data_frames():
@@ -170,7 +170,7 @@ def test_probes_tell_what_their_directions_do(weighted):
     weight_new = np.linspace(0.0, 2.0, 7) if weighted else np.ones(7)
     refit = Refit.of(Ridge([0.1, 9.0]), X, y, weight, "shared")
     piece = NewInputs(replace(refit, X_new=X_new), None, weight_new)
-    meter = ResponseMeter(piece.refit, np.full(2, 0.3), "central", None, lambda: None)
+    meter = ResponseMeter(piece.refit, np.full(2, 0.3), "central", None)
     vectors = np.random.default_rng(0).normal(size=(4, 20, 2))
     found = measured_by_probes(meter, piece, [Direction(v, 0) for v in vectors], 0)
     at_training = jacobian(Ridge([0.1, 9.0]), X, y, X, weight)

@@ -17,6 +17,7 @@ from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from toy_regressors import CountedPieces, MyRidge
 
 from negcorr import (
     ContentKFold,
@@ -42,29 +43,6 @@ KNOWN = {
     "pipeline": make_pipeline(StandardScaler(), Ridge(alpha=2.0)),
 }
 WEIGHTED = ["least squares", "ridge", "kernel ridge", "ncl", "mean"]
-
-
-class MyRidge(Ridge):
-    """Not in the table of closed forms, though it has one."""
-
-
-class Ticks:
-    """A callback that counts the pieces it is told of."""
-
-    def __init__(self):
-        self.total, self.done = None, 0
-
-    def setup(self, estimator, context):
-        self.total = context.max_subtasks
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context):
-        self.done += context.task_name == "piece"
-
-    def teardown(self, estimator, context):
-        pass
 
 
 def data(outputs=None, n=20, m=9, seed=0):
@@ -352,10 +330,10 @@ def test_random_state_makes_runs_equal(estimator):
 
 
 @pytest.mark.parametrize("folds", [1, 3])
-def test_progress_hears_of_every_fit(folds):
+def test_progress_is_told_of_every_fit(folds):
     pytest.importorskip("sklearn.callback")
     X, y, X_new, _ = data()
-    ticks = Ticks()
+    ticks = CountedPieces()
     settings = {"X_new": X_new} if folds == 1 else {"cv": folds}
     random_x_dof(MyRidge(), X, y, n_probes=4, progress=ticks, **settings)
     assert ticks.done == ticks.total == folds * 9

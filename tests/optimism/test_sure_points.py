@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from negcorr import degrees_of_freedom, monte_carlo_dof
 from negcorr.dof.monte_carlo.refits import Refit
 from negcorr.exceptions import NotLinearError
-from negcorr.optimism.sure_points import GridPoint, at_point, results_table, score_point
+from negcorr.optimism.sure_search import GridPoint, at_point, results_table, score_point
 
 OPTIONS = {
     "eps": np.array([0.1]),

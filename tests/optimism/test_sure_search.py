@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils import get_tags
+from toy_regressors import CountedPieces, MyRidge
 
 from negcorr import (
     NCLRegressor,
@@ -29,34 +30,11 @@ from negcorr import (
 ALPHAS = {"alpha": [0.1, 3.0, 100.0]}
 
 
-class MyRidge(Ridge):
-    """Not in the table of closed forms, though it has one."""
-
-
-class Bent(Ridge):
+class CubicRidge(Ridge):
     """Whose response depends on the step."""
 
     def predict(self, X):
         return super().predict(X) ** 3
-
-
-class Ticks:
-    """A callback that counts the pieces it is told of."""
-
-    def __init__(self):
-        self.total, self.done = None, 0
-
-    def setup(self, estimator, context):
-        self.total = context.max_subtasks
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context):
-        self.done += context.task_name == "piece"
-
-    def teardown(self, estimator, context):
-        pass
 
 
 class Fragile(RegressorMixin, BaseEstimator):
@@ -259,13 +237,13 @@ def test_probes_are_the_same_for_all_points():
 def test_probes_are_those_of_monte_carlo_dof(eps):
     X, y = data()
     settings = {"n_probes": 3, "probe": "gaussian", "scheme": "central"}
-    search = SURESearch(Bent(), ALPHAS, eps=eps, random_state=3, **settings).fit(X, y)
+    search = SURESearch(CubicRidge(), ALPHAS, eps=eps, random_state=3, **settings).fit(X, y)
     results = search.cv_results_
     if eps == "auto":
         eps = monte_carlo_dof(Ridge(), X, y).eps
     seed = np.random.RandomState(3).randint(2**31)
     for i, params in enumerate(results["params"]):
-        run = monte_carlo_dof(Bent(**params), X, y, eps=eps, random_state=seed, **settings)
+        run = monte_carlo_dof(CubicRidge(**params), X, y, eps=eps, random_state=seed, **settings)
         assert results["dof"][i] == pytest.approx(run.dof, rel=1e-9)
         assert results["dof_std_error"][i] == pytest.approx(run.std_error, rel=1e-9)
         noise = search.noise_variance_
@@ -331,10 +309,10 @@ def test_two_workers_find_the_same():
     assert one.best_params_ == two.best_params_
 
 
-def test_progress_hears_of_every_point():
+def test_progress_is_told_of_every_point():
     pytest.importorskip("sklearn.callback")
     X, y = data()
-    ticks = Ticks()
+    ticks = CountedPieces()
     SURESearch(Ridge(), ALPHAS, progress=ticks).fit(X, y)
     assert ticks.done == ticks.total == 3
 

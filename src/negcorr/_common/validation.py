@@ -13,11 +13,13 @@ from negcorr._common.arrays import Place, detached, is_device_array, place_of, t
 from negcorr._common.types import FloatArray, Table
 
 __all__ = [
+    "check_per_output",
     "check_positive_int",
     "check_real",
     "check_same_place",
     "check_weight",
     "float_types",
+    "is_number",
     "target_at",
     "target_columns",
     "validate_table",
@@ -30,6 +32,43 @@ def check_positive_int(name: str, value: Any) -> None:
         raise TypeError(f"{name}={value!r} must be an integer, got {type(value).__name__}.")
     if value < 1:
         raise ValueError(f"{name}={value!r} must be at least 1.")
+
+
+def is_number(value: Any) -> bool:
+    """Whether ``value`` is a real number; True and False are none."""
+    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+
+
+def check_per_output(
+    name: str, value: Any, outputs: int, allowed: str = "numbers", limits: str = "finite"
+) -> FloatArray:
+    """Finite numbers of shape (outputs,), from one for all outputs or one for each.
+
+    Parameters
+    ----------
+    name : str
+        The argument, for messages.
+    value : float or array-like of shape (outputs,)
+    outputs : int
+    allowed : str, default="numbers"
+        What the argument may be, for messages.
+    limits : {"finite", "finite and not negative", "greater than 0 and finite"}, default="finite"
+        What the numbers must be.
+    """
+    try:
+        if value is None or isinstance(value, (str, bool, np.bool_)):
+            raise TypeError("not a number")
+        found = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name}={value!r} must be {allowed}.") from error
+    if found.shape not in ((), (outputs,)):
+        raise ValueError(
+            f"{name}={value!r} must be one number or one for each of {outputs} output(s)."
+        )
+    inside = {"finite": True, "finite and not negative": found >= 0}.get(limits, found > 0)
+    if not (np.isfinite(found) & inside).all():
+        raise ValueError(f"{name}={value!r} must be {limits}.")
+    return np.broadcast_to(found, (outputs,)).astype(np.float64)
 
 
 def check_weight(sample_weight: Any, X: Table) -> FloatArray | None:

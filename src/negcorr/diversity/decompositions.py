@@ -1,20 +1,20 @@
-"""Diversity as a measured quantity: the NCL loss and the decompositions behind it.
+"""The NCL loss, and decompositions of the error of an ensemble that measure its diversity.
 
 Member predictions have the member axis first, ``(M, n)`` or ``(M, n, outputs)``; repeated
-draws of an ensemble add an axis before it, ``(D, M, n[, outputs])``. Nothing here knows
-how the members were trained.
+draws of an ensemble add an axis before it, ``(D, M, n[, outputs])``. It does not matter how the
+members were trained.
 """
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from negcorr._common.types import FloatArray
+from negcorr._common.validation import is_number
 
 __all__ = [
     "USELESS_ALONE",
@@ -36,10 +36,10 @@ class AmbiguityDecomposition:
     ensemble_error : float or ndarray of shape (outputs,)
         Weighted mean over samples of (F(x) − y)².
     member_error : float or ndarray of shape (outputs,)
-        The same for the average over members of (f_m(x) − y)².
+        The same mean of the average over members of (f_m(x) − y)².
     diversity : float or ndarray of shape (outputs,)
-        The same for the variance over members, mean of (f_m(x) − F(x))².
-        Averages over members are weighted where the members are.
+        The same mean of the variance over members, the average of (f_m(x) − F(x))².
+        Averages over members are weighted if the members have weights.
     ensemble_error_per_sample, member_error_per_sample, diversity_per_sample : ndarray
         The three terms for every sample, ``(n,)`` or ``(n, outputs)``.
     """
@@ -105,7 +105,7 @@ def ncl_loss(
         it is bounded below only for λ ≤ 1.
     form : {"penalty", "combined"}, default="penalty"
         ``"penalty"`` evaluates equation 2 of the paper, ``"combined"`` equation 3. They are
-        equal; both are here so that either can be read in code.
+        equal.
     sample_weight : array-like of shape (n,), optional
         Frequencies of the samples.
 
@@ -128,7 +128,10 @@ def ncl_loss(
     >>> ncl_loss(members, y, 0.5, form="combined")
     0.75
     """
-    _check_lam(lam)
+    if not is_number(lam):
+        raise TypeError(f"lam={lam!r} must be a finite number, got {type(lam).__name__}.")
+    if not np.isfinite(float(lam)):
+        raise ValueError(f"lam={lam!r} must be a finite number.")
     terms = ambiguity_decomposition(members, y, sample_weight=sample_weight)
     if form == "penalty":
         return terms.member_error - lam * terms.diversity
@@ -208,13 +211,13 @@ def bias_variance_covariance(
         Member predictions at n fixed inputs for each of D draws.
     target : array-like of shape (n,) or (n, outputs)
         What is to be predicted there: the noise-free μ(x), or test targets, whose noise
-        then sits in the bias.
+        then counts as bias.
 
     Returns
     -------
     BiasVarianceCovariance
-        Terms averaged over samples. Moments over draws are the population ones (divided
-        by D), which makes the identity exact rather than true in expectation.
+        Terms averaged over samples. Moments over draws are divided by D, which makes the
+        identity exact rather than true in expectation.
 
     Examples
     --------
@@ -266,13 +269,6 @@ def _members_and_target(
     return predictions, target
 
 
-def _check_lam(lam: Any) -> None:
-    if isinstance(lam, bool) or not isinstance(lam, numbers.Real):
-        raise TypeError(f"lam={lam!r} must be a finite number, got {type(lam).__name__}.")
-    if not np.isfinite(float(lam)):
-        raise ValueError(f"lam={lam!r} must be a finite number.")
-
-
 def _weights(name: str, values: npt.ArrayLike | None, length: int) -> FloatArray | None:
     """Validated weights that sum to 1; ``name`` is that of the caller's argument."""
     if values is None:
@@ -294,9 +290,8 @@ def _scalar(value: FloatArray) -> float | FloatArray:
     return float(value) if np.ndim(value) == 0 else np.asarray(value)
 
 
-#: How the note about such members begins.
+#: First words of a note about members whose error is above ``USELESS_ALONE``.
 USELESS_NOTE = "Members are useless alone"
-
 
 #: Members whose average error exceeds the variance of y predict worse than a constant.
 USELESS_ALONE = 1.0

@@ -1,12 +1,13 @@
-"""Members of other people's ensembles, in the shape that the decompositions take.
+"""Member predictions of scikit-learn's ensembles, in the shape that the decompositions take.
 
-Random forests, bagging, voting and boosting become ``(M, n)`` arrays of member predictions, so
-that their diversity is measured by the same functions as that of our own ensembles.
+Random forests, bagging, voting and boosting give ``(M, n)`` arrays of member predictions, so
+that their diversity is measured by the same functions as that of NCL ensembles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,19 +78,19 @@ def members_of(estimator: Any, X: Table, *, staged: bool = False) -> AnyArray:
     ``AdaBoostRegressor``                               an estimator                 weighted median
     =================================================== ============================ ===============
 
-    Equation 1 is about a mean of members, so it speaks of the ensemble's own prediction where
+    Equation 1 is about a mean of members, so it holds for the ensemble's own prediction where
     the last column says mean:
 
     * Boosting sums, :math:`F = \mathrm{init} + \sum_t \nu h_t`. Its members carry the factor M
-      that turns the sum into a mean, as the members of an NCL ensemble do. They are far from
-      the target one by one, hence a large member error and a diversity that pays it back.
+      that turns the sum into a mean, as the members of an NCL ensemble do. Each one is far from
+      the target, hence a large member error and a diversity of almost the same size.
       ``HistGradientBoostingRegressor`` with the losses ``"poisson"`` and ``"gamma"`` predicts
       the exponential of a sum, for which no such members exist; only its stages are given.
     * Voting with weights needs them in the decomposition too, without those of estimators that
       were dropped: ``member_weight=[w for (_, e), w in zip(voting.estimators, voting.weights)
       if e != "drop"]``.
     * AdaBoost takes a weighted median. The mean of its members is another predictor, and the
-      ensemble error of the decomposition is that one's.
+      ensemble error of the decomposition belongs to that mean.
 
     A ``TransformedTargetRegressor`` is refused: it transforms the prediction back, and the
     inverse of a mean is not the mean of the inverses. Decompose its ``regressor_`` against the
@@ -126,7 +127,7 @@ def members_of(estimator: Any, X: Table, *, staged: bool = False) -> AnyArray:
             f"staged={staged!r} is for boosting, and a {type(model).__name__} has no stages; "
             f"allowed are {_names(_BOOSTING)}."
         )
-    return _stages(model, rows)
+    return _stack(model.staged_predict(rows))
 
 
 def _reader(model: Any) -> Callable[[Any, Table], AnyArray]:
@@ -136,10 +137,6 @@ def _reader(model: Any) -> Callable[[Any, Table], AnyArray]:
     for kind, read in _READERS.items():
         if isinstance(model, kind):
             return read
-    raise _refusal(model)
-
-
-def _refusal(model: Any) -> TypeError:
     if isinstance(model, TransformedTargetRegressor):
         reason = (
             "transforms its prediction back, and the inverse of a mean is not the mean of the "
@@ -149,7 +146,7 @@ def _refusal(model: Any) -> TypeError:
         reason = "is a classifier, and the decompositions are of squared error"
     else:
         reason = "is not an ensemble whose members are known"
-    return TypeError(
+    raise TypeError(
         f"estimator of type {type(model).__name__} {reason}. Allowed are {_names(_READERS)}, "
         "anything with predict_members, and pipelines and searches over these."
     )
@@ -163,32 +160,23 @@ def _own(model: Any, X: Table) -> AnyArray:
     return np.asarray(model.predict_members(X))
 
 
-def _forest(model: Any, X: Table) -> FloatArray:
-    # Trees work in single precision; converted here, X is not converted once per tree.
-    rows = _nameless(model, X, dtype=np.float32)
-    return _stack(tree.predict(rows) for tree in model.estimators_)
-
-
-def _bagging(model: Any, X: Table) -> FloatArray:
-    rows = _nameless(model, X)
-    fitted = zip(model.estimators_, model.estimators_features_, strict=True)
-    return _stack(member.predict(rows[:, features]) for member, features in fitted)
-
-
 def _voting(model: Any, X: Table) -> FloatArray:
     # Voters were given the table itself at fit, names and all.
     return _stack(voter.predict(X) for voter in model.estimators_)
 
 
-def _adaboost(model: Any, X: Table) -> FloatArray:
-    rows = _nameless(model, X, ensure_all_finite=True)
-    return _stack(member.predict(rows) for member in model.estimators_)
+def _estimators(model: Any, X: Table, **checks: Any) -> FloatArray:
+    """Predictions of ``estimators_``, in bagging each from its own features."""
+    rows = _without_names(model, X, **checks)
+    own = getattr(model, "estimators_features_", None)
+    tables = (rows if own is None else rows[:, own[m]] for m in range(len(model.estimators_)))
+    return _stack(e.predict(table) for e, table in zip(model.estimators_, tables, strict=True))
 
 
 def _gradient_boosting(model: Any, X: Table) -> FloatArray:
-    stages = _stages(model, X)
-    first_tree = model.estimators_[0, 0].predict(_nameless(model, X))
-    # What the first stage holds beyond its tree: the same for any `init`, "zero" included.
+    stages = _stack(model.staged_predict(X))
+    first_tree = model.estimators_[0, 0].predict(_without_names(model, X))
+    # The first stage without its tree is the start, for any `init`, "zero" included.
     return _summands(stages, stages[0] - model.learning_rate * first_tree)
 
 
@@ -199,20 +187,11 @@ def _hist_gradient_boosting(model: Any, X: Table) -> FloatArray:
             "trees and so no mean of members; allowed are "
             f"{', '.join(map(repr, _SUMMED_LOSSES))}, or staged=True."
         )
-    return _summands(_stages(model, X), _baseline(model))
-
-
-def _baseline(model: Any) -> FloatArray:
-    """Constant that HistGradientBoostingRegressor starts from.
-
-    It has no public name. Partial dependence by recursion leaves it out and would reveal it,
-    but not with categorical features, nor in every version of scikit-learn.
-    """
-    return np.asarray(model._baseline_prediction, dtype=np.float64).reshape(())
-
-
-def _stages(model: Any, X: Table) -> FloatArray:
-    return _stack(model.staged_predict(X))
+    # The constant that it starts from has no public name. Partial dependence by recursion leaves
+    # it out and would reveal it, but not with categorical features, nor in every version of
+    # scikit-learn.
+    start = np.asarray(model._baseline_prediction, dtype=np.float64).reshape(())
+    return _summands(_stack(model.staged_predict(X)), start)
 
 
 def _summands(stages: FloatArray, init: FloatArray) -> FloatArray:
@@ -221,18 +200,10 @@ def _summands(stages: FloatArray, init: FloatArray) -> FloatArray:
     return np.asarray(start + len(stages) * np.diff(stages, axis=0, prepend=start))
 
 
-def _nameless(
-    model: Any, X: Table, *, dtype: Any = None, ensure_all_finite: bool = False
-) -> AnyArray:
-    """X checked against what the model was fitted on, without names its members never saw."""
-    return validate_data(
-        model,
-        X,
-        reset=False,
-        accept_sparse="csr",
-        dtype=dtype,
-        ensure_all_finite=ensure_all_finite,
-    )
+def _without_names(model: Any, X: Table, **checks: Any) -> AnyArray:
+    """X checked against the training data, without column names: members were fitted without."""
+    checks = {"dtype": None, "ensure_all_finite": False, **checks}
+    return validate_data(model, X, reset=False, accept_sparse="csr", **checks)
 
 
 def _stack(predictions: Iterable[AnyArray]) -> FloatArray:
@@ -241,13 +212,14 @@ def _stack(predictions: Iterable[AnyArray]) -> FloatArray:
 
 #: How the members of each kind of ensemble are read.
 _READERS: dict[type, Callable[[Any, Table], AnyArray]] = {
-    RandomForestRegressor: _forest,
-    ExtraTreesRegressor: _forest,
-    BaggingRegressor: _bagging,
+    # Trees work in single precision; converted once here, X is not converted by every tree.
+    RandomForestRegressor: partial(_estimators, dtype=np.float32),
+    ExtraTreesRegressor: partial(_estimators, dtype=np.float32),
+    BaggingRegressor: _estimators,
     VotingRegressor: _voting,
     GradientBoostingRegressor: _gradient_boosting,
     HistGradientBoostingRegressor: _hist_gradient_boosting,
-    AdaBoostRegressor: _adaboost,
+    AdaBoostRegressor: partial(_estimators, ensure_all_finite=True),
 }
 
 _BOOSTING = (GradientBoostingRegressor, HistGradientBoostingRegressor, AdaBoostRegressor)

@@ -21,7 +21,7 @@ __all__ = ["free_seeds", "seeded"]
 
 LARGEST_SEED = 2**31 - 1
 
-#: Parameters of searches that can hold estimators out of reach of ``get_params``.
+#: Parameters of searches whose lists and dicts can hold estimators, which ``get_params`` omits.
 GRIDS = ("param_grid", "param_distributions")
 
 
@@ -38,11 +38,14 @@ def free_seeds(estimator: Any) -> list[str]:
     >>> free_seeds(BaggingRegressor(ExtraTreesRegressor(random_state=0)))
     ['random_state']
     """
-    names = [name for name, value in _parameters(estimator) if _is_free(name, value)]
-    for name, value in _parameters(estimator):
-        if name.rpartition("__")[2] in GRIDS:
-            names += [f"{name}: {inner}" for inner in _free_inside(value)]
-    return names
+    parameters = _parameters(estimator)
+    inside = [
+        f"{name}: {inner}"
+        for name, value in parameters.items()
+        if name.rpartition("__")[2] in GRIDS
+        for inner in _free_inside(value)
+    ]
+    return _unset(parameters) + inside
 
 
 def seeded(estimator: Any, seed: int) -> Any:
@@ -61,36 +64,40 @@ def seeded(estimator: Any, seed: int) -> Any:
     estimator
         Integer seeds and ``RandomState`` objects stay. Integer ``cv`` of an
         :class:`~negcorr.NCLRegressor` becomes a :class:`~negcorr.ContentKFold` of x alone:
-        its hash of (x, y) would deal all rows anew at the smallest change of y.
+        the hash of (x, y) would put rows into other folds at the smallest change of y.
     """
     copied = clone(estimator)
     parameters = _parameters(copied)
+    unset = _unset(parameters)
+    drawn = np.random.default_rng(seed).integers(0, LARGEST_SEED, size=len(unset)).tolist()
+    new_seeds = dict(zip(unset, drawn, strict=True))
     changes: dict[str, Any] = {}
-    names = [name for name, value in parameters if _is_free(name, value)]
-    values = np.random.default_rng(seed).integers(0, LARGEST_SEED, size=len(names))
-    fresh = dict(zip(names, (int(value) for value in values), strict=True))
-    for name, value in parameters:
-        if name in fresh and _is_seed(name):
-            changes[name] = fresh[name]
-        elif name in fresh:
+    for name, value in parameters.items():
+        owner, _, last = name.rpartition("__")
+        if name in new_seeds and last == "random_state":
+            changes[name] = new_seeds[name]
+        elif name in new_seeds:
             changes[name] = copy.copy(value)
-            changes[name].random_state = fresh[name]
-        elif name.rpartition("__")[2] in GRIDS:
+            changes[name].random_state = new_seeds[name]
+        elif last in GRIDS:
             changes[name] = _seeded_inside(value, seed)
-        elif _deals_by_content(copied, name, value):
-            # None means five folds by content there.
-            n_splits = getattr(value, "n_splits", 5 if value is None else value)
-            changes[name] = ContentKFold(n_splits, getattr(value, "seed", 0), inputs_only=True)
+        elif isinstance(value, ContentKFold):
+            changes[name] = ContentKFold(value.n_splits, value.seed, inputs_only=True)
+        elif last == "cv" and isinstance(parameters[owner], NCLRegressor):
+            # An integer means folds by content there, and None five of them.
+            whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+            if whole or value is None:
+                changes[name] = ContentKFold(5 if value is None else value, inputs_only=True)
     return copied.set_params(**changes)
 
 
 def _free_inside(value: Any) -> list[str]:
+    """Unset random states of the estimators in lists and dicts."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
         return [name for inner in value for name in _free_inside(inner)]
-    is_estimator = hasattr(value, "get_params") and not isinstance(value, type)
-    return free_seeds(value) if is_estimator else []
+    return free_seeds(value) if _is_estimator(value) else []
 
 
 def _seeded_inside(value: Any, seed: int) -> Any:
@@ -99,30 +106,36 @@ def _seeded_inside(value: Any, seed: int) -> Any:
         return {key: _seeded_inside(inner, seed) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(_seeded_inside(inner, seed) for inner in value)
-    is_estimator = hasattr(value, "get_params") and hasattr(value, "fit")
-    return seeded(value, seed) if is_estimator and not isinstance(value, type) else value
+    return seeded(value, seed) if _is_estimator(value) else value
 
 
-def _parameters(estimator: Any) -> list[tuple[str, Any]]:
-    return sorted(estimator.get_params(deep=True).items())
+def _is_estimator(value: Any) -> bool:
+    has_methods = hasattr(value, "get_params") and hasattr(value, "fit")
+    return has_methods and not isinstance(value, type)
 
 
-def _is_seed(name: str) -> bool:
-    return name.rpartition("__")[2] == "random_state"
+def _parameters(estimator: Any) -> dict[str, Any]:
+    """The estimator under the empty name, and its parameters at any depth, sorted by name."""
+    return {"": estimator, **dict(sorted(estimator.get_params(deep=True).items()))}
 
 
-def _is_free(name: str, value: Any) -> bool:
-    if _is_seed(name):
-        return value is None
-    # A splitter is no estimator, so get_params does not look inside.
-    inner = getattr(value, "random_state", 0)
-    return inner is None and not hasattr(value, "get_params")
-
-
-def _deals_by_content(estimator: Any, name: str, value: Any) -> bool:
-    if isinstance(value, ContentKFold):
-        return True
-    owner, _, last = name.rpartition("__")
-    holder = estimator.get_params(deep=True)[owner] if owner else estimator
-    is_count = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    return last == "cv" and (is_count or value is None) and isinstance(holder, NCLRegressor)
+def _unset(parameters: dict[str, Any]) -> list[str]:
+    """Names of unset random states, and of splitters with one."""
+    # An ensemble gives its own random state to a basis that has none.
+    seeded_bases = tuple(
+        f"{name}__basis__".removeprefix("__")
+        for name, value in parameters.items()
+        if isinstance(value, NCLRegressor) and value.random_state is not None
+    )
+    names = []
+    for name, value in parameters.items():
+        if name.rpartition("__")[2] == "random_state":
+            is_unset = value is None and not name.startswith(seeded_bases)
+        else:
+            # A splitter is no estimator, so get_params does not look inside.
+            is_unset = getattr(value, "random_state", 0) is None and not hasattr(
+                value, "get_params"
+            )
+        if is_unset:
+            names.append(name)
+    return names

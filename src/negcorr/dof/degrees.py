@@ -1,4 +1,4 @@
-"""Degrees of freedom by the best route there is: exact where a closed form exists."""
+"""Degrees of freedom of any regressor: exact where a closed form exists, else Monte Carlo."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ METHODS = ("auto", "exact", "monte-carlo")
 
 @dataclass(frozen=True, repr=False)
 class DegreesOfFreedom:
-    """Degrees of freedom, and how they were found.
+    """Degrees of freedom, and how they were computed.
 
     Attributes
     ----------
@@ -34,13 +34,13 @@ class DegreesOfFreedom:
     std_error : float or ndarray of shape (outputs,)
         0 where exact.
     method : {"exact", "monte-carlo"}
-        Route taken.
+        How they were computed.
     reason : str
-        Why that one, in words.
+        Why by this method, in words.
     n_samples : int
         Rows.
     monte_carlo : MonteCarloDof or None
-        The run in detail.
+        All results of the Monte-Carlo run.
     """
 
     dof: float | FloatArray
@@ -83,10 +83,10 @@ def degrees_of_freedom(
     sample_weight : array-like of shape (n,), optional
         Frequencies.
     random_state : int, RandomState or None, default=None
-        Seed of unset random states and of probes. The exact route draws once: it answers for
-        that draw, Monte Carlo averages over draws.
+        Seed of unset random states and of probes. The exact method draws once and gives the
+        degrees of freedom of that draw; Monte Carlo averages over draws.
     **options
-        Handed to :func:`monte_carlo_dof` where that is used.
+        Passed to :func:`monte_carlo_dof` where that is used.
 
     Returns
     -------
@@ -123,10 +123,10 @@ def degrees_of_freedom(
                 raise
             reason = str(why)
         else:
-            dof = float(smoother.dof[0]) if refit.single_output else smoother.dof
+            dof, error = smoother.dof, np.zeros_like(smoother.dof)
             return DegreesOfFreedom(
-                dof=dof,
-                std_error=0.0 if refit.single_output else np.zeros_like(smoother.dof),
+                dof=refit.in_shape_of_y(dof),
+                std_error=refit.in_shape_of_y(error),
                 method="exact",
                 reason=f"{smoother.name} is linear in y",
                 n_samples=len(refit.y),
@@ -134,18 +134,11 @@ def degrees_of_freedom(
     run = monte_carlo_dof(
         estimator, X, y, sample_weight=sample_weight, random_state=random_state, **options
     )
-    return DegreesOfFreedom(
-        dof=run.dof,
-        std_error=run.std_error,
-        method="monte-carlo",
-        reason=reason,
-        n_samples=run.n_samples,
-        monte_carlo=run,
-    )
+    return DegreesOfFreedom(run.dof, run.std_error, "monte-carlo", reason, run.n_samples, run)
 
 
 def closed_form(refit: Refit, seed: int) -> LinearSmoother:
-    """The exact smoother of what is refitted, with unset random states set.
+    """The closed form of the estimator of ``refit``, with its unset random states set.
 
     Raises
     ------
@@ -154,5 +147,4 @@ def closed_form(refit: Refit, seed: int) -> LinearSmoother:
     """
     if not is_estimator(refit.estimator):
         raise NotLinearError("a callable has no closed form.")
-    target = refit.y[:, 0] if refit.single_output else refit.y
-    return linear_smoother(seeded(refit.estimator, seed), refit.X, target, refit.weight)
+    return linear_smoother(seeded(refit.estimator, seed), refit.X, refit.target, refit.weight)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -29,9 +29,9 @@ from sklearn.utils.validation import _num_samples
 
 from negcorr._common.types import AnyArray, FloatArray, Table
 from negcorr._common.validation import check_weight
+from negcorr.dof import closed_forms
+from negcorr.dof.closed_forms import ClosedForm, outputs_of
 from negcorr.dof.common_seeds import seeded
-from negcorr.dof.kernel_smoothers import gaussian_process, kernel_ridge, neighbours
-from negcorr.dof.linear_smoothers import ClosedForm, dummy, least_squares, ncl, outputs_of, ridge
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.exceptions import NotLinearError
 
@@ -44,7 +44,7 @@ BLOCK_CELLS = 2**22
 ROUNDING = 1e-8
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class LinearSmoother:
     """A fit F(x) = c(x) + L(x)·y; made by :func:`linear_smoother`.
 
@@ -66,17 +66,11 @@ class LinearSmoother:
     dof: FloatArray
     n_samples: int
     n_outputs: int
-    sample_weight: FloatArray | None
-    _form: ClosedForm
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(name={self.name!r}, dof={self.dof!r}, "
-            f"n_samples={self.n_samples}, n_outputs={self.n_outputs})"
-        )
+    sample_weight: FloatArray | None = field(repr=False)
+    _form: ClosedForm = field(repr=False)
 
     def weights(self, X: Table, output: int = 0) -> FloatArray:
-        """L at the rows of X: what each training target weighs in each prediction.
+        """L at the rows of X: the weight of each training target in each prediction.
 
         Parameters
         ----------
@@ -100,8 +94,8 @@ class LinearSmoother:
     def variance(self, X: Table, output: int = 0) -> FloatArray:
         """Variance of F at the rows of X over that of the noise, shape (n_new,).
 
-        The squared norm of each row of L; with frequencies, a training row stands for as many
-        observations and its noise is the smaller, Σ_j L_j²/w_j.
+        The squared norm of each row of L. With frequencies w a training row is the mean of that
+        many observations, whose noise is smaller: Σ_j L_j²/w_j.
         """
         self._check_output(output)
         n_new = _num_samples(X)
@@ -109,17 +103,16 @@ class LinearSmoother:
         step = max(1, BLOCK_CELLS // self.n_samples)
         for start in range(0, n_new, step):
             block = slice(start, min(start + step, n_new))
-            variance[block] = self._variance_of_block(_safe_indexing(X, block), int(output))
+            rows = _safe_indexing(X, block)
+            if self._form.variance is not None:
+                variance[block] = self._form.variance(rows, int(output))
+                continue
+            squares = self._form.weights(rows, int(output)) ** 2
+            if self.sample_weight is not None:
+                used = self.sample_weight > 0
+                squares = squares[:, used] / self.sample_weight[used]
+            variance[block] = squares.sum(axis=1)
         return variance
-
-    def _variance_of_block(self, X: Table, output: int) -> FloatArray:
-        if self._form.variance is not None:
-            return self._form.variance(X, output)
-        squares = self._form.weights(X, output) ** 2
-        if self.sample_weight is None:
-            return np.asarray(squares.sum(axis=1))
-        used = self.sample_weight > 0
-        return np.asarray((squares[:, used] / self.sample_weight[used]).sum(axis=1))
 
     def _check_output(self, output: Any) -> None:
         whole = isinstance(output, (int, np.integer)) and not isinstance(output, bool)
@@ -138,7 +131,7 @@ def linear_smoother(estimator: Any, X: Table, y: Any, sample_weight: Any = None)
         One of :data:`KINDS` itself, not of a class derived from it: ordinary least squares,
         ridge, kernel ridge, neighbours, a Gaussian process whose kernel is fixed, NCL at a
         given λ, a mean or a constant; or a pipeline that ends in one and whose transformers do
-        not look at y. It is cloned, never changed.
+        not use y. It is cloned, never changed.
     X : table of shape (n, d)
         Training rows. Kept, not copied, where the weights at new rows need them.
     y : array-like of shape (n,) or (n, outputs)
@@ -158,9 +151,9 @@ def linear_smoother(estimator: Any, X: Table, y: Any, sample_weight: Any = None)
 
     Notes
     -----
-    Solvers that stop early (least squares on sparse tables, "sag" and the like) come close to
-    the exact solution; L is that of the exact one. Random features are drawn once and held:
-    dof is that of an estimator with those features.
+    Solvers that stop early (least squares on sparse tables, "sag" and the like) give almost the
+    exact solution; L belongs to the exact one. Random features are drawn once: dof is that of an
+    estimator with these features.
 
     Examples
     --------
@@ -192,7 +185,7 @@ def linear_smoother(estimator: Any, X: Table, y: Any, sample_weight: Any = None)
 
 
 def _pipeline(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedForm:
-    """Transformers that do not look at y, then an estimator with a closed form."""
+    """Transformers that do not use y, then an estimator with a closed form."""
     if weight is not None and get_config()["enable_metadata_routing"]:
         raise NotLinearError(
             "where metadata routing is on, it decides which steps of a pipeline get sample_weight."
@@ -205,42 +198,49 @@ def _pipeline(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> Cl
             continue
         # Steps without a seed must draw the same in every fit, though not all alike.
         repeatable = seeded(transformer, len(fitted))
-        rows = _transformed_blindly(name, repeatable, rows, y)
+        rows = _transformed_without_y(name, repeatable, rows, y)
         fitted.append(repeatable)
     try:
         smoother = linear_smoother(last, rows, y, weight)
     except NotLinearError as error:
         raise NotLinearError(f"the last step of the pipeline, {last_name!r}: {error}") from error
     weights, predict, variance = (
-        partial(_through, fitted, answer)
+        partial(_after_transformers, fitted, answer)
         for answer in (smoother.weights, smoother.predict, smoother.variance)
     )
-    if _same(rows, _transformed(fitted, X)):
-        return ClosedForm(smoother.dof, weights, predict, variance)
-    # Steps that place a row differently when they are fitted on it and when they meet it
-    # again: only the weights themselves know what a prediction at a training row takes.
-    traces = [np.trace(weights(X, output)) for output in range(smoother.n_outputs)]
-    return ClosedForm(np.asarray(traces, dtype=np.float64), weights, predict, variance)
+    dof = smoother.dof
+    if not _same(rows, _transformed(fitted, X)):
+        # Some steps transform a row in another way when they are fitted on it than afterwards:
+        # only the weights themselves know what a prediction at a training row takes.
+        traces = [np.trace(weights(X, output)) for output in range(smoother.n_outputs)]
+        dof = np.asarray(traces, dtype=np.float64)
+    return ClosedForm(dof, weights, predict, variance)
 
 
-def _transformed_blindly(name: str, transformer: Any, X: Table, y: Any) -> Table:
-    """Fit a transformer; its output on X, once it is clear that y plays no part in it."""
-    others = (None, _shuffled(y), _inverted(y))
-    probes = [clone(transformer) for _ in others]
+def _transformed_without_y(name: str, transformer: Any, X: Table, y: Any) -> Table:
+    """Fit a transformer; return its output on X. Raise NotLinearError if it depends on y.
+
+    To see that, clones are fitted without y, with y in another order (anything but an array is
+    left to the transformer), and with targets of another mean, spread and order of size.
+    """
+    array = np.asarray(y)
+    shuffled = array if array.ndim == 0 else np.random.default_rng(0).permutation(array)
+    inverted = 1.0 - 3.0 * array if array.dtype.kind in "fiu" else array
+    clones = [clone(transformer) for _ in range(3)]
     rows = _fit_transform(transformer, X, y)
     again = transformer.transform(deepcopy(X))
-    for probe, other in zip(probes, others, strict=True):
+    for other, targets in zip(clones, (None, shuffled, inverted), strict=True):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the first fit has said it
+            warnings.simplefilter("ignore")  # the first fit has warned
             try:
-                blind = _fit_transform(probe, X, other)
+                of_other = _fit_transform(other, X, targets)
             # Whatever is raised here was not raised with y.
             except Exception as error:
                 raise NotLinearError(
                     f"step {name!r} of the pipeline, {transformer!r}, cannot be fitted without y: "
                     f"{error}"
                 ) from error
-            if not (_same(rows, blind) and _same(again, probe.transform(deepcopy(X)))):
+            if not (_same(rows, of_other) and _same(again, other.transform(deepcopy(X)))):
                 raise NotLinearError(
                     f"step {name!r} of the pipeline, {transformer!r}, looks at y: with another y "
                     "it gives other features."
@@ -250,22 +250,10 @@ def _transformed_blindly(name: str, transformer: Any, X: Table, y: Any) -> Table
 
 def _fit_transform(transformer: Any, X: Table, y: Any) -> Table:
     own = deepcopy(X)  # transformers with copy=False write into it
+    targets = () if y is None else (y,)
     if hasattr(transformer, "fit_transform"):
-        return transformer.fit_transform(own) if y is None else transformer.fit_transform(own, y)
-    fitted = transformer.fit(own) if y is None else transformer.fit(own, y)
-    return fitted.transform(deepcopy(X))
-
-
-def _shuffled(y: Any) -> Any:
-    """The targets in another order; anything that is no array is left to the estimator."""
-    array = np.asarray(y)
-    return array if array.ndim == 0 else np.random.default_rng(0).permutation(array)
-
-
-def _inverted(y: Any) -> Any:
-    """Targets of another mean and spread, and in the opposite order of size."""
-    array = np.asarray(y)
-    return 1.0 - 3.0 * array if array.dtype.kind in "fiu" else array
+        return transformer.fit_transform(own, *targets)
+    return transformer.fit(own, *targets).transform(deepcopy(X))
 
 
 def _transformed(fitted: list[Any], X: Table) -> Table:
@@ -275,7 +263,9 @@ def _transformed(fitted: list[Any], X: Table) -> Table:
     return rows
 
 
-def _through(fitted: list[Any], answer: Callable[..., Any], X: Table, *output: int) -> Any:
+def _after_transformers(
+    fitted: list[Any], answer: Callable[..., Any], X: Table, *output: int
+) -> Any:
     return answer(_transformed(fitted, X), *output)
 
 
@@ -297,13 +287,13 @@ def _same(first: Table, second: Table) -> bool:
 
 #: What makes the closed form of each type of estimator.
 KINDS: dict[type, Callable[[Any, Table, Any, FloatArray | None], ClosedForm]] = {
-    DummyRegressor: dummy,
-    GaussianProcessRegressor: gaussian_process,
-    KernelRidge: kernel_ridge,
-    KNeighborsRegressor: neighbours,
-    LinearRegression: least_squares,
-    NCLRegressor: ncl,
+    DummyRegressor: closed_forms.dummy,
+    GaussianProcessRegressor: closed_forms.gaussian_process,
+    KernelRidge: closed_forms.kernel_ridge,
+    KNeighborsRegressor: closed_forms.neighbours,
+    LinearRegression: closed_forms.linear_model,
+    NCLRegressor: closed_forms.ncl,
     Pipeline: _pipeline,
-    RadiusNeighborsRegressor: neighbours,
-    Ridge: ridge,
+    RadiusNeighborsRegressor: closed_forms.neighbours,
+    Ridge: closed_forms.linear_model,
 }

@@ -1,7 +1,7 @@
 """Excess optimism: what a search over models adds to the degrees of freedom of the one chosen.
 
-SURE at its own minimum is too low, because the choice followed the noise. The degrees of freedom
-of the whole procedure, search and all, say by how much (Tibshirani and Rosset 2019).
+SURE at its own minimum is too low, because the choice depends on the noise. The degrees of freedom
+of the whole procedure, with its search, tell by how much (Tibshirani and Rosset 2019).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import check_positive_int
 from negcorr.dof.common_seeds import seeded
 from negcorr.dof.degrees import DegreesOfFreedom, degrees_of_freedom
+from negcorr.dof.monte_carlo.probe_variance import sample_deviation
 from negcorr.dof.monte_carlo.probing import ProbeSource
 from negcorr.dof.monte_carlo.refits import Refit, fit_arguments, own_copy
 from negcorr.dof.monte_carlo.result import with_error
@@ -31,13 +32,13 @@ from negcorr.exceptions import StepSizeWarning, warn_caller
 
 __all__ = ["ExcessOptimism", "excess_optimism"]
 
-#: Share of the usual step: a larger one measures the search at more noise than there is.
+#: Share of the usual step: a larger one measures the search at more noise than the data have.
 STEP_SHARE = 0.5
 
 
 @dataclass(frozen=True, repr=False)
 class ExcessOptimism:
-    """Degrees of freedom of a search beside those of what it chose.
+    """Degrees of freedom of a search, and of the model that it chose.
 
     Attributes
     ----------
@@ -50,7 +51,7 @@ class ExcessOptimism:
     std_error : float or ndarray of shape (outputs,)
         Standard error of ``excess``, from the spread between probes.
     choice : dict
-        What was chosen.
+        The chosen parameters.
     at_choice : DegreesOfFreedom
         How ``dof_at_choice`` was found.
     values : ndarray of shape (probes,) or (probes, outputs)
@@ -89,7 +90,7 @@ def excess_optimism(
     n_jobs: int | None = None,
     progress: Any = False,
 ) -> ExcessOptimism:
-    r"""Degrees of freedom of a search, beside those of the model that it chose.
+    r"""Degrees of freedom of a search, and of the model that it chose.
 
     Parameters
     ----------
@@ -102,13 +103,12 @@ def excess_optimism(
     y : array-like of shape (n,) or (n, outputs)
         Training targets.
     n_probes : int, default=30
-        Gaussian probes; each takes two fits of the search, and two of what it chose where the
-        choices differ.
+        Gaussian probes; each takes two fits of the search, and two fits of the chosen models
+        where the choices differ.
     eps : "auto", float or array-like, default="auto"
         Step. "auto" is half of that of :func:`monte_carlo_dof`. A choice from a grid jumps, so a
-        smaller step is nearer to the noise at hand and has the larger standard error. Where no
-        probe changes the choice a :class:`~negcorr.exceptions.StepSizeWarning` says that the
-        excess is 0 only as far as such steps can tell.
+        smaller step has less bias and a larger standard error. Where no probe changes the choice
+        a :class:`~negcorr.exceptions.StepSizeWarning` says that larger steps may find an excess.
     sample_weight, random_state, n_jobs, progress
         As in :func:`monte_carlo_dof`.
 
@@ -124,7 +124,7 @@ def excess_optimism(
     .. math:: \frac{1}{4\epsilon}\, b^\top \bigl[F_{s_+}(y + \epsilon b) +
               F_{s_+}(y - \epsilon b) - F_{s_-}(y + \epsilon b) - F_{s_-}(y - \epsilon b)\bigr],
 
-    so that only what moves with the choice remains. Folds by content are dealt by x alone, and
+    so that only the effect of the choice remains. Folds by content depend on x alone here, and
     unset random states are set once, so the choice can differ a little from that of another fit.
 
     References
@@ -153,21 +153,25 @@ def excess_optimism(
     stream = np.random.default_rng(int(rng.randint(2**31)))
     source = ProbeSource(refit, "gaussian", False, stream, stream)
     jobs = Parallel(n_jobs=n_jobs, return_as="generator")
-    values = []
+    by_probe = []
     with progress_bar(progress, n_probes, "excess optimism") as advance:
         vectors = [direction.vector for direction in source.draw(n_probes)]
         for value in jobs(delayed(_moved_choice)(search, refit, v, step) for v in vectors):
             advance()
-            values.append(value)
-    table = np.array(values)
-    if not table.any() and len(_options(search)) != 1:
+            by_probe.append(value)
+    values = np.array(by_probe)
+    # A search that is known to have one point cannot choose another.
+    alphas = getattr(search, "alphas", None)
+    n_points = 0 if alphas is None else np.size(alphas)
+    if hasattr(search, "param_grid"):
+        n_points = len(ParameterGrid(search.param_grid))
+    if n_points != 1 and not values.any():
         warn_caller(
             f"the choice {choice} was the same in all {n_probes} probes, so the excess is 0 as far "
             f"as steps of eps={', '.join(f'{e:.4g}' for e in step)} can tell; with a coarse grid, "
             "steps up to the noise's standard deviation tell more.",
             StepSizeWarning,
         )
-    spread = table.std(axis=0, ddof=1) if n_probes > 1 else np.full(table.shape[1], np.nan)
     at_choice = degrees_of_freedom(
         chosen,
         X,
@@ -178,48 +182,26 @@ def excess_optimism(
         random_state=rng,
         n_jobs=n_jobs,
     )
-    return _result(refit.single_output, table, spread, step, at_choice, choice)
-
-
-def _result(
-    single_output: bool,
-    values: FloatArray,
-    spread: FloatArray,
-    step: FloatArray,
-    at_choice: DegreesOfFreedom,
-    choice: dict[str, Any],
-) -> ExcessOptimism:
-    def shaped(per_output: FloatArray) -> float | FloatArray:
-        return float(per_output[0]) if single_output else per_output
-
     excess = values.mean(axis=0)
+    shaped = refit.in_shape_of_y
     return ExcessOptimism(
         dof=shaped(np.atleast_1d(at_choice.dof) + excess),
         dof_at_choice=at_choice.dof,
         excess=shaped(excess),
-        std_error=shaped(spread / np.sqrt(len(values))),
+        std_error=shaped(sample_deviation(values) / np.sqrt(n_probes)),
         choice=choice,
         at_choice=at_choice,
-        values=values[:, 0] if single_output else values,
+        values=shaped(values),
         eps=shaped(step),
     )
 
 
-def _options(search: Any) -> list[Any] | tuple[None, None]:
-    """The points that a grid search chooses among, or two for one that does not say."""
-    grid = getattr(search, "param_grid", None)
-    if grid is not None:
-        return list(ParameterGrid(grid))
-    alphas = getattr(search, "alphas", None)
-    return [None] if alphas is not None and np.size(alphas) == 1 else (None, None)
-
-
 def _moved_choice(search: Any, refit: Refit, vector: FloatArray, step: FloatArray) -> FloatArray:
-    """What one probe says of the search, shape (outputs,)."""
+    """The excess by one probe, shape (outputs,)."""
     ahead, behind = refit.y + step * vector, refit.y - step * vector
-    (first, label, first_ahead) = _searched(search, refit, ahead)
-    (second, other, second_behind) = _searched(search, refit, behind)
-    if repr(label) == repr(other):
+    first, first_choice, first_ahead = _searched(search, refit, ahead)
+    second, second_choice, second_behind = _searched(search, refit, behind)
+    if repr(first_choice) == repr(second_choice):
         return np.zeros(refit.y.shape[1])
     first_behind = _fitted(first, refit, behind)[1]
     second_ahead = _fitted(second, refit, ahead)[1]
@@ -228,20 +210,20 @@ def _moved_choice(search: Any, refit: Refit, vector: FloatArray, step: FloatArra
 
 
 def _searched(search: Any, refit: Refit, y: FloatArray) -> tuple[Any, dict[str, Any], FloatArray]:
-    """What a search chooses for these targets: estimator, choice, fitted values."""
+    """The chosen model for these targets, not fitted; its parameters; fitted values."""
     fitted, values = _fitted(search, refit, y)
     return (*_chosen(fitted, search), values)
 
 
 def _fitted(estimator: Any, refit: Refit, y: FloatArray) -> tuple[Any, FloatArray]:
-    target = y[:, 0] if refit.single_output else y
+    """A fitted clone, and its predictions of shape (n, outputs)."""
     model = clone(estimator)
-    model.fit(own_copy(refit.X), target, **fit_arguments(model, refit.weight))
+    model.fit(own_copy(refit.X), refit.in_shape_of_y(y), **fit_arguments(model, refit.weight))
     return model, np.asarray(model.predict(own_copy(refit.X)), dtype=np.float64).reshape(y.shape)
 
 
 def _chosen(fitted: Any, search: Any) -> tuple[Any, dict[str, Any]]:
-    """The model that a search chose, as an estimator that does not search."""
+    """The model that a search chose, as an estimator that does not search; and the choice."""
     if isinstance(search, Pipeline):
         name, last = search.steps[-1]
         inner, choice = _chosen(fitted.steps[-1][1], last)
@@ -250,8 +232,9 @@ def _chosen(fitted: Any, search: Any) -> tuple[Any, dict[str, Any]]:
         return clone(search).set_params(gap=fitted.gap_), {"lam": fitted.lam_, "gap": fitted.gap_}
     if type(search) in _WITHOUT_SEARCH:
         kind, wanted = _WITHOUT_SEARCH[type(search)]
-        choice = {name: _plain(getattr(fitted, f"{name}_")) for name in wanted}
-        # Gram matrices computed beforehand are given in other words there.
+        choice = {name: getattr(fitted, f"{name}_") for name in wanted}
+        choice = {k: v.item() if isinstance(v, np.generic) else v for k, v in choice.items()}
+        # Precomputed Gram matrices are given in another form there.
         shared = set(kind().get_params()) & set(search.get_params()) - {*choice, "precompute"}
         return kind(**choice, **{name: getattr(search, name) for name in shared}), choice
     if not hasattr(fitted, "best_params_"):
@@ -260,18 +243,17 @@ def _chosen(fitted: Any, search: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _check_searches(estimator: Any) -> None:
-    """Raise unless it chooses by looking at y, in a way that is known here."""
+    """Raise unless the estimator makes a choice that depends on y, in a way known here."""
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     if isinstance(last, NCLRegressor):
         if not (isinstance(last.lam, str) and last.gap is None):
             raise ValueError(
                 f"estimator={estimator!r} does not search: give lam='auto', not lam or gap."
             )
-        return
-    if not getattr(last, "refit", True):
+    elif not getattr(last, "refit", True):
         raise ValueError(f"estimator={estimator!r} cannot predict: a search needs refit=True.")
     # Whether something with an estimator inside is a search shows when it is fitted.
-    if not hasattr(last, "estimator") and type(last) not in _WITHOUT_SEARCH:
+    elif not hasattr(last, "estimator") and type(last) not in _WITHOUT_SEARCH:
         raise _not_a_search(estimator)
 
 
@@ -283,11 +265,7 @@ def _not_a_search(estimator: Any) -> TypeError:
     )
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-#: Estimators that search by themselves: what they are without, and what they choose.
+#: Estimators that search by themselves: their class without a search, and what they choose.
 _WITHOUT_SEARCH: dict[type, tuple[type, tuple[str, ...]]] = {
     ElasticNetCV: (ElasticNet, ("alpha", "l1_ratio")),
     LassoCV: (Lasso, ("alpha",)),

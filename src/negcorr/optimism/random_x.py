@@ -1,8 +1,8 @@
-r"""Random-X degrees of freedom: complexity where new inputs are new.
+r"""Random-X degrees of freedom: complexity at new inputs rather than at the training inputs.
 
-The paper's degrees of freedom, SURE and GCV speak of new targets at the training inputs. At new
+The paper's degrees of freedom, SURE and GCV are about new targets at the training inputs. At new
 inputs x* a fit with weights h(x*) has the variance σ²‖h(x*)‖², far larger where x* lies outside
-the training cloud. The optimism there, in units of σ² and without bias, is
+the training cloud. For a fit without bias the optimism there, in units of σ², is
 
 .. math:: o = \frac{2\,\mathrm{df}}{n} + \mathbb{E}\|h(x_*)\|^2 - \frac1n\operatorname{tr}S^\top S.
 
@@ -12,39 +12,42 @@ Luan, Lee and Zhu (2022) report n·o/2: dof and half the excess variance. Patil,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_random_state
+from sklearn.model_selection import check_cv
+from sklearn.utils import (
+    _safe_indexing,
+    check_array,
+    check_consistent_length,
+    check_random_state,
+    get_tags,
+)
 from sklearn.utils.validation import _num_samples
 
 from negcorr._common.progress import progress_bar
 from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import check_positive_int
-from negcorr.dof.monte_carlo.probing import ProbeSource
-from negcorr.dof.monte_carlo.refits import Refit, is_estimator
-from negcorr.dof.monte_carlo.responses import ResponseMeter
+from negcorr.dof.degrees import closed_form
+from negcorr.dof.monte_carlo.probe_variance import sample_deviation
+from negcorr.dof.monte_carlo.probing import ProbeSource, measured
+from negcorr.dof.monte_carlo.refits import NonFiniteError, Refit, is_estimator
+from negcorr.dof.monte_carlo.responses import Direction, ResponseMeter
 from negcorr.dof.monte_carlo.result import with_error
 from negcorr.dof.monte_carlo.step_size import choose_step
 from negcorr.exceptions import NotLinearError
-from negcorr.optimism.new_inputs import (
-    Measured,
-    NewInputs,
-    error_gain,
-    measured_by_probes,
-    measured_exactly,
-    new_inputs,
-)
 from negcorr.optimism.scores import check_noise_variance
+from negcorr.rows.folds import ContentKFold
 
 __all__ = ["RandomXDof", "matched_dof", "random_x_dof"]
 
 
 @dataclass(frozen=True, repr=False)
 class RandomXDof:
-    """Degrees of freedom at new inputs, beside those at the training inputs.
+    """Degrees of freedom at new inputs and at the training inputs.
 
     For several outputs every number is an array of shape (outputs,).
 
@@ -56,7 +59,7 @@ class RandomXDof:
         Features with which least squares would have the same optimism at new inputs if the
         targets were nothing but noise (Patil, Du and Tibshirani). Below n.
     predictive : float
-        dof + n/2 · ``excess_variance`` (Luan, Lee and Zhu). Without bound.
+        dof + n/2 · ``excess_variance`` (Luan, Lee and Zhu). Not bounded.
     emergent : float or None
         As ``intrinsic``, from the errors themselves, bias included: needs held-out targets and
         ``noise_variance``.
@@ -65,11 +68,11 @@ class RandomXDof:
     std_error : float
         Standard error of ``intrinsic`` from the probes; 0 where exact.
     method : {"exact", "monte-carlo"}
-        How weights were found.
+        How the numbers were computed.
     n_samples : float
         Training rows, by weight.
     n_new : int
-        New rows that were looked at.
+        New rows that were used.
     """
 
     fixed_x: float | FloatArray
@@ -138,10 +141,10 @@ def random_x_dof(
     n_jobs: int | None = None,
     progress: Any = False,
 ) -> RandomXDof:
-    """Degrees of freedom with respect to new inputs, of any regressor.
+    """Degrees of freedom of any regressor with respect to new inputs.
 
-    Fixed-X degrees of freedom do not see where new inputs fall. Where these leave the training
-    cloud the two numbers part, and criteria that rest on the fixed-X one fail.
+    Fixed-X degrees of freedom do not depend on where new inputs lie. Where these lie outside the
+    training cloud the two numbers differ, and criteria that use the fixed-X one fail.
 
     Parameters
     ----------
@@ -193,7 +196,11 @@ def random_x_dof(
     refit = Refit.of(estimator, X, y, sample_weight, "shared")
     if not is_estimator(estimator):
         raise TypeError("estimator must have fit and predict: a callable cannot predict at new X.")
-    variance = _noise(noise_variance, X, y, sample_weight)
+    variance = None
+    if noise_variance is not None:
+        variance = check_noise_variance(
+            noise_variance, X, y, sample_weight, positive_for="emergent"
+        )
     seed = int(check_random_state(random_state).randint(2**31))
     pieces = new_inputs(refit, X_new, y_new, cv)
     if y_new is not None and variance is None:
@@ -202,80 +209,163 @@ def random_x_dof(
         parts = [measured_exactly(piece, seed) for piece in pieces]
         method = "exact"
     except NotLinearError:
-        step = choose_step(eps, refit)
         method = "monte-carlo"
+        step = choose_step(eps, refit)
+        parts = []
         fits = len(pieces) * (2 * n_probes + 1)
+        # Every piece has probes of its own, so that their errors average out.
+        streams = np.random.SeedSequence(seed).spawn(len(pieces))
         with progress_bar(progress, fits, "random-X dof") as advance:
-            meters = [ResponseMeter(p.refit, step, "central", n_jobs, advance) for p in pieces]
-            parts = _probed(meters, pieces, n_probes, seed)
-    return _result(refit.single_output, pieces, parts, method, variance)
-
-
-def _probed(
-    meters: list[ResponseMeter], pieces: list[NewInputs], n_probes: int, seed: int
-) -> list[Measured]:
-    """Every piece with probes of its own, so that their errors average out."""
-    parts = []
-    streams = np.random.SeedSequence(seed).spawn(len(pieces))
-    for meter, piece, stream in zip(meters, pieces, streams, strict=True):
-        rng = np.random.default_rng(stream)
-        source = ProbeSource(piece.refit, "rademacher", False, rng, rng)
-        parts.append(measured_by_probes(meter, piece, source.draw(n_probes), seed))
-    return parts
-
-
-def _noise(value: Any, X: Table, y: Any, sample_weight: Any) -> FloatArray | None:
-    if value is None:
-        return None
-    variance = check_noise_variance(value, X, y, sample_weight)
-    if not (variance > 0).all():
-        raise ValueError(f"noise_variance={value!r} must be greater than 0.")
-    return variance
-
-
-def _result(
-    single_output: bool,
-    pieces: list[NewInputs],
-    parts: list[Measured],
-    method: str,
-    variance: FloatArray | None,
-) -> RandomXDof:
-    def shaped(per_piece: list[FloatArray]) -> float | FloatArray:
-        mean = np.mean(per_piece, axis=0)
-        return float(mean[0]) if single_output else np.asarray(mean)
-
-    sizes = [piece.n_samples for piece in pieces]
-    optimism = [
-        2.0 * part.trace / n + part.excess_variance for part, n in zip(parts, sizes, strict=True)
-    ]
-    both = list(zip(optimism, sizes, strict=True))
-    errors = [_slope(o.mean(axis=0), n) * _std_error(o) for o, n in both]
-    emergent = None
-    if variance is not None and all(piece.y_new is not None for piece in pieces):
-        pairs = zip(pieces, parts, strict=True)
-        gains = [error_gain(piece, part) / variance for piece, part in pairs]
-        emergent = shaped([matched_dof(gain, n) for gain, n in zip(gains, sizes, strict=True)])
-    spread = shaped([np.sqrt(np.mean(np.square(errors), axis=0) / len(parts))])
+            for piece, stream in zip(pieces, streams, strict=True):
+                rng = np.random.default_rng(stream)
+                source = ProbeSource(piece.refit, "rademacher", False, rng, rng)
+                meter = ResponseMeter(piece.refit, step, "central", n_jobs, advance)
+                parts.append(measured_by_probes(meter, piece, source.draw(n_probes), seed))
+    numbers: dict[str, list[FloatArray]] = defaultdict(list)
+    for piece, part in zip(pieces, parts, strict=True):
+        n = piece.refit.n_samples
+        by_probe = 2.0 * part.trace / n + part.excess_variance
+        optimism = by_probe.mean(axis=0)
+        numbers["fixed_x"].append(part.trace.mean(axis=0))
+        numbers["intrinsic"].append(matched_dof(optimism, n))
+        numbers["predictive"].append(n * optimism / 2.0)
+        numbers["excess_variance"].append(part.excess_variance.mean(axis=0))
+        if variance is not None and piece.y_new is not None:
+            numbers["emergent"].append(matched_dof(error_gain(piece, part) / variance, n))
+        error = np.zeros_like(optimism)
+        if method == "monte-carlo":
+            half = optimism / 2.0
+            slope = 0.5 * n * (1.0 - half / np.hypot(1.0, half))  # of matched_dof
+            error = slope * (sample_deviation(by_probe) / np.sqrt(n_probes))
+        numbers["squared_error"].append(np.square(error))
+    means: dict[str, Any] = {name: np.mean(each, axis=0) for name, each in numbers.items()}
+    means["std_error"] = np.sqrt(means.pop("squared_error") / len(parts))
+    shaped = {name: refit.in_shape_of_y(mean) for name, mean in means.items()}
     return RandomXDof(
-        fixed_x=shaped([part.trace.mean(axis=0) for part in parts]),
-        intrinsic=shaped([matched_dof(o.mean(axis=0), n) for o, n in both]),
-        predictive=shaped([n * o.mean(axis=0) / 2.0 for o, n in both]),
-        emergent=emergent,
-        excess_variance=shaped([part.excess_variance.mean(axis=0) for part in parts]),
-        std_error=shaped([np.zeros_like(errors[0])]) if method == "exact" else spread,
+        **{"emergent": None, **shaped},
         method=method,
-        n_samples=float(np.mean(sizes)),
+        n_samples=float(np.mean([piece.refit.n_samples for piece in pieces])),
         n_new=sum(_num_samples(piece.refit.X_new) for piece in pieces),
     )
 
 
-def _std_error(values: FloatArray) -> FloatArray:
-    if len(values) == 1:
-        return np.full(values.shape[1], np.nan)
-    return np.asarray(values.std(axis=0, ddof=1) / np.sqrt(len(values)))
+@dataclass(frozen=True)
+class NewInputs:
+    """A training set, and new rows for which it predicts.
+
+    Attributes
+    ----------
+    refit : Refit
+        The fit to the training set, which predicts at the new rows too.
+    y_new : ndarray of shape (m, outputs) or None
+        Targets there, if known.
+    weight_new : ndarray of shape (m,) or None
+        Frequencies there.
+    """
+
+    refit: Refit
+    y_new: FloatArray | None
+    weight_new: FloatArray | None
 
 
-def _slope(optimism: FloatArray, n_samples: float) -> FloatArray:
-    """Derivative of :func:`matched_dof`."""
-    half = optimism / 2.0
-    return np.asarray(0.5 * n_samples * (1.0 - half / np.hypot(1.0, half)))
+@dataclass(frozen=True)
+class Measured:
+    """What was measured with one training set.
+
+    Attributes
+    ----------
+    trace, excess_variance : ndarray of shape (probes, outputs)
+        dof, and the mean variance over σ² at new rows minus that at training rows; one row
+        where exact.
+    fitted : ndarray of shape (n, outputs)
+    new : ndarray of shape (m, outputs)
+        Predictions for the targets as given.
+    """
+
+    trace: FloatArray
+    excess_variance: FloatArray
+    fitted: FloatArray
+    new: FloatArray
+
+
+def new_inputs(refit: Refit, X_new: Table | None, y_new: Any, cv: Any) -> list[NewInputs]:
+    """The new rows as given, or each fold of ``cv`` with the other rows for training."""
+    if X_new is not None:
+        target = None
+        if y_new is not None:
+            target = check_array(y_new, dtype=np.float64, ensure_2d=False, input_name="y_new")
+            check_consistent_length(X_new, target)
+            target = target.reshape(len(target), -1)
+            if target.shape[1] != refit.y.shape[1]:
+                raise ValueError(
+                    f"y_new has {target.shape[1]} output(s), y has {refit.y.shape[1]}."
+                )
+        return [NewInputs(replace(refit, X_new=X_new), target, None)]
+    if y_new is not None:
+        raise ValueError("y_new was given without X_new.")
+    whole = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
+    splitter = ContentKFold(cv) if whole else check_cv(cv)
+    tags = get_tags(refit.estimator) if hasattr(refit.estimator, "__sklearn_tags__") else None
+    pieces = []
+    for split in splitter.split(refit.X, refit.target):
+        train, test = (np.asarray(rows) for rows in split)
+        weights = [None if refit.weight is None else refit.weight[rows] for rows in (train, test)]
+        if not all(weight is None or weight.sum() > 0 for weight in weights):
+            continue
+        inputs, new = _safe_indexing(refit.X, train), _safe_indexing(refit.X, test)
+        if tags is not None and tags.input_tags.pairwise:
+            # A table of kernel values or distances: its columns are the training rows.
+            inputs, new = inputs[:, train], new[:, train]
+        inner = replace(refit, X=inputs, y=refit.y[train], weight=weights[0], X_new=new)
+        pieces.append(NewInputs(inner, refit.y[test], weights[1]))
+    if not pieces:
+        raise ValueError(f"cv={cv!r} gives no split with weight on both sides.")
+    return pieces
+
+
+def measured_exactly(piece: NewInputs, seed: int) -> Measured:
+    """From the closed form; raises NotLinearError where there is none."""
+    refit = piece.refit
+    smoother = closed_form(refit, seed)
+    excess = [
+        np.average(smoother.variance(refit.X_new, j), weights=piece.weight_new)
+        - np.average(smoother.variance(refit.X, j), weights=refit.weight)
+        for j in range(smoother.n_outputs)
+    ]
+    if not np.isfinite(excess).all():
+        raise NonFiniteError("predictions at some new rows are not finite: no neighbour is near.")
+    return Measured(
+        trace=smoother.dof[np.newaxis],
+        excess_variance=np.array([excess]),
+        fitted=smoother.predict(refit.X).reshape(refit.y.shape),
+        new=smoother.predict(refit.X_new).reshape(-1, smoother.n_outputs),
+    )
+
+
+def measured_by_probes(
+    meter: ResponseMeter, piece: NewInputs, directions: list[Direction], seed: int
+) -> Measured:
+    """From refits along random directions b: (J b)² at a row has the mean ‖h‖²."""
+    refit = piece.refit
+    n = len(refit.y)
+    # A row that stands for w observations has a noise that is smaller by √w.
+    root = np.ones(n) if refit.weight is None else np.sqrt(refit.weight)
+    damp = np.divide(1.0, root, out=np.zeros(n), where=root > 0)[:, np.newaxis]
+    moves = [Direction(damp * direction.vector, seed) for direction in directions]
+    traces, excess = [], []
+    for direction, response in measured(meter, moves, first=0):
+        traces.append(response.along(direction.vector * root[:, np.newaxis] ** 2))
+        squares = response.derivative**2
+        new = np.average(squares[n:], axis=0, weights=piece.weight_new)
+        excess.append(new - np.average(squares[:n], axis=0, weights=refit.weight))
+    given = np.asarray(meter.fit_as_given([seed])[0], dtype=np.float64)
+    return Measured(np.array(traces), np.array(excess), given[:n], given[n:])
+
+
+def error_gain(piece: NewInputs, part: Measured) -> FloatArray:
+    """Error at the new rows minus training error, shape (outputs,)."""
+    if piece.y_new is None:
+        raise ValueError("targets at the new rows are not known.")
+    new = np.average((part.new - piece.y_new) ** 2, axis=0, weights=piece.weight_new)
+    train = (part.fitted - piece.refit.y) ** 2
+    return np.asarray(new - np.average(train, axis=0, weights=piece.refit.weight))

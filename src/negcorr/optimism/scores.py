@@ -1,22 +1,21 @@
 """Criteria of a fitted estimator from its training error and its degrees of freedom.
 
-The functions of :mod:`negcorr.criteria.closed_form`, with the training error taken from a model.
-All are costs: lower is better. None of them sees held-out data, and SURE, C_p and GCV speak of new
+The functions of :mod:`negcorr.criteria.closed_form`, with the training error of a fitted model.
+All are costs: lower is better. None of them uses held-out data, and SURE, C_p and GCV are about new
 targets at the *training* inputs.
 """
 
 from __future__ import annotations
 
-import numbers
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from negcorr._common.types import FloatArray, Table
-from negcorr._common.validation import check_weight
+from negcorr._common.validation import check_per_output, check_weight
 from negcorr.criteria import closed_form as criteria
 from negcorr.criteria.noise import difference_noise_variance
 
@@ -75,9 +74,8 @@ def sure_score(
     >>> round(sure_score(Ridge(0.1).fit(X, y), X, y, dof, noise_variance=2900.0), 1)
     103.8
     """
-    error, df, n = _ingredients(estimator, X, y, dof, sample_weight)
     variance = check_noise_variance(noise_variance, X, y, sample_weight)
-    return _shaped(criteria.sure(error, df, n, variance), y)
+    return _score(criteria.sure, estimator, X, y, dof, sample_weight, variance)
 
 
 def mallows_cp(
@@ -103,21 +101,12 @@ def mallows_cp(
     >>> round(mallows_cp(Ridge(0.1).fit(X, y), X, y, dof, noise_variance=2900.0), 1)
     15.8
     """
-    error, df, n = _ingredients(estimator, X, y, dof, sample_weight)
-    variance = check_noise_variance(noise_variance, X, y, sample_weight)
-    if not (variance > 0).all():
-        raise ValueError(f"noise_variance={noise_variance!r} must be greater than 0 for C_p.")
-    return _shaped(criteria.mallows_cp(error, df, n, variance), y)
+    variance = check_noise_variance(noise_variance, X, y, sample_weight, positive_for="C_p")
+    return _score(criteria.mallows_cp, estimator, X, y, dof, sample_weight, variance)
 
 
 def gcv_score(
-    estimator: Any,
-    X: Table,
-    y: Any,
-    dof: Any,
-    *,
-    inflation: float = 1.0,
-    sample_weight: Any = None,
+    estimator: Any, X: Table, y: Any, dof: Any, *, inflation: float = 1.0, sample_weight: Any = None
 ) -> float | FloatArray:
     r"""Generalised cross-validation of a fitted regressor.
 
@@ -134,8 +123,7 @@ def gcv_score(
     >>> round(gcv_score(Ridge(0.1).fit(X, y), X, y, dof))
     3007
     """
-    error, df, n = _ingredients(estimator, X, y, dof, sample_weight)
-    return _shaped(criteria.gcv(error, df, n, inflation), y)
+    return _score(criteria.gcv, estimator, X, y, dof, sample_weight, inflation)
 
 
 def aic(
@@ -154,7 +142,7 @@ def aic(
     >>> round(aic(LinearRegression().fit(X, y), X, y, dof=11), 1)
     3541.6
     """
-    return _shaped(criteria.aic(*_ingredients(estimator, X, y, dof, sample_weight)), y)
+    return _score(criteria.aic, estimator, X, y, dof, sample_weight)
 
 
 def aicc(
@@ -173,7 +161,7 @@ def aicc(
     >>> round(aicc(LinearRegression().fit(X, y), X, y, dof=11), 1)
     3542.4
     """
-    return _shaped(criteria.aicc(*_ingredients(estimator, X, y, dof, sample_weight)), y)
+    return _score(criteria.aicc, estimator, X, y, dof, sample_weight)
 
 
 def bic(
@@ -192,7 +180,7 @@ def bic(
     >>> round(bic(LinearRegression().fit(X, y), X, y, dof=11), 1)
     3590.7
     """
-    return _shaped(criteria.bic(*_ingredients(estimator, X, y, dof, sample_weight)), y)
+    return _score(criteria.bic, estimator, X, y, dof, sample_weight)
 
 
 def training_error(prediction: Any, y: Any, sample_weight: Any = None) -> FloatArray:
@@ -210,62 +198,55 @@ def training_error(prediction: Any, y: Any, sample_weight: Any = None) -> FloatA
     return np.asarray(np.average(squares, axis=0, weights=check_weight(sample_weight, target)))
 
 
-def check_noise_variance(value: Any, X: Table, y: Any, sample_weight: Any = None) -> FloatArray:
-    """σ² for every output, shape (outputs,), given or from differences of neighbours."""
+def check_noise_variance(
+    value: Any, X: Table, y: Any, sample_weight: Any = None, *, positive_for: str | None = None
+) -> FloatArray:
+    """σ² for every output, shape (outputs,), given or from differences of neighbours.
+
+    It may be 0 unless ``positive_for`` names what needs it.
+    """
     target = np.asarray(y)
-    outputs = 1 if target.ndim < 2 else target.shape[1]
-    if isinstance(value, str):
-        if value != "difference":
-            raise ValueError(
-                f"noise_variance={value!r} is unknown; allowed are numbers and 'difference'."
-            )
+    if not isinstance(value, str):
+        outputs = 1 if target.ndim < 2 else target.shape[1]
+        allowed, limits = "numbers or 'difference'", "finite and not negative"
+        variance = check_per_output("noise_variance", value, outputs, allowed, limits)
+    elif value == "difference":
         try:
-            return np.atleast_1d(difference_noise_variance(X, target, sample_weight))
+            variance = np.atleast_1d(difference_noise_variance(X, target, sample_weight))
         except ValueError as error:
             raise ValueError(
                 "noise_variance='difference' needs X as a table of finite numbers; give "
                 "noise_variance a number, such as difference_noise_variance(Z, y) for the table Z "
                 f"that the transformers of a pipeline make of X. The reason: {error}"
             ) from error
-    if value is None or isinstance(value, bool):
-        raise TypeError(f"noise_variance={value!r} must be numbers or 'difference'.")
-    variance = np.asarray(value, dtype=np.float64)
-    if variance.shape not in ((), (outputs,)):
+    else:
         raise ValueError(
-            f"noise_variance={value!r} must be one number or one for each of {outputs} output(s)."
+            f"noise_variance={value!r} is unknown; allowed are numbers and 'difference'."
         )
-    if not (np.isfinite(variance) & (variance >= 0)).all():
-        raise ValueError(f"noise_variance={value!r} must be finite and not negative.")
-    return np.broadcast_to(variance, (outputs,)).astype(np.float64)
+    if positive_for is not None and not (variance > 0).all():
+        raise ValueError(f"noise_variance={value!r} must be greater than 0 for {positive_for}.")
+    return variance
 
 
-def _ingredients(
-    estimator: Any, X: Table, y: Any, dof: Any, sample_weight: Any
-) -> tuple[FloatArray, FloatArray, float]:
-    """Training error and dof, of shape (outputs,), and the number of samples."""
+def _score(
+    criterion: Callable[..., FloatArray],
+    estimator: Any,
+    X: Table,
+    y: Any,
+    dof: Any,
+    sample_weight: Any,
+    *settings: Any,
+) -> float | FloatArray:
+    """The criterion from training error, dof and number of samples; a float for y of shape (n,)."""
     check_is_fitted(estimator)
     check_consistent_length(X, y)
     error = training_error(estimator.predict(X), y, sample_weight)
-    weight = check_weight(sample_weight, check_array(y, ensure_2d=False, dtype=None))
-    n_samples = float(len(np.asarray(y))) if weight is None else float(weight.sum())
-    return error, _dof(dof, len(error)), n_samples
-
-
-def _dof(dof: Any, outputs: int) -> FloatArray:
-    value: npt.ArrayLike = getattr(dof, "dof", dof)
-    if isinstance(value, (bool, str)) or not isinstance(
-        value, (numbers.Real, np.ndarray, list, tuple)
-    ):
-        raise TypeError(
-            f"dof={dof!r} must be a number for each output, or what degrees_of_freedom returns."
-        )
-    found = np.asarray(value, dtype=np.float64)
-    if found.shape not in ((), (1,), (outputs,)):
-        raise ValueError(f"dof={dof!r} must be one number or one for each of {outputs} output(s).")
-    if not np.isfinite(found).all():
-        raise ValueError(f"dof={dof!r} must be finite.")
-    return np.broadcast_to(found, (outputs,)).astype(np.float64)
-
-
-def _shaped(values: FloatArray, y: Any) -> float | FloatArray:
-    return float(values[0]) if np.asarray(y).ndim == 1 else values
+    target = check_array(y, ensure_2d=False, dtype=None)
+    weight = check_weight(sample_weight, target)
+    n_samples = float(len(target)) if weight is None else float(weight.sum())
+    value = getattr(dof, "dof", dof)
+    value = value[0] if np.shape(value) == (1,) else value
+    allowed = "a number for each output, or what degrees_of_freedom returns"
+    found = check_per_output("dof", value, len(error), allowed)
+    scores = criterion(error, found, n_samples, *settings)
+    return float(scores[0]) if target.ndim == 1 else scores

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import numbers
 import time
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state, get_tags
@@ -19,18 +19,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from negcorr._common.progress import progress_bar
 from negcorr._common.types import AnyArray, FloatArray, Table
+from negcorr._common.validation import is_number
+from negcorr.criteria.closed_form import sure
 from negcorr.dof.common_seeds import seeded
-from negcorr.dof.degrees import METHODS
-from negcorr.dof.monte_carlo.estimate import check_options
+from negcorr.dof.degrees import METHODS, closed_form
+from negcorr.dof.monte_carlo.estimate import check_options, monte_carlo_dof
 from negcorr.dof.monte_carlo.refits import Refit, check_regressor, fit_arguments, is_estimator
 from negcorr.dof.monte_carlo.step_size import choose_step
-from negcorr.optimism.scores import check_noise_variance
-from negcorr.optimism.sure_points import GridPoint, at_point, results_table, score_point
+from negcorr.exceptions import NotLinearError
+from negcorr.optimism.scores import check_noise_variance, training_error
 
 __all__ = ["SURESearch"]
 
 
-def _best_has(name: str) -> Any:
+def _chosen_has(name: str) -> Any:
+    """A check for ``available_if``: whether the chosen estimator has a method of this name."""
+
     def check(self: SURESearch) -> bool:
         if not self.refit:
             raise AttributeError(f"{name} needs refit=True; this search has refit={self.refit}.")
@@ -46,9 +50,10 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
 
     Chooses the point with the smallest :math:`R_\mathrm{emp} + \sigma^2(2\,\mathrm{df}/n - 1)`
     (Definition 2), with exact degrees of freedom where the estimator has a closed form and
-    Monte-Carlo ones elsewhere. All rows train; nothing is held out. One fit a point where dof
-    is exact (transformers before it in a pipeline are fitted a few times, to see that they do not
-    look at y), two by one forward probe, against K for K-fold cross-validation.
+    Monte-Carlo ones elsewhere. All rows are used for training; none are held out. A point takes
+    one fit where dof is exact (transformers before it in a pipeline are fitted a few times, to
+    test that they do not use y), two with one forward probe, against K for K-fold
+    cross-validation.
 
     Parameters
     ----------
@@ -57,17 +62,17 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
     param_grid : dict or list of dict
         Parameters and their values, as in scikit-learn's GridSearchCV.
     noise_variance : float, array-like of shape (outputs,) or "difference", default="difference"
-        σ², known or from differences of nearest neighbours, which needs a table of numbers and
-        errs on the large side, so towards simple models.
+        σ², known or from differences of nearest neighbours. The latter needs a table of numbers
+        and tends to be too large, which favours simple models.
     method : {"auto", "exact", "monte-carlo"}, default="auto"
-        Route to the degrees of freedom.
+        How the degrees of freedom are computed.
     n_probes : int, default=1
-        Probes a point, the same for all points, so that part of their luck cancels in
-        comparisons. One is cheap and rough; more make the choice steadier.
+        Probes a point, the same for all points, so that part of their random error cancels in
+        comparisons. One takes few fits; more make the choice less random.
     probe : {"rademacher", "gaussian"}, default="rademacher"
         Entries of a probe.
     scheme : {"forward", "central"}, default="forward"
-        Finite difference; "central" takes two fits a probe beside the one that is scored.
+        Finite difference; "central" takes two fits a probe besides the one that is scored.
     eps : "auto", float or array-like, default="auto"
         Step of the probes.
     refit : bool, default=True
@@ -88,9 +93,9 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
         The chosen point.
     best_estimator_ : estimator
         Fitted to all rows; with ``refit``. It is the model that was scored: its unset random
-        states are set, as ``random_state`` has it.
+        states were set from ``random_state``.
     best_score_ : float
-        Minus the smallest SURE, so that larger is better, as scikit-learn has it.
+        Minus the smallest SURE: larger is better, as in scikit-learn.
     best_index_ : int
         Its place in ``cv_results_``.
     cv_results_ : dict of arrays
@@ -99,7 +104,7 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
         ``dof_std_error`` (``train_error_0`` and so on for several outputs), ``method``,
         ``n_fits``, ``fit_time``, ``rank_sure``, and
         ``mean_test_score`` (minus SURE) with ``rank_test_score`` for code written for
-        GridSearchCV. Nothing here was tested on held-out data.
+        GridSearchCV. None of it is from held-out data.
     noise_variance_ : float or ndarray of shape (outputs,)
         σ² that was used.
     n_fits_ : int
@@ -111,8 +116,8 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    SURE estimates the error at the *training* inputs. Where new inputs fall outside the training
-    cloud, held-out data say more; :func:`random_x_dof` shows by how much. The minimum of SURE is
+    SURE estimates the error at the *training* inputs. Where new inputs lie outside the training
+    cloud, use held-out data; :func:`random_x_dof` measures the difference. The minimum of SURE is
     itself too low, see :func:`excess_optimism`. With several outputs one point is chosen for
     all, by the mean of SURE over the variance of each output.
 
@@ -175,24 +180,52 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
-        grid = self._checked_grid()
+        grid, penalty = self._checked_settings()
         if y is None:
             raise ValueError("SURESearch requires y to be passed, but the target y is None.")
         refit = Refit.of(self.estimator, X, y, sample_weight, "shared")
         variance = check_noise_variance(self.noise_variance, X, y, sample_weight)
-        step = choose_step(self.eps, refit)
         seed = int(check_random_state(self.random_state).randint(2**31))
-        points = self._points(grid, refit, step, seed)
+        options = {
+            "eps": choose_step(self.eps, refit),
+            "n_probes": self.n_probes,
+            "probe": self.probe,
+            "scheme": self.scheme,
+            "random_state": seed,
+        }
+        jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        points: list[GridPoint | Exception] = []
+        with progress_bar(self.progress, len(grid), "SURE search") as advance:
+            calls = (
+                delayed(score_point)(self.estimator, params, refit, self.method, options, seed)
+                for params in grid
+            )
+            for params, point in zip(grid, jobs(calls), strict=True):
+                advance()
+                points.append(point)
+                if not isinstance(point, Exception):
+                    continue
+                if penalty is None:
+                    point.add_note(
+                        f"in the fit at {params}; give error_score a number to go on without it"
+                    )
+                    raise point
+                warnings.warn(
+                    f"the fit at {params} counts with a SURE of {penalty}; it failed with "
+                    f"{type(point).__name__}: {point}",
+                    FitFailedWarning,
+                    stacklevel=2,
+                )
         if all(isinstance(point, Exception) for point in points):
             raise ValueError(f"all {len(grid)} points of param_grid failed; see the warnings.")
-        results = results_table(grid, points, refit, variance, self._penalty())
+        results = results_table(grid, points, refit, variance, penalty)
         best = int(np.argmin(results["rank_sure"]))
         start = time.perf_counter()
-        # The very model that was scored, seeds and all.
+        # The model that was scored, with the same seeds.
         fitted: Any = seeded(at_point(self.estimator, grid[best]), seed)
         if self.refit:
             fitted.fit(X, y, **fit_arguments(fitted, refit.weight))
-        # Nothing is set before all is done: a failed refit leaves the fitted search as it was.
+        # Attributes are set last: a refit that fails leaves the fitted search as it was.
         for name in ("best_estimator_", "refit_time_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         if self.refit:
@@ -202,7 +235,7 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
         self.best_index_ = best
         self.best_params_ = grid[best]
         self.best_score_ = -float(results["sure"][best])
-        self.noise_variance_ = float(variance[0]) if refit.single_output else variance
+        self.noise_variance_ = refit.in_shape_of_y(variance)
         self.n_fits_ = int(results["n_fits"].sum())
         if hasattr(fitted, "feature_names_in_"):
             self.feature_names_in_ = fitted.feature_names_in_
@@ -218,19 +251,19 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_params_")
 
-    @available_if(_best_has("predict"))  # type: ignore[untyped-decorator]
+    @available_if(_chosen_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Table) -> AnyArray:
         """Predictions of the chosen estimator, shape (n,) or (n, outputs)."""
         return np.asarray(self._best("predict").predict(X))
 
-    @available_if(_best_has("score"))  # type: ignore[untyped-decorator]
+    @available_if(_chosen_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Table, y: Any) -> float:
         """The chosen estimator's own score, R² for regressors."""
         return float(self._best("score").score(X, y))
 
-    @available_if(_best_has("transform"))  # type: ignore[untyped-decorator]
+    @available_if(_chosen_has("transform"))  # type: ignore[untyped-decorator]
     def transform(self, X: Table) -> AnyArray:
-        """What the chosen estimator makes of X, if it transforms."""
+        """X transformed by the chosen estimator, if it transforms."""
         return np.asarray(self._best("transform").transform(X))
 
     def __sklearn_tags__(self) -> Any:
@@ -250,64 +283,146 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
             raise AttributeError(f"{method} needs refit=True when the search is fitted.")
         return self.best_estimator_
 
-    def _checked_grid(self) -> list[dict[str, Any]]:
+    def _checked_settings(self) -> tuple[list[dict[str, Any]], float | None]:
+        """The points of the grid, and SURE of a point that failed, None to raise."""
         check_regressor(self.estimator)
         if not is_estimator(self.estimator):
             raise TypeError(f"estimator={self.estimator!r} must be a regressor with set_params.")
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r} is unknown; allowed are {METHODS}.")
         check_options(self.n_probes, self.probe, self.scheme)
-        self._penalty()
+        penalty = None
+        if is_number(self.error_score):
+            penalty = float(self.error_score)
+        elif not isinstance(self.error_score, str):
+            raise TypeError(f"error_score={self.error_score!r} must be 'raise' or a number.")
+        elif self.error_score != "raise":
+            raise ValueError(f"error_score={self.error_score!r} must be 'raise' or a number.")
         if not isinstance(self.param_grid, (Mapping, list, tuple)):
             raise TypeError(f"param_grid={self.param_grid!r} must be a dict or a list of dicts.")
         grid = list(ParameterGrid(self.param_grid))
         if not grid:
             raise ValueError(f"param_grid={self.param_grid!r} has no points.")
-        return grid
-
-    def _penalty(self) -> float | None:
-        """SURE of a point that failed; None to raise."""
-        if isinstance(self.error_score, str):
-            if self.error_score != "raise":
-                raise ValueError(f"error_score={self.error_score!r} must be 'raise' or a number.")
-            return None
-        value: Any = self.error_score
-        if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            raise TypeError(f"error_score={value!r} must be 'raise' or a number.")
-        return float(value)
-
-    def _points(
-        self, grid: list[dict[str, Any]], refit: Refit, step: FloatArray, seed: int
-    ) -> list[GridPoint | Exception]:
-        jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")
-        options = {
-            "eps": step,
-            "n_probes": self.n_probes,
-            "probe": self.probe,
-            "scheme": self.scheme,
-            "random_state": seed,
-        }
-        points: list[GridPoint | Exception] = []
-        with progress_bar(self.progress, len(grid), "SURE search") as advance:
-            calls = (
-                delayed(score_point)(self.estimator, params, refit, self.method, options, seed)
-                for params in grid
-            )
-            for params, point in zip(grid, jobs(calls), strict=True):
-                advance()
-                if isinstance(point, Exception):
-                    _report(point, params, self._penalty())
-                points.append(point)
-        return points
+        return grid, penalty
 
 
-def _report(error: Exception, params: dict[str, Any], penalty: float | None) -> None:
-    if penalty is None:
-        error.add_note(f"in the fit at {params}; give error_score a number to go on without it")
-        raise error
-    warnings.warn(
-        f"the fit at {params} counts with a SURE of {penalty}; it failed with "
-        f"{type(error).__name__}: {error}",
-        FitFailedWarning,
-        stacklevel=4,
+@dataclass(frozen=True)
+class GridPoint:
+    """Training error and degrees of freedom at one point of a grid.
+
+    Attributes
+    ----------
+    train_error, dof, dof_std_error : ndarray of shape (outputs,)
+    method : str
+        "exact", "monte-carlo" or "failed".
+    n_fits : int
+    seconds : float
+    """
+
+    train_error: FloatArray
+    dof: FloatArray
+    dof_std_error: FloatArray
+    method: str
+    n_fits: int
+    seconds: float
+
+
+def at_point(estimator: Any, params: dict[str, Any]) -> Any:
+    """A clone with the parameters of a point."""
+    # Values are cloned too: an estimator in the grid must not be shared between points.
+    return clone(estimator).set_params(**clone(params, safe=False))
+
+
+def score_point(
+    estimator: Any,
+    params: dict[str, Any],
+    refit: Refit,
+    method: str,
+    options: dict[str, Any],
+    seed: int,
+) -> GridPoint | Exception:
+    """Training error and dof at one point; the error, if a fit fails."""
+    start = time.perf_counter()
+    target = refit.target
+    try:
+        point = seeded(at_point(estimator, params), seed)
+        here = Refit.of(point, refit.X, target, refit.weight, "shared")
+        if method != "monte-carlo":
+            try:
+                smoother = closed_form(here, seed)
+            except NotLinearError:
+                if method == "exact":
+                    raise
+            else:
+                error = training_error(smoother.predict(refit.X), target, refit.weight)
+                exact = np.zeros(len(error))
+                seconds = time.perf_counter() - start
+                return GridPoint(error, smoother.dof, exact, "exact", 1, seconds)
+        run = monte_carlo_dof(point, refit.X, target, sample_weight=refit.weight, **options)
+        fitted, extra = run.fitted, 0
+        if fitted is None:
+            fitted, extra = here(refit.y, seed), 1
+        error = training_error(fitted, target, refit.weight)
+    except Exception as failure:
+        return failure
+    return GridPoint(
+        train_error=error,
+        dof=np.atleast_1d(run.dof),
+        dof_std_error=np.atleast_1d(run.std_error),
+        method="monte-carlo",
+        n_fits=run.n_fits + extra,
+        seconds=time.perf_counter() - start,
     )
+
+
+def results_table(
+    grid: list[dict[str, Any]],
+    points: list[GridPoint | Exception],
+    refit: Refit,
+    variance: FloatArray,
+    penalty: float | None,
+) -> dict[str, Any]:
+    """Columns with one entry a point, as GridSearchCV's ``cv_results_``."""
+    # Outputs in their own units cannot be averaged; for one output the unit stays. Constant
+    # outputs, which every point fits, are left out.
+    units = np.ones(1)
+    if not refit.single_output:
+        mean = np.average(refit.y, axis=0, weights=refit.weight)
+        units = np.average((refit.y - mean) ** 2, axis=0, weights=refit.weight)
+        units[units <= 1e-24 * mean**2] = np.inf if (units > 1e-24 * mean**2).any() else 1.0
+    nan = np.full(len(units), np.nan)
+    failed = np.array([isinstance(point, Exception) for point in points])
+    known = [
+        GridPoint(nan, nan, nan, "failed", 0, np.nan) if isinstance(point, Exception) else point
+        for point in points
+    ]
+    per_output = {
+        name: np.array([getattr(point, name) for point in known])
+        for name in ("train_error", "dof", "dof_std_error")
+    }
+    n = refit.n_samples
+    risk = sure(per_output["train_error"], per_output["dof"], n, variance)
+    spread = 2.0 * variance / n * per_output["dof_std_error"] / units
+    scores = np.mean(risk / units, axis=1)
+    scores[failed] = np.nan if penalty is None else penalty
+    results: dict[str, Any] = {"params": grid}
+    for name in sorted({key for params in grid for key in params}):
+        column: Any = np.ma.MaskedArray(np.empty(len(grid), dtype=object), mask=True)
+        for i, params in enumerate(grid):
+            if name in params:
+                column[i] = params[name]
+        results[f"param_{name}"] = column
+    results["sure"] = scores
+    results["sure_std_error"] = np.sqrt(np.sum(spread**2, axis=1)) / len(units)
+    # Tables have no third axis: columns are numbered where there are several outputs.
+    for name, array in per_output.items():
+        for j, column in enumerate(array.T):
+            results[name if len(units) == 1 else f"{name}_{j}"] = column
+    results["method"] = np.array([point.method for point in known])
+    results["n_fits"] = np.array([point.n_fits for point in known])
+    results["fit_time"] = np.array([point.seconds for point in known])
+    ranked = np.where(np.isnan(scores), np.inf, scores)
+    results["rank_sure"] = np.searchsorted(np.sort(ranked), ranked).astype(np.int32) + 1
+    results["mean_test_score"] = -scores
+    results["rank_test_score"] = results["rank_sure"]
+    return results

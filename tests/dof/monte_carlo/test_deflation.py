@@ -156,15 +156,15 @@ def test_share_left_of_unrelated_images_is_all_and_of_related_ones_nothing():
 
 
 @pytest.mark.parametrize("kind", ["symmetric", "neighbours", "local means"])
-def test_share_left_foretells_the_images_of_fresh_probes(kind):
+def test_share_left_predicts_the_images_of_fresh_probes(kind):
     S, none = smoothing_matrix(kind), Deflation.none(100)
-    foretold, found = [], []
+    predicted, found = [], []
     for seed in range(30):
         rng = np.random.default_rng(seed)
         images = S @ rng.choice([-1.0, 1.0], size=(100, 24))
-        foretold.append(leftover_share(none, images))
+        predicted.append(leftover_share(none, images))
         # It looks ahead to the span of all images but one.
         basis = none.new_directions(images[:, 1:])
         left = none.extended(basis, S @ basis).outside(S)
         found.append(np.linalg.norm(left) ** 2 / np.linalg.norm(S) ** 2)
-    assert_allclose(np.mean(foretold), np.mean(found), rtol=0.1)
+    assert_allclose(np.mean(predicted), np.mean(found), rtol=0.1)

@@ -779,7 +779,7 @@ def test_least_squares_is_its_rank_to_rounding():
     assert (result.linear, result.n_deflated) == (True, 5)
 
 
-def test_piecewise_linear_fits_are_not_exact_where_they_bend():
+def test_piecewise_linear_fits_are_not_exact_at_their_kinks():
     """The lasso is linear in y near y; further out other columns come in."""
     lasso, (rows, y) = Lasso(1.0, tol=1e-10), DIABETES
     options = {"eps": 4.0, "target_std_error": 0.4}
@@ -1266,7 +1266,7 @@ def test_what_is_no_regressor_is_refused(estimator, reason):
         ({"max_fits": 0}, ValueError, "max_fits=0 must be at least 1"),
         ({"eps": 0.0}, ValueError, "eps=0.0 must be greater than 0"),
         ({"eps": -1}, ValueError, "eps=-1 must be greater than 0"),
-        ({"eps": [0.1, 0.2]}, ValueError, "one number or one for each of 1 outputs"),
+        ({"eps": [0.1, 0.2]}, ValueError, "one number or one for each of 1 output"),
         ({"eps": "small"}, ValueError, "eps='small' is unknown"),
         ({"eps": None}, TypeError, "eps=None must be"),
         ({"probe": "uniform"}, ValueError, "probe='uniform' is unknown.*'rademacher'"),

@@ -31,9 +31,9 @@ def setup(estimator, X=None, y=None, n=100, scheme="forward", first=8, eps=0.1, 
     X = np.arange(n, dtype=float)[:, np.newaxis] if X is None else X
     y = rng.normal(size=len(X)) if y is None else y
     refit = Refit.of(estimator, X, y)
-    meter = ResponseMeter(refit, np.full(refit.y.shape[1], eps), scheme, None, lambda: None)
+    meter = ResponseMeter(refit, np.full(refit.y.shape[1], eps), scheme, None)
     source = ProbeSource(refit, "rademacher", False, rng, np.random.default_rng(1))
-    probes = source.none_yet(keeps_derivatives=True)
+    probes = source.no_probes(keeps_derivatives=True)
     probes.extend(meter, source, first)
     return meter, source, probes
 
@@ -224,7 +224,7 @@ def test_nothing_to_deflate_is_zero():
     assert deflation.directions.shape == (100, 0)
 
 
-def test_fits_that_bend_further_out_are_not_deflated():
+def test_fits_that_are_not_linear_further_out_are_not_deflated():
     """Random directions hardly move the mean; the direction that is deflated does."""
 
     def fit_predict(X, y):

@@ -62,8 +62,8 @@ def test_estimate_is_near_the_variance(kind, signs):
         vectors = drawn(AT_ONCE, n, signs, rng)
         runs.append(variance_from_images(vectors, images_of(matrix, vectors), signs)[0])
     exact = exact_variance(matrix, signs)
-    luck = 4.0 * np.std(runs) / np.sqrt(len(runs))
-    assert abs(np.mean(runs) - exact) <= luck + 1e-9
+    tolerance = 4.0 * np.std(runs) / np.sqrt(len(runs))
+    assert abs(np.mean(runs) - exact) <= tolerance + 1e-9
 
 
 def test_a_diagonal_does_not_vary_with_signs():

@@ -6,7 +6,7 @@ from scipy.stats import kstest
 from sklearn.linear_model import Ridge
 
 from negcorr.dof.monte_carlo.probe_variance import Spread
-from negcorr.dof.monte_carlo.probing import Probes, ProbeSource, measure
+from negcorr.dof.monte_carlo.probing import Probes, ProbeSource, measured
 from negcorr.dof.monte_carlo.refits import Refit
 from negcorr.dof.monte_carlo.responses import Direction, ResponseMeter
 from negcorr.exceptions import ProbeError
@@ -53,7 +53,7 @@ def test_seeds_are_of_a_probe_or_of_all():
     own = [d.seed for d in source_of(per_probe=True).draw(20)]
     assert len(set(own)) == 20
     source = source_of(per_probe=False)
-    assert {d.seed for d in source.draw(20)} == {source.shared_seed()}
+    assert {d.seed for d in source.draw(20)} == {source.shared_seed}
 
 
 @pytest.mark.parametrize("kind", ["rademacher", "gaussian"])
@@ -65,7 +65,7 @@ def test_directions_do_not_depend_on_how_seeds_are_dealt(kind):
 
 def meter_of(fit_predict, n=3):
     refit = Refit.of(fit_predict, np.zeros((n, 1)), np.zeros(n))
-    return ResponseMeter(refit, np.array([1.0]), "forward", None, lambda: None)
+    return ResponseMeter(refit, np.array([1.0]), "forward", None)
 
 
 class Given:
@@ -107,7 +107,7 @@ def test_first_failure_is_raised_after_all_others_were_used():
     used = []
     moves = [Direction(np.full((3, 1), float(k)), 0) for k in range(1, 6)]
     with pytest.raises(ProbeError, match="the fit of probe 11 failed with ArithmeticError: at 2"):
-        measure(meter_of(fit_predict), moves, lambda d, r: used.append(d.vector[0, 0]), first=10)
+        used.extend(d.vector[0, 0] for d, _ in measured(meter_of(fit_predict), moves, first=10))
     assert used == [1.0, 3.0, 5.0]
 
 

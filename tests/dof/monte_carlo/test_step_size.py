@@ -201,8 +201,8 @@ def test_numbers_are_taken_as_they_are(eps, wanted):
         (np.nan, ValueError, "eps=nan must be greater"),
         (np.inf, ValueError, "eps=inf must be greater"),
         ([0.1, 0.0], ValueError, r"eps=\[0.1, 0.0\] must be greater"),
-        ([0.1, 0.2, 0.3], ValueError, "one number or one for each of 2 outputs"),
-        ([0.1], ValueError, "one number or one for each of 2 outputs"),
+        ([0.1, 0.2, 0.3], ValueError, "one number or one for each of 2 output"),
+        ([0.1], ValueError, "one number or one for each of 2 output"),
         ([[0.1, 0.2]], ValueError, "one number or one for each"),
         ("small", ValueError, "eps='small' is unknown; allowed are 'auto' and positive"),
         (None, TypeError, "eps=None must be 'auto' or positive"),
@@ -244,18 +244,18 @@ def checked(probes, second, error=None, rounding=EXACT, eps=HALF):
 
 def test_equal_values_agree():
     values = column(3.0, 5.0, 4.0, 6.0, 9.0)
-    check = checked(values, values[:3]).squeezed()
+    check = checked(values, values[:3])
     assert check.agree
-    assert (check.difference, check.std_error) == (0.0, 0.0)
-    assert (check.eps, check.dof, check.n_probes) == (0.05, 4.0, 3)
+    assert (float(check.difference[0]), float(check.std_error[0])) == (0.0, 0.0)
+    assert (float(check.eps[0]), float(check.dof[0]), check.n_probes) == (0.05, 4.0, 3)
 
 
 def test_difference_is_first_minus_second_with_its_error():
     values, second = column(3.0, 5.0, 4.0), column(2.9, 5.1, 3.7)
-    check = checked(values, second).squeezed()
-    assert check.difference == pytest.approx(0.1)
-    assert check.std_error == pytest.approx(np.std([0.1, -0.1, 0.3], ddof=1) / np.sqrt(3))
-    assert check.dof == pytest.approx(second.mean())
+    check = checked(values, second)
+    assert check.difference[0] == pytest.approx(0.1)
+    assert check.std_error[0] == pytest.approx(np.std([0.1, -0.1, 0.3], ddof=1) / np.sqrt(3))
+    assert check.dof[0] == pytest.approx(second.mean())
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -298,7 +298,7 @@ def test_one_output_that_differs_is_enough():
     assert checked(values[:, :1], second[:, :1], error=0.4).agree
 
 
-def test_one_probe_is_judged_by_its_size():
+def test_one_probe_is_compared_with_its_size():
     same = checked(column(4.0), column(4.0), error=np.nan)
     assert same.agree
     assert np.isnan(same.std_error).all()

@@ -8,8 +8,7 @@ needs to be known.
 
 from __future__ import annotations
 
-import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,11 +16,11 @@ from sklearn.utils import check_random_state
 
 from negcorr._common.progress import progress_bar
 from negcorr._common.types import FloatArray, Table
-from negcorr._common.validation import check_positive_int
+from negcorr._common.validation import check_positive_int, is_number
 from negcorr.dof.monte_carlo.precision import Limits, columns, deflate, is_linear, probe_until
-from negcorr.dof.monte_carlo.probing import KEPT_DIRECTIONS, Probes, ProbeSource, measure
+from negcorr.dof.monte_carlo.probing import KEPT_DIRECTIONS, Probes, ProbeSource, measured
 from negcorr.dof.monte_carlo.refits import Refit
-from negcorr.dof.monte_carlo.responses import Direction, Response, ResponseMeter
+from negcorr.dof.monte_carlo.responses import ResponseMeter
 from negcorr.dof.monte_carlo.result import MonteCarloDof
 from negcorr.dof.monte_carlo.step_size import SECOND_STEP, StepCheck, check_steps, choose_step
 from negcorr.exceptions import (
@@ -78,7 +77,7 @@ def monte_carlo_dof(
         Step by which the targets are moved, in their units. "auto" is :math:`2\sigma/n^{0.3}`
         with σ from differences of neighbours (from the spread of y where X is not a table of
         numbers), and repeats up to four probes with half of it: where their means or their
-        single values differ by more than the luck of the probes explains, a
+        single values differ by more than the spread between probes explains, a
         :class:`~negcorr.exceptions.StepSizeWarning` says so.
     n_probes : int, default=8
         Random directions.
@@ -88,17 +87,17 @@ def monte_carlo_dof(
         Two fits a probe with an error of order ε², or one and the fit to the targets as given
         (shared by all probes, if they share their seeds) with an error of order ε.
     target_std_error : float, optional
-        Add probes until the standard error is this small, for all outputs. Stopping favours low
-        values a little where the wanted error is no small part of dof.
+        Add probes until the standard error is this small, for all outputs. This makes the
+        estimate a little too low where the wanted error is not small compared with dof.
     max_fits : int, default=1000
         Limit on fits for ``target_std_error``; a
-        :class:`~negcorr.exceptions.ProbeLimitWarning` says when it was met first.
+        :class:`~negcorr.exceptions.ProbeLimitWarning` says that this limit was reached.
     linear : "auto" or bool, default="auto"
-        Whether the fit is linear in y. True is believed, unless a deflation finds otherwise:
-        one fit a probe is then enough. With
-        ``target_std_error`` and one output, linearity (declared, or found by two more fits)
-        lets the largest modes be taken out exactly, which can save most of the fits. Fits whose
-        random numbers matter and change between probes are never taken for linear.
+        Whether the fit is linear in y. With True one fit a probe is enough; it is tested only
+        where deflation needs it. With ``target_std_error`` and one output, the largest modes of
+        a linear fit (declared, or found by two more fits) are measured exactly, which can save
+        most of the fits. A fit whose random numbers matter and change between probes never
+        counts as linear.
     seeding : {"per-probe", "shared", "none"}, default="per-probe"
         Common random numbers. Every unset ``random_state``, at any depth, gets the same value
         in all fits of a probe, so that their difference is the response to y and not to the
@@ -133,7 +132,7 @@ def monte_carlo_dof(
     Fits that jump, trees above all, have no derivative; the value is that of the fit averaged
     over perturbations of size ε, which is Ye's (1998) generalised degrees of freedom. Random
     numbers that do not come from a ``random_state`` cannot be held fixed. Folds by content of an
-    :class:`~negcorr.NCLRegressor` are dealt by x alone here.
+    :class:`~negcorr.NCLRegressor` depend on x alone here.
 
     Examples
     --------
@@ -146,54 +145,72 @@ def monte_carlo_dof(
     >>> print(f"{result.dof:.1f} ± {result.std_error:.1f} (10 columns and an intercept)")
     11.1 ± 0.7 (10 columns and an intercept)
     """
-    check_options(n_probes, probe, scheme)
-    _check_precision(n_probes, target_std_error, max_fits, linear)
-    linear = linear if isinstance(linear, str) else bool(linear)
+    check_options(n_probes, probe, scheme, target_std_error, max_fits, linear)
     refit = Refit.of(estimator, X, y, sample_weight, seeding)
+    declared = None if isinstance(linear, str) else bool(linear)
     step = choose_step(eps, refit)
     streams = np.random.SeedSequence(check_random_state(random_state).randint(2**31)).spawn(2)
     per_probe = seeding == "per-probe" and refit.has_free_seeds
     directions, seeds = (np.random.default_rng(stream) for stream in streams)
     source = ProbeSource(refit, probe, per_probe, directions, seeds)
-    goal = None if target_std_error is None else Limits(float(target_std_error), max_fits)
-    plan = _Plan(
-        n_probes=n_probes if goal is None else max(n_probes, FIRST_LOOK),
-        scheme="forward" if linear is True else scheme,
-        limits=goal,
-        linear=linear,
+    meter = ResponseMeter(refit, step, "forward" if declared else scheme, n_jobs)
+    limits = None if target_std_error is None else Limits(float(target_std_error), max_fits)
+    run = _Run(
+        meter=meter,
+        source=source,
+        n_probes=n_probes if limits is None else max(n_probes, FIRST_LOOK),
+        limits=limits,
         may_deflate=(
-            goal is not None
-            and linear is not False
+            limits is not None
+            and declared is not False
             and refit.y.shape[1] == 1
             and not (seeding == "none" and refit.draws_numbers)
         ),
-        checks_step=isinstance(eps, str) and linear is not True,
+        checks_step=isinstance(eps, str) and not declared,
+        scheme=meter.scheme,
+        probes=source.no_probes(keeps_derivatives=False),
+        linear=declared,
     )
-    with progress_bar(progress, plan.expected_fits(per_probe), "Monte-Carlo dof") as advance:
-        meter = ResponseMeter(refit, step, plan.scheme, n_jobs, advance)
-        if per_probe and plan.gains_from_one_seed:
-            _share_seed_if_it_does_not_matter(meter, source)
-        return _carried_out(plan, meter, source)
+    with progress_bar(progress, run.expected_fits(), "Monte-Carlo dof") as advance:
+        meter.advance = advance
+        try:
+            run.measure()
+        except ProbeError as error:
+            if run.probes.values:
+                error.partial = run.result()
+            raise
+    result = run.result()
+    run.warn_about(result)
+    return result
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """What is to be done, settled before the first fit."""
+@dataclass
+class _Run:
+    """One estimate: its settings, and what has been measured so far.
 
+    ``linear`` is None where it is neither declared nor tested.
+    """
+
+    meter: ResponseMeter
+    source: ProbeSource
     n_probes: int
-    scheme: Literal["central", "forward"]
     limits: Limits | None
-    linear: bool | Literal["auto"]
     may_deflate: bool
     checks_step: bool
+    scheme: Literal["central", "forward"]
+    probes: Probes
+    linear: bool | None
+    n_deflated: int = 0
+    step_check: StepCheck | None = None
 
     @property
     def gains_from_one_seed(self) -> bool:
         """Whether fits are saved if all probes share their seed."""
         return self.may_deflate or (self.scheme == "forward" and self.n_probes > 2)
 
-    def expected_fits(self, per_probe: bool) -> int | None:
-        """Fits, where they can be known beforehand."""
+    def expected_fits(self) -> int | None:
+        """Number of fits, None where it cannot be known beforehand."""
+        per_probe = self.source.per_probe
         if self.limits is not None or (per_probe and self.gains_from_one_seed):
             return None
         checked = min(KEPT_DIRECTIONS, self.n_probes) if self.checks_step else 0
@@ -201,144 +218,130 @@ class _Plan:
             return 2 * (self.n_probes + checked)
         return self.n_probes + checked + (self.n_probes if per_probe else 1)
 
-
-def _share_seed_if_it_does_not_matter(meter: ResponseMeter, source: ProbeSource) -> None:
-    """Two seeds that give the same fit, as for many an unset random_state, need not be two."""
-    both = source.shared_seed(), source.shared_seed() + 1
-    meter.fit_as_given(both)
-    source.per_probe = not np.array_equal(meter.given(both[0]), meter.given(both[1]))
-    source.use_first(both)
-
-
-def _carried_out(plan: _Plan, meter: ResponseMeter, source: ProbeSource) -> MonteCarloDof:
-    deflates = plan.may_deflate and not source.per_probe
-    probes = source.none_yet(keeps_derivatives=deflates)
-    check: StepCheck | None = None
-    found: bool | None = plan.linear if isinstance(plan.linear, bool) else None
-    n_deflated = 0
-    try:
-        probes.extend(meter, source, plan.n_probes)
-        if plan.checks_step:
-            check = _second_step(probes, meter)
-        if plan.limits is not None and not plan.limits.reached(probes):
-            if deflates and found is None:
-                found = is_linear(*columns(probes), meter, source.shared_seed())
-            deflated = None
-            if deflates and found:
-                deflated = deflate(probes.copied(), meter, source, plan.limits)
-                found = deflated is not None
+    def measure(self) -> None:
+        """Take all probes, check the step, and add what the wanted standard error needs."""
+        meter, source, limits = self.meter, self.source, self.limits
+        if source.per_probe and self.gains_from_one_seed:
+            # If two seeds give the same fit, as for many an unset random_state, one will do.
+            both = source.shared_seed, source.shared_seed + 1
+            first, second = meter.fit_as_given(both)
+            source.per_probe = not np.array_equal(first, second)
+            source.use_first(both)
+        deflates = self.may_deflate and not source.per_probe
+        self.probes = source.no_probes(keeps_derivatives=deflates)
+        self.probes.extend(meter, source, self.n_probes)
+        if self.checks_step:
+            self.check_step()
+        if limits is None or limits.reached(self.probes):
+            return
+        if deflates and self.linear is None:
+            self.linear = is_linear(*columns(self.probes), meter, source.shared_seed)
+        if deflates and self.linear:
+            deflated = deflate(self.probes.copied(), meter, source, limits)
             if deflated is not None:
-                probes, deflation = deflated
-                n_deflated = deflation.directions.shape[1]
-            else:
-                # Tests of linearity are made with one-sided differences.
-                meter.scheme = plan.scheme
-                probe_until(probes, meter, source, plan.limits)
-    except ProbeError as error:
-        if probes.values:
-            error.partial = _result(probes, meter, source, plan, found, n_deflated, check)
-        raise
-    result = _result(probes, meter, source, plan, found, n_deflated, check)
-    _warn(result, probes, plan)
-    return result
+                self.probes, deflation = deflated
+                self.n_deflated = deflation.directions.shape[1]
+                return
+            self.linear = False
+        # Tests of linearity are made with one-sided differences.
+        meter.scheme = self.scheme
+        probe_until(self.probes, meter, source, limits)
 
-
-def _second_step(probes: Probes, meter: ResponseMeter) -> StepCheck:
-    directions = probes.directions[:KEPT_DIRECTIONS]
-    values: list[FloatArray] = []
-
-    def keep(direction: Direction, response: Response) -> None:
-        values.append(response.along(direction.vector))
-
-    measure(meter, directions, keep, 0, SECOND_STEP)
-    check = check_steps(
-        np.array(probes.values),
-        np.array(values),
-        probes.mean_and_error()[1],
-        np.mean(probes.rounding, axis=0),
-        SECOND_STEP * meter.eps,
-    )
-    return check.squeezed() if meter.refit.single_output else check
-
-
-def _result(
-    probes: Probes,
-    meter: ResponseMeter,
-    source: ProbeSource,
-    plan: _Plan,
-    linear: bool | None,
-    n_deflated: int,
-    check: StepCheck | None,
-) -> MonteCarloDof:
-    values = np.array(probes.values)
-    mean, error = probes.mean_and_error()
-    single = meter.refit.single_output
-    fitted = None if source.per_probe else meter.given_if_there(source.shared_seed())
-    return MonteCarloDof(
-        dof=float(mean[0]) if single else mean,
-        std_error=float(error[0]) if single else error,
-        values=values[:, 0] if single else values,
-        eps=float(meter.eps[0]) if single else meter.eps,
-        n_fits=meter.n_fits,
-        n_samples=len(meter.refit.y),
-        probe=source.kind,
-        scheme=plan.scheme,
-        linear=linear,
-        n_deflated=n_deflated,
-        step_check=check,
-        fitted=fitted[:, 0] if fitted is not None and single else fitted,
-    )
-
-
-def _warn(result: MonteCarloDof, probes: Probes, plan: _Plan) -> None:
-    if not probes.moved:
-        warn_caller(
-            f"fitted values did not move with y in any of {len(result.values)} probes, so dof is "
-            f"0: the estimator ignores y, or eps={_short(result.eps)} is too small for it.",
-            NoResponseWarning,
+    def check_step(self) -> None:
+        """Repeat the first few probes with a second step."""
+        probes, refit = self.probes, self.meter.refit
+        repeated = measured(self.meter, probes.directions[:KEPT_DIRECTIONS], 0, SECOND_STEP)
+        check = check_steps(
+            np.array(probes.values),
+            np.array([response.along(direction.vector) for direction, response in repeated]),
+            probes.mean_and_error()[1],
+            np.mean(probes.rounding, axis=0),
+            SECOND_STEP * self.meter.eps,
         )
-    check = result.step_check
-    if check is not None and not check.agree:
-        first = np.asarray(check.dof) + np.asarray(check.difference)
-        warn_caller(
-            f"the step matters: the same {check.n_probes} probes give dof {_short(first)} with "
-            f"eps={_short(result.eps)} and {_short(check.dof)} with eps={_short(check.eps)}, "
-            "and single probes differ as much. The fit jumps or bends as y moves, as trees do; the "
-            "value is that of the fit smoothed over eps. Give an eps between half the noise's "
-            "standard deviation and all of it, and more probes.",
-            StepSizeWarning,
+        per_output = ("eps", "dof", "difference", "std_error")
+        shaped: dict[str, Any] = {n: refit.in_shape_of_y(getattr(check, n)) for n in per_output}
+        self.step_check = replace(check, **shaped)
+
+    def result(self) -> MonteCarloDof:
+        """The estimate from the probes so far."""
+        meter, source = self.meter, self.source
+        mean, error = self.probes.mean_and_error()
+        fitted = None if source.per_probe else meter.given.get(source.shared_seed)
+        shaped = meter.refit.in_shape_of_y
+        return MonteCarloDof(
+            dof=shaped(mean),
+            std_error=shaped(error),
+            values=shaped(np.array(self.probes.values)),
+            eps=shaped(meter.eps),
+            n_fits=meter.n_fits,
+            n_samples=len(meter.refit.y),
+            probe=source.kind,
+            scheme=self.scheme,
+            linear=self.linear,
+            n_deflated=self.n_deflated,
+            step_check=self.step_check,
+            fitted=None if fitted is None else shaped(fitted.astype(np.float64)),
         )
-    if plan.limits is not None and not plan.limits.reached(probes):
-        warn_caller(
-            f"std_error is {_short(result.std_error)} after {result.n_fits} fits, above "
-            f"target_std_error={plan.limits.std_error}; raise max_fits={plan.limits.max_fits}.",
-            ProbeLimitWarning,
-        )
+
+    def warn_about(self, result: MonteCarloDof) -> None:
+        """Warn where nothing moved, where the step matters, and where precision is missing."""
+        if not self.probes.moved:
+            warn_caller(
+                f"fitted values did not move with y in any of {len(result.values)} probes, so dof "
+                f"is 0: the estimator ignores y, or eps={_short(result.eps)} is too small for it.",
+                NoResponseWarning,
+            )
+        check = result.step_check
+        if check is not None and not check.agree:
+            first = np.asarray(check.dof) + np.asarray(check.difference)
+            warn_caller(
+                f"the step matters: the same {check.n_probes} probes give dof {_short(first)} with "
+                f"eps={_short(result.eps)} and {_short(check.dof)} with eps={_short(check.eps)}, "
+                "and single probes differ as much. The fit has jumps or kinks as y moves, as trees "
+                "do; the value is that of the fit smoothed over eps. Give an eps between half the "
+                "noise's standard deviation and all of it, and more probes.",
+                StepSizeWarning,
+            )
+        limits = self.limits
+        if limits is not None and not limits.reached(self.probes):
+            warn_caller(
+                f"std_error is {_short(result.std_error)} after {result.n_fits} fits, above "
+                f"target_std_error={limits.std_error}; raise max_fits={limits.max_fits}.",
+                ProbeLimitWarning,
+            )
 
 
 def _short(value: float | FloatArray) -> str:
     return np.array2string(np.asarray(value), precision=4)
 
 
-def check_options(n_probes: Any, probe: Any, scheme: Any) -> None:
-    """Raise unless probes are drawn and used in a known way."""
+def check_options(
+    n_probes: Any,
+    probe: Any,
+    scheme: Any,
+    target_std_error: Any = None,
+    max_fits: Any = 1000,
+    linear: Any = "auto",
+) -> None:
+    """Raise unless these options of :func:`monte_carlo_dof` are known and fit together."""
     check_positive_int("n_probes", n_probes)
     if probe not in PROBES:
         raise ValueError(f"probe={probe!r} is unknown; allowed are {PROBES}.")
     if scheme not in SCHEMES:
         raise ValueError(f"scheme={scheme!r} is unknown; allowed are {SCHEMES}.")
-
-
-def _check_precision(n_probes: int, target: Any, max_fits: Any, linear: Any) -> None:
     check_positive_int("max_fits", max_fits)
     if not (isinstance(linear, (bool, np.bool_)) or (isinstance(linear, str) and linear == "auto")):
         raise ValueError(f"linear={linear!r} is unknown; allowed are 'auto', True and False.")
-    if target is None:
+    if target_std_error is None:
         return
-    if isinstance(target, bool) or not isinstance(target, numbers.Real):
-        raise TypeError(f"target_std_error={target!r} must be a number greater than 0, or None.")
-    if not (np.isfinite(float(target)) and float(target) > 0):
-        raise ValueError(f"target_std_error={target!r} must be greater than 0 and finite.")
+    if not is_number(target_std_error):
+        raise TypeError(
+            f"target_std_error={target_std_error!r} must be a number greater than 0, or None."
+        )
+    if not 0.0 < float(target_std_error) < np.inf:
+        raise ValueError(
+            f"target_std_error={target_std_error!r} must be greater than 0 and finite."
+        )
     # The probes, the second step, two fits each for seeds and linearity.
     first_look = 2 * max(int(n_probes), FIRST_LOOK) + 2 * KEPT_DIRECTIONS + 4
     if first_look > max_fits:

@@ -1,4 +1,4 @@
-"""More probes until a wanted standard error, as few as possible."""
+"""Reach a wanted standard error with as few fits as possible: more probes, or deflation."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from scipy.stats import chi2
 
 from negcorr._common.lapack import thin_svd
 from negcorr._common.types import FloatArray
-from negcorr.dof.monte_carlo.probing import Probes, ProbeSource, measure
-from negcorr.dof.monte_carlo.responses import Direction, Failure, Response, ResponseMeter
+from negcorr.dof.monte_carlo.probing import Probes, ProbeSource, measured
+from negcorr.dof.monte_carlo.responses import Direction, ResponseMeter
 from negcorr.exceptions import ProbeError
 
 __all__ = [
@@ -29,26 +29,26 @@ __all__ = [
 #: Departure from linearity, relative to the response, that rounding and solvers may cause.
 LINEAR_TOLERANCE = 1e-7
 
-#: A target is moved by at most so many steps: that far linearity has been tested.
+#: Most steps by which a target is moved: linearity has been tested up to there.
 FURTHEST_MOVE = 3.0
 
-#: Of the upper bound on the spread that decides when to stop.
+#: Confidence level of the upper bound on the spread that decides when to stop.
 CONFIDENCE = 0.9
 
-#: Probes that follow on a deflation, at least: fewer give no standard error to rely on.
+#: Fewest new probes after a deflation: fewer give no reliable standard error.
 FEWEST_FRESH = 8
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop.
+    """Wanted precision and the limit on fits.
 
     Attributes
     ----------
     std_error : float
-        Wanted, for every output.
+        Wanted standard error of every output.
     max_fits : int
-        Not to be exceeded.
+        Most fits allowed.
     """
 
     std_error: float
@@ -59,18 +59,18 @@ class Limits:
         return self._excess(probes) <= 1.0
 
     def probes_wanted(self, probes: Probes) -> float:
-        """How many probes in all, to judge by those at hand."""
+        """How many probes are needed in all, estimated from those so far."""
         return len(probes.values) * self._excess(probes) ** 2
 
     def _excess(self, probes: Probes) -> float:
-        """Standard error over the wanted one, the larger for being uncertain itself.
+        """Upper bound on the standard error, over the wanted one.
 
-        To stop when few values happen to lie together would favour low values, whose spread is
-        the smaller. The upper end of a 90 % interval for the spread guards against it.
+        Without the bound the run would stop where a few values are close together by chance,
+        and these are more often low values. It is the upper end of a 90 % interval.
         """
         free = len(probes.values) - 1
-        caution = np.sqrt(free / chi2.ppf(1.0 - CONFIDENCE, free))
-        return float(caution * probes.mean_and_error()[1].max() / self.std_error)
+        inflation = np.sqrt(free / chi2.ppf(1.0 - CONFIDENCE, free))
+        return float(inflation * probes.mean_and_error()[1].max() / self.std_error)
 
 
 def probe_until(probes: Probes, meter: ResponseMeter, source: ProbeSource, limits: Limits) -> None:
@@ -87,17 +87,17 @@ def probe_until(probes: Probes, meter: ResponseMeter, source: ProbeSource, limit
 
 
 def is_linear(vectors: FloatArray, images: FloatArray, meter: ResponseMeter, seed: int) -> bool:
-    """Whether the fit answers a sum of directions by the sum of its answers.
+    """Whether the response to a sum of directions is the sum of the responses.
 
-    One fit, besides the one to the targets as given. The sum moves every target as far as any
-    of the directions and further: a fit with kinks or jumps within that reach fails.
+    It takes one fit, besides the one to the targets as given. The sum moves targets at least as
+    far as any single direction: a fit with kinks or jumps within that distance is not linear.
 
     Parameters
     ----------
     vectors, images : ndarray of shape (n, directions)
-        Directions and what the fit answers to each.
+        Directions and the response of the fit to each.
     meter : ResponseMeter
-        Left with one-sided differences.
+        Its scheme is set to one-sided differences.
     seed : int
         Of the fits.
     """
@@ -107,11 +107,10 @@ def is_linear(vectors: FloatArray, images: FloatArray, meter: ResponseMeter, see
     scale = 3.0 * largest / max(np.abs(together).max(initial=0.0), largest)
     meter.scheme = "forward"
     outcome = meter.responses([Direction(scale * together[:, np.newaxis], seed)])[0]
-    if isinstance(outcome, Failure):
+    if isinstance(outcome, Exception):
         raise ProbeError(
-            f"the fit that tests linearity failed with {type(outcome.error).__name__}: "
-            f"{outcome.error}"
-        ) from outcome.error
+            f"the fit that tests linearity failed with {type(outcome).__name__}: {outcome}"
+        ) from outcome
     expected = scale * (images @ signs)
     slack = LINEAR_TOLERANCE * np.linalg.norm(expected) + 10.0 * outcome.rounding[0]
     return bool(np.linalg.norm(outcome.derivative[:, 0] - expected) <= slack)
@@ -122,16 +121,17 @@ def deflate(
 ) -> tuple[Probes, Deflation] | None:
     """Reach the standard error with probes and deflation, whichever saves more fits.
 
-    For a fit of one output that is linear in y. The probes at hand are the first sketch. At
-    every turn the spread that would be left after deflating the probes at hand decides: either
-    they become part of Q, which costs a fit each and fresh probes, or more are added to them.
+    For a fit of one output that is linear in y. In every round, one of two things is done: the
+    range of the images of the probes so far becomes part of Q, which takes a fit for each new
+    direction and then new probes; or more probes are added. The variance that would be left
+    after the deflation decides.
 
     Returns
     -------
     probes : Probes
-        Those that followed on the last deflation, with values for the whole trace.
+        Those since the last deflation, with values for the whole trace.
     deflation : Deflation
-        None in place of both where a test on the way finds that the fit is not linear.
+        None in place of both where the fit is found not to be linear.
     """
     deflation = Deflation.none(len(source.refit.y))
     while True:
@@ -146,15 +146,14 @@ def deflate(
         here = len(values)
         share = leftover_share(deflation, images)
         if _deflation_pays(here, wanted, share, left):
-            basis = deflation.new_directions(images)
-            extended = deflation.extended(basis, _images(meter, basis, probes))
-            if not _consistent(extended, basis.shape[1], meter, source.shared_seed()):
+            extended = _deflated_further(deflation, images, probes, meter)
+            if extended is None:
                 return None
+            n_new = extended.directions.shape[1] - deflation.directions.shape[1]
             deflation = extended
-            fresh = max(FEWEST_FRESH, ceil(share * wanted))
-            count = min(fresh, max(FEWEST_FRESH, basis.shape[1]))
+            count = min(max(FEWEST_FRESH, ceil(share * wanted)), max(FEWEST_FRESH, n_new))
             moved = probes.moved
-            probes = source.none_yet(keeps_derivatives=True)
+            probes = source.no_probes(keeps_derivatives=True)
             probes.moved = moved
         else:
             count = int(np.clip(ceil(wanted) - here, 1, here))
@@ -165,10 +164,10 @@ def deflate(
 
 
 def _deflation_pays(here: int, wanted: float, share: float, left: int) -> bool:
-    """Whether deflating the ``here`` probes at hand needs fewer fits than adding to them.
+    """Whether deflating the ``here`` probes so far needs fewer fits than adding to them.
 
-    ``wanted`` probes reach the goal as things are, ``share * wanted`` afterwards; ``left`` fits
-    remain. Where neither way reaches it, what counts is the variance at the end.
+    ``wanted`` probes are needed without deflation, ``share * wanted`` after it; ``left`` fits
+    remain. Where neither way reaches it, the smaller variance at the end decides.
     """
     afterwards = left - here - 1
     if afterwards < FEWEST_FRESH:
@@ -178,13 +177,26 @@ def _deflation_pays(here: int, wanted: float, share: float, left: int) -> bool:
     return here + 1 + max(FEWEST_FRESH, share * wanted) < wanted - here
 
 
-def _consistent(deflation: Deflation, new: int, meter: ResponseMeter, seed: int) -> bool:
-    """Whether the newest directions, moved together, are answered as one by one."""
-    if new == 0:
-        return True
-    directions, images = deflation.directions[:, -new:], deflation.images[:, -new:]
-    size = np.abs(directions).max(axis=0)
-    return is_linear(directions / size, images / size, meter, seed)
+def _deflated_further(
+    deflation: Deflation, images: FloatArray, probes: Probes, meter: ResponseMeter
+) -> Deflation | None:
+    """The deflation with what ``images`` add to it; None if the fit is found not to be linear.
+
+    One fit for each new direction, and one for all of them moved together.
+    """
+    basis = deflation.new_directions(images)
+    if basis.shape[1] == 0:
+        return deflation
+    # No target is moved further than linearity was tested.
+    largest = np.abs(basis).max(axis=0)
+    reach = np.minimum(np.sqrt(len(basis)), FURTHEST_MOVE / largest)
+    seed = probes.directions[0].seed
+    moves = [Direction(r * q[:, np.newaxis], seed) for r, q in zip(reach, basis.T, strict=True)]
+    responses = [found for _, found in measured(meter, moves, first=len(probes.values))]
+    new_images = np.column_stack([response.derivative[:, 0] for response in responses]) / reach
+    if not is_linear(basis / largest, new_images / largest, meter, seed):
+        return None
+    return deflation.extended(basis, new_images)
 
 
 def columns(probes: Probes) -> tuple[FloatArray, FloatArray]:
@@ -193,23 +205,9 @@ def columns(probes: Probes) -> tuple[FloatArray, FloatArray]:
     return vectors, np.column_stack([derivative[:, 0] for derivative in probes.derivatives])
 
 
-def _images(meter: ResponseMeter, basis: FloatArray, probes: Probes) -> FloatArray:
-    """S Q, by one fit for each column; no target is moved further than linearity was tested."""
-    reach = np.minimum(np.sqrt(len(basis)), FURTHEST_MOVE / np.abs(basis).max(axis=0, initial=0.0))
-    seed = probes.directions[0].seed
-    images: list[FloatArray] = []
-
-    def keep(_: Direction, response: Response) -> None:
-        images.append(response.derivative[:, 0])
-
-    moves = [Direction(r * q[:, np.newaxis], seed) for r, q in zip(reach, basis.T, strict=True)]
-    measure(meter, moves, keep, first=len(probes.values))
-    return np.column_stack(images) / reach if images else np.empty_like(basis)
-
-
 @dataclass(frozen=True, repr=False)
 class Deflation:
-    """Directions whose trace is known, and what is needed to leave them out of probes.
+    """Directions whose part of the trace is known exactly, and their images.
 
     Attributes
     ----------
@@ -249,9 +247,9 @@ class Deflation:
         Returns
         -------
         values, variances : ndarray of shape (probes,)
-            2‖R b‖² for what is left of S, R, has the mean 2‖R‖²_F, which no probe's variance
-            exceeds. A few values that happen to lie together have a small variance, and lie low
-            more often than high; the images do not go along with that.
+            2‖R b‖², where R is what is left of S. Its mean 2‖R‖²_F is an upper bound on the
+            variance of a probe. The sample variance of a few values would be too small where
+            they are low by chance; the images do not have this dependence.
         """
         rest = self.outside(images - self.images @ (self.directions.T @ probes))
         values = self.trace + np.sum(self.outside(probes) * rest, axis=0)
@@ -275,13 +273,13 @@ class Deflation:
 def leftover_share(deflation: Deflation, images: FloatArray) -> float:
     """Share of the probes' variance that would remain if ``images`` were deflated too.
 
-    Each image is compared with its distance from the span of the others, which predicts how a
-    fresh probe would fare after they have been deflated: 1/[(RᵀR)⁻¹]_jj for column j of R.
+    The squared distance of each image from the span of the others, 1/[(RᵀR)⁻¹]_jj for column j
+    of R, estimates what would remain of a new probe's image after the deflation.
     """
     rest = deflation.outside(images)
     _, singular, right = thin_svd(rest)
     count = images.shape[1]
-    # Nothing is left beyond rounding, or some column lies in the span of the others.
+    # Nothing but rounding is left, or some column lies in the span of the others.
     if len(singular) < count or singular.min() <= 1e-10 * np.linalg.norm(images):
         return 0.0
     distances = 1.0 / np.sum((right / singular[:, np.newaxis]) ** 2, axis=0)

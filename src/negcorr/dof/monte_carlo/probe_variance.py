@@ -1,16 +1,16 @@
-r"""How much values of probes vary, read from what the fit answers rather than from the values.
+r"""The variance of a probe's value, from the images J b rather than from the values bᵀ J b.
 
-The sample variance of few values bᵀ J b has a large error of its own, and goes along with their
-mean: values that lie low lie close together, the more so the fewer directions J has. For a fit
-that averages y they are χ² of one degree, and 30 of them miss 3 standard errors in one run of 25.
+The sample variance of a few values has a large error of its own, which is correlated with their
+mean: low values are close together, above all where J has few directions. For a fit that averages
+y the values are χ² of one degree, and 30 of them miss 3 standard errors in one run of 25.
 For a fixed J
 
 .. math:: \operatorname{Var}(b^\top J b) = \lVert J \rVert_F^2 + \operatorname{tr} J^2
 
 with Gaussian entries, and with signs the same for J without its diagonal, which does not vary
-there (Avron and Toledo 2011). Both terms have unbiased estimates from the images J b that probes
-bring along: ‖J b‖², and b₁ᵀ J b₂ · b₂ᵀ J b₁ for two probes. All pairs of a few probes give the
-second, which is why its error is small.
+there (Avron and Toledo 2011). Both terms have unbiased estimates from the images J b, which every
+probe has: ‖J b‖², and b₁ᵀ J b₂ · b₂ᵀ J b₁ for two probes. The second is averaged over all pairs
+of a few probes, so its error is small.
 """
 
 from __future__ import annotations
@@ -21,10 +21,17 @@ import numpy as np
 
 from negcorr._common.types import FloatArray
 
-__all__ = ["Spread", "variance_from_images"]
+__all__ = ["Spread", "sample_deviation", "variance_from_images"]
 
-#: Probes whose pairs are formed; no more are held in memory at once.
+#: Probes whose pairs are formed; no more images are in memory at once.
 AT_ONCE = 16
+
+
+def sample_deviation(values: FloatArray) -> FloatArray:
+    """Standard deviation between probes, shape (outputs,); NaN for one probe, which has none."""
+    if len(values) == 1:
+        return np.full(values.shape[1:], np.nan)
+    return np.asarray(values.std(axis=0, ddof=1))
 
 
 def variance_from_images(vectors: FloatArray, images: FloatArray, signs: bool) -> FloatArray:
@@ -52,7 +59,7 @@ def variance_from_images(vectors: FloatArray, images: FloatArray, signs: bool) -
     pairs -= np.sum(np.einsum("kkp->kp", crossed) ** 2, axis=0)
     trace = pairs / (count * (count - 1))
     if signs:
-        # What the error of that mean takes away, on average, from the product of a pair.
+        # Corrects for the error of that mean in the product of a pair, on average.
         trace = (trace + size / count) / (1.0 - 2.0 / count + 2.0 / count**2)
     return np.asarray(size + trace)
 
@@ -74,7 +81,7 @@ class Spread:
     _weight: int = 0
 
     def copied(self) -> Spread:
-        """The same, to go on with in another way."""
+        """A copy to which other probes can be added."""
         return replace(self, _vectors=list(self._vectors), _images=list(self._images))
 
     def add(self, vector: FloatArray, image: FloatArray) -> None:

@@ -1,9 +1,10 @@
-"""Random directions, and the values that they give: plain, or after deflation."""
+"""Random directions, and the values bᵀ J b measured along them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,16 @@ from joblib import effective_n_jobs
 from negcorr._common.types import FloatArray
 from negcorr.dof.monte_carlo.probe_variance import Spread
 from negcorr.dof.monte_carlo.refits import Refit
-from negcorr.dof.monte_carlo.responses import Direction, Failure, Response, ResponseMeter
+from negcorr.dof.monte_carlo.responses import Direction, Response, ResponseMeter
 from negcorr.dof.monte_carlo.result import mean_and_error
 from negcorr.exceptions import ProbeError
 
-__all__ = ["ProbeSource", "Probes", "measure"]
+__all__ = ["ProbeSource", "Probes", "measured"]
 
-#: Directions that are kept for a second step where no more are needed.
+#: Directions that are kept for the check by a second step, where no more are needed.
 KEPT_DIRECTIONS = 4
 
-#: Directions that are measured at a time, at least.
+#: Fewest directions that are measured at a time.
 FEWEST_AT_ONCE = 16
 
 
@@ -35,7 +36,7 @@ class ProbeSource:
     Attributes
     ----------
     refit : Refit
-        Whose targets are to be moved.
+        The fit whose targets are moved.
     kind : {"rademacher", "gaussian"}
         Distribution of the entries.
     per_probe : bool
@@ -49,64 +50,60 @@ class ProbeSource:
     per_probe: bool
     directions: np.random.Generator
     seeds: np.random.Generator
-    _shared: int | None = None
     _ready: list[int] = field(default_factory=list)
 
-    def none_yet(self, keeps_derivatives: bool) -> Probes:
-        """Nothing measured so far."""
+    def no_probes(self, keeps_derivatives: bool) -> Probes:
+        """A collection without probes."""
         return Probes(keeps_derivatives, Spread(signs=self.kind == "rademacher"))
 
     def draw(self, count: int) -> list[Direction]:
-        """So many new directions."""
-        return [Direction(self._vector(), self._seed()) for _ in range(count)]
+        """New directions."""
+        drawn = []
+        for _ in range(count):
+            if self.kind == "rademacher":
+                vector = self.directions.choice(np.array([-1.0, 1.0]), size=self.refit.y.shape)
+            else:
+                vector = self.directions.standard_normal(self.refit.y.shape)
+            if self.refit.weight is not None:
+                # Rows that do not count take no part: they would add nothing but variance.
+                vector[self.refit.weight == 0] = 0.0
+            if not self.per_probe:
+                seed = self.shared_seed
+            else:
+                seed = self._ready.pop(0) if self._ready else int(self.seeds.integers(2**31))
+            drawn.append(Direction(vector, seed))
+        return drawn
 
     def fits(self, count: int, scheme: str) -> int:
-        """How many fits so many directions take, one to the targets as given apart."""
+        """Fits for ``count`` directions, besides one shared fit to the targets as given."""
         return 2 * count if scheme == "central" or self.per_probe else count
 
+    @cached_property
     def shared_seed(self) -> int:
-        """The one seed of fits that are not of a probe."""
-        if self._shared is None:
-            self._shared = int(self.seeds.integers(2**31))
-        return self._shared
+        """The one seed of fits that do not belong to a probe, drawn when it is first needed."""
+        return int(self.seeds.integers(2**31))
 
     def use_first(self, seeds: Sequence[int]) -> None:
-        """Seeds for the next directions, whose fits to the targets as given are there."""
+        """Use these seeds for the next directions: their fits to the targets as given are made."""
         self._ready = list(seeds)
-
-    def _seed(self) -> int:
-        if not self.per_probe:
-            return self.shared_seed()
-        return self._ready.pop(0) if self._ready else int(self.seeds.integers(2**31))
-
-    def _vector(self) -> FloatArray:
-        shape = self.refit.y.shape
-        if self.kind == "rademacher":
-            vector = self.directions.choice(np.array([-1.0, 1.0]), size=shape)
-        else:
-            vector = self.directions.standard_normal(shape)
-        if self.refit.weight is not None:
-            # Rows that do not count take no part: they would add nothing but variance.
-            vector[self.refit.weight == 0] = 0.0
-        return vector
 
 
 @dataclass
 class Probes:
-    """Directions tried so far and what they gave.
+    """Directions measured so far, and their values.
 
     Attributes
     ----------
     directions : list of Direction
         All of them where derivatives are kept, else the first few.
     values, rounding : list of ndarray of shape (outputs,)
-        bᵀ J b, and what rounding can add.
+        bᵀ J b, and how much rounding can add.
     derivatives : list of ndarray of shape (n, outputs)
         J b, kept only where they are needed again.
     spread : Spread
-        What responses say about the variance of the values.
+        Variance of the values, from the responses.
     leftover_variance : ndarray of shape (outputs,) or None
-        The same after deflation, which takes its place.
+        Variance of the values after deflation; used in place of ``spread`` where it is set.
     moved : bool
         Whether any fitted value moved.
     """
@@ -128,13 +125,13 @@ class Probes:
         return mean_and_error(np.array(self.values), np.array(self.rounding), variance)
 
     def copied(self) -> Probes:
-        """The same probes, to go on with in another way."""
+        """A copy to which other probes can be added."""
         lists = ("directions", "values", "rounding", "derivatives")
         own: dict[str, Any] = {name: list(getattr(self, name)) for name in lists}
         return replace(self, spread=self.spread.copied(), **own)
 
     def add(self, direction: Direction, response: Response) -> None:
-        """Remember one probe."""
+        """Take in one probe."""
         if self.keeps_derivatives or len(self.directions) < KEPT_DIRECTIONS:
             self.directions.append(direction)
         self.values.append(response.along(direction.vector))
@@ -145,56 +142,51 @@ class Probes:
             self.derivatives.append(response.derivative)
 
     def extend(self, meter: ResponseMeter, source: ProbeSource, count: int) -> None:
-        """Measure further directions; what succeeded is kept if one of them fails.
+        """Measure further directions; if one of them fails, the others are kept.
 
         A few at a time, so that memory does not grow with their number.
         """
         at_once = max(FEWEST_AT_ONCE, 2 * effective_n_jobs(meter.n_jobs))
         while count > 0:
             directions = source.draw(min(count, at_once))
-            measure(meter, directions, self.add, first=len(self.values))
+            for direction, response in measured(meter, directions, first=len(self.values)):
+                self.add(direction, response)
             count -= len(directions)
 
 
-def measure(
-    meter: ResponseMeter,
-    directions: Sequence[Direction],
-    use: Callable[[Direction, Response], None],
-    first: int,
-    factor: float = 1.0,
-) -> None:
-    """Hand every direction's response to ``use``, then raise the first failure, if any.
+def measured(
+    meter: ResponseMeter, directions: Sequence[Direction], first: int, factor: float = 1.0
+) -> Iterator[tuple[Direction, Response]]:
+    """Every direction whose fits succeed, with its response; then the first failure is raised.
 
     Parameters
     ----------
     meter : ResponseMeter
     directions : sequence of Direction
-    use : callable
-        Called with each direction whose fits succeeded, and its response.
     first : int
         Number of the first direction, for messages.
     factor : float, default=1.0
         Share of the step.
     """
-    failed: tuple[int, Failure] | None = None
+    failed: tuple[int, Exception] | None = None
     outcomes = meter.responses(directions, factor)
     for k, (direction, outcome) in enumerate(zip(directions, outcomes, strict=True)):
-        if not isinstance(outcome, Failure):
-            use(direction, outcome)
+        if not isinstance(outcome, Exception):
+            yield direction, outcome
         elif failed is None:
-            failed = first + k, outcome
-    if failed is not None:
-        probe, failure = failed
-        hint = ""
-        if meter.n_good == 0:
-            # Not the probes' fault if the targets as given fail as well: that error is raised.
-            meter.fit_as_given([directions[probe - first].seed])
-            hint = (
-                ". All others failed too, but not the fit to the targets as given: moved by eps "
-                "they may leave the estimator's domain; try a smaller eps"
-            )
-        raise ProbeError(
-            f"the fit of probe {probe} failed with {type(failure.error).__name__}: "
-            f"{failure.error}{hint}",
-            probe=probe,
-        ) from failure.error
+            failed = k, outcome
+    if failed is None:
+        return
+    k, error = failed
+    hint = ""
+    if meter.n_good == 0:
+        # Not the probes' fault if the targets as given fail as well: that error is raised.
+        meter.fit_as_given([directions[k].seed])
+        hint = (
+            ". All others failed too, but not the fit to the targets as given: moved by eps "
+            "they may leave the estimator's domain; try a smaller eps"
+        )
+    raise ProbeError(
+        f"the fit of probe {first + k} failed with {type(error).__name__}: {error}{hint}",
+        probe=first + k,
+    ) from error

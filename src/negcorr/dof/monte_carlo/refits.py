@@ -1,22 +1,15 @@
-"""The map from targets to fitted values, whatever computes it."""
+"""The map from targets to fitted values, of an estimator or a callable."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import (
-    clone,
-    is_classifier,
-    is_clusterer,
-    is_outlier_detector,
-    is_regressor,
-)
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_consistent_length, get_tags
 from sklearn.utils.validation import _num_samples, has_fit_parameter
@@ -52,11 +45,11 @@ class Refit:
     X : table of shape (n, d)
         Inputs, the same in every fit.
     y : ndarray of shape (n, outputs)
-        Targets about which the response is measured.
+        Targets as given, around which they are moved.
     weight : ndarray of shape (n,) or None
         Frequencies of the rows.
     single_output : bool
-        Whether targets are handed on as ``(n,)``.
+        Whether targets were given, and are passed on, as ``(n,)``.
     draws_seeds : bool
         Whether unset random states are set for every fit.
     X_new : table of shape (m, d) or None
@@ -75,7 +68,7 @@ class Refit:
     def of(
         cls, estimator: Any, X: Table, y: Any, sample_weight: Any = None, seeding: str = "per-probe"
     ) -> Refit:
-        """Validate what a user hands in."""
+        """The map for the arguments of a user, after checking them."""
         if seeding not in SEEDINGS:
             raise ValueError(f"seeding={seeding!r} is unknown; allowed are {SEEDINGS}.")
         check_regressor(estimator)
@@ -100,6 +93,25 @@ class Refit:
             draws_seeds=is_estimator(estimator) and seeding != "none",
         )
 
+    def in_shape_of_y(self, values: FloatArray) -> Any:
+        """Values of shape (…, outputs) in the form of the user's y.
+
+        Without the last axis where y is (n,); a single number is then a float.
+        """
+        if not self.single_output:
+            return values
+        return float(values[0]) if values.ndim == 1 else values[..., 0]
+
+    @property
+    def target(self) -> FloatArray:
+        """Targets in the shape in which the user gave them."""
+        return np.asarray(self.in_shape_of_y(self.y))
+
+    @property
+    def n_samples(self) -> float:
+        """Rows, by weight."""
+        return float(len(self.y)) if self.weight is None else float(self.weight.sum())
+
     @property
     def draws_numbers(self) -> bool:
         """Whether an unset random state may make two fits of the same targets differ."""
@@ -115,32 +127,31 @@ class Refit:
 
         With ``X_new``, predictions there follow: shape (n + m, outputs).
         """
-        target = y[:, 0] if self.single_output else y
+        n, outputs = self.y.shape
+        target = self.in_shape_of_y(y)
         if is_estimator(self.estimator):
             model = seeded(self.estimator, seed) if self.draws_seeds else clone(self.estimator)
             model.fit(own_copy(self.X), target, **fit_arguments(model, self.weight))
-            fitted = self._checked(np.asarray(model.predict(own_copy(self.X))), len(self.y))
+            pieces = [(model.predict(own_copy(self.X)), n)]
+            if self.X_new is not None:
+                pieces.append((model.predict(own_copy(self.X_new)), _num_samples(self.X_new)))
         else:
-            fitted = np.asarray(self.estimator(own_copy(self.X), target))
-            fitted = self._checked(fitted, len(self.y))
-        if self.X_new is None:
-            return fitted
-        new = np.asarray(model.predict(own_copy(self.X_new)))
-        new = self._checked(new, _num_samples(self.X_new))
-        return np.concatenate([fitted, new])
-
-    def _checked(self, fitted: AnyArray, n: int) -> AnyArray:
-        outputs = self.y.shape[1]
-        if fitted.shape not in ((n, outputs), (n,) if outputs == 1 else (n, outputs)):
-            raise ValueError(
-                f"predictions have shape {fitted.shape} for {n} rows and {outputs} output(s)."
-            )
-        if fitted.dtype.kind not in "fiub":
-            raise ValueError(f"predictions must be real numbers, got dtype {fitted.dtype}.")
-        bad = int(np.count_nonzero(~np.isfinite(fitted)))
-        if bad:
-            raise NonFiniteError(f"{bad} of {fitted.size} predictions are NaN or infinite.")
-        return fitted.reshape(n, outputs)
+            pieces = [(self.estimator(own_copy(self.X), target), n)]
+        checked = []
+        for predictions, n_rows in pieces:
+            fitted = np.asarray(predictions)
+            if fitted.shape != (n_rows, outputs) and (outputs > 1 or fitted.shape != (n_rows,)):
+                shape = fitted.shape
+                raise ValueError(
+                    f"predictions have shape {shape} for {n_rows} rows and {outputs} output(s)."
+                )
+            if fitted.dtype.kind not in "fiub":
+                raise ValueError(f"predictions must be real numbers, got dtype {fitted.dtype}.")
+            bad = int(np.count_nonzero(~np.isfinite(fitted)))
+            if bad:
+                raise NonFiniteError(f"{bad} of {fitted.size} predictions are NaN or infinite.")
+            checked.append(fitted.reshape(n_rows, outputs))
+        return np.concatenate(checked)
 
 
 def own_copy(X: Table) -> Table:
@@ -163,31 +174,30 @@ def check_regressor(estimator: Any) -> None:
             return
         raise TypeError(f"estimator={estimator!r} must be {allowed}.")
     has_tags = hasattr(estimator, "__sklearn_tags__")
-    for refuses, what in _REFUSED:
-        if has_tags and refuses(estimator):
-            raise TypeError(
-                f"estimator={estimator!r} is {what}: degrees of freedom are the response of real "
-                f"fitted values to real targets. Give {allowed}."
-            )
+    kind = get_tags(estimator).estimator_type if has_tags else None
+    refused = _REFUSED.get(kind)
+    if has_tags and kind is None and hasattr(estimator, "transform"):
+        refused = "a transformer"
+    if refused is not None:
+        raise TypeError(
+            f"estimator={estimator!r} is {refused}: degrees of freedom are the response of real "
+            f"fitted values to real targets. Give {allowed}."
+        )
     # Some regressors have predict only once they are fitted, as stacked ones do.
-    if not hasattr(estimator, "predict") and not (has_tags and is_regressor(estimator)):
+    if not hasattr(estimator, "predict") and kind != "regressor":
         raise TypeError(f"estimator={estimator!r} has no predict; give {allowed}.")
 
 
-def _transforms_only(estimator: Any) -> bool:
-    return get_tags(estimator).estimator_type is None and hasattr(estimator, "transform")
-
-
-_REFUSED: tuple[tuple[Callable[[Any], bool], str], ...] = (
-    (is_classifier, "a classifier"),
-    (is_clusterer, "a clusterer, which ignores y"),
-    (is_outlier_detector, "an outlier detector, which ignores y"),
-    (_transforms_only, "a transformer"),
-)
+#: Types of estimators that are no regressors, and what to call them in messages.
+_REFUSED: dict[str | None, str] = {
+    "classifier": "a classifier",
+    "clusterer": "a clusterer, which ignores y",
+    "outlier_detector": "an outlier detector, which ignores y",
+}
 
 
 def fit_arguments(estimator: Any, weight: FloatArray | None) -> dict[str, FloatArray]:
-    """Keywords that hand frequencies to ``fit``; to the last step of a pipeline."""
+    """Keywords that pass frequencies to ``fit``; in a pipeline to the last step."""
     if weight is None:
         return {}
     if not is_estimator(estimator):
@@ -202,4 +212,6 @@ def fit_arguments(estimator: Any, weight: FloatArray | None) -> dict[str, FloatA
     parameters = inspect.signature(estimator.fit).parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return {"sample_weight": weight}
-    raise ValueError(f"sample_weight was given, but {type(estimator).__name__}.fit takes none.")
+    raise ValueError(
+        f"sample_weight was given, but {type(estimator).__name__}.fit takes none; give None."
+    )

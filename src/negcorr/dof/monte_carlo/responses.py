@@ -14,19 +14,19 @@ from negcorr._common.types import AnyArray, FloatArray
 from negcorr.dof.monte_carlo.refits import Refit
 from negcorr.exceptions import ProbeError
 
-__all__ = ["Direction", "Failure", "Response", "ResponseMeter"]
+__all__ = ["Direction", "Response", "ResponseMeter"]
 
 
 @dataclass(frozen=True)
 class Direction:
-    """Where targets are moved, and with which seed.
+    """A direction in which targets are moved, and the seed of its fits.
 
     Attributes
     ----------
     vector : ndarray of shape (n, outputs)
         Movement of the targets in units of the step; entries of about 1.
     seed : int
-        Random numbers of all fits along it.
+        Seed of the random numbers of all fits along it.
     """
 
     vector: FloatArray
@@ -54,16 +54,9 @@ class Response:
         return np.asarray(np.einsum("nj,nj->j", vector, self.derivative[: len(vector)]))
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A fit that raised, and what."""
-
-    error: Exception
-
-
 @dataclass
 class ResponseMeter:
-    """Refits along directions, counts the fits, and keeps the fit on the targets as given.
+    """Refits along directions, counts the fits, and keeps the fits to the targets as given.
 
     Attributes
     ----------
@@ -72,108 +65,91 @@ class ResponseMeter:
     eps : ndarray of shape (outputs,)
         Step.
     scheme : {"central", "forward"}
-        Both neighbours, or one and the fit on the targets as given.
+        From fits on both sides, or from one and the fit to the targets as given.
     n_jobs : int or None
         Fits at a time, as in joblib.
     advance : callable
         Called after every fit.
     n_fits, n_good : int
         How many there have been, and how many of them did not fail.
+    given : dict of int to ndarray
+        Fitted values for the targets as given, by seed.
     """
 
     refit: Refit
     eps: FloatArray
     scheme: Literal["central", "forward"]
     n_jobs: int | None
-    advance: Callable[[], None]
+    advance: Callable[[], None] = field(default=lambda: None)
     n_fits: int = 0
     n_good: int = 0
-    _given: dict[int, AnyArray] = field(default_factory=dict)
+    given: dict[int, AnyArray] = field(default_factory=dict)
 
     def responses(
         self, directions: Sequence[Direction], factor: float = 1.0
-    ) -> list[Response | Failure]:
-        """Derivatives along every direction, with ``factor`` times the step."""
+    ) -> list[Response | Exception]:
+        """Derivatives along every direction, with ``factor`` times the step, or the fit's error."""
         if self.scheme == "forward":
             self.fit_as_given([direction.seed for direction in directions])
         step = factor * self.eps
         signs = (1.0, -1.0) if self.scheme == "central" else (1.0,)
-        outcomes = iter(
-            self._run([(d.vector * (s * step), d.seed) for d in directions for s in signs])
-        )
-        return [
-            self._response(direction, [next(outcomes) for _ in signs], step)
-            for direction in directions
-        ]
+        width = len(signs) * step
+        fits = self._run([(d.vector * (s * step), d.seed) for d in directions for s in signs])
+        responses: list[Response | Exception] = []
+        for k, direction in enumerate(directions):
+            ahead, behind = fits[k * len(signs)], fits[(k + 1) * len(signs) - 1]
+            if self.scheme == "forward":
+                behind = self.given[direction.seed]
+            if isinstance(ahead, Exception):
+                responses.append(ahead)
+                continue
+            if isinstance(behind, Exception):
+                responses.append(behind)
+                continue
+            unit = np.finfo(ahead.dtype if ahead.dtype.kind == "f" else np.float64).eps
+            fitted = np.asarray(ahead[: len(direction.vector)], dtype=np.float64)
+            size = np.sqrt(np.sum((direction.vector * fitted) ** 2, axis=0))
+            difference = np.asarray(ahead, dtype=np.float64) - behind
+            if self.refit.weight is not None:
+                # Rows of weight 0 take no part in bᵀ J b.
+                difference[: len(fitted)][self.refit.weight == 0] = 0.0
+            responses.append(Response(difference / width, 2.0 * unit * size / width))
+        return responses
 
-    def fit_as_given(self, seeds: Sequence[int]) -> None:
-        """Fit to the targets as given, once for each seed."""
-        missing = [seed for seed in dict.fromkeys(seeds) if seed not in self._given]
-        still = np.zeros_like(self.refit.y)
-        for seed, fitted in zip(
-            missing, self._run([(still, seed) for seed in missing]), strict=True
-        ):
-            if not isinstance(fitted, Failure):
-                self._given[seed] = fitted
+    def fit_as_given(self, seeds: Sequence[int]) -> list[AnyArray]:
+        """Fitted values for the targets as given, one fit for each different seed."""
+        missing = [seed for seed in dict.fromkeys(seeds) if seed not in self.given]
+        fits = self._run([(np.zeros_like(self.refit.y), seed) for seed in missing])
+        for seed, fitted in zip(missing, fits, strict=True):
+            if not isinstance(fitted, Exception):
+                self.given[seed] = fitted
             elif self.n_good == 0:
-                raise fitted.error
+                raise fitted
             else:
                 raise ProbeError(
-                    "the fit to the targets as given failed with "
-                    f"{type(fitted.error).__name__}: {fitted.error}"
-                ) from fitted.error
+                    f"the fit to the targets as given failed with {type(fitted).__name__}: {fitted}"
+                ) from fitted
+        return [self.given[seed] for seed in seeds]
 
-    def given_if_there(self, seed: int) -> FloatArray | None:
-        """Fitted values for the targets as given, if that fit has been made."""
-        fitted = self._given.get(seed)
-        return None if fitted is None else np.asarray(fitted, dtype=np.float64)
-
-    def given(self, seed: int) -> AnyArray:
-        """Fitted values for the targets as given."""
-        self.fit_as_given([seed])
-        return self._given[seed]
-
-    def _response(
-        self, direction: Direction, fits: list[AnyArray | Failure], step: FloatArray
-    ) -> Response | Failure:
-        for fit in fits:
-            if isinstance(fit, Failure):
-                return fit
-        ahead = np.asarray(fits[0])
-        behind = np.asarray(fits[1] if len(fits) == 2 else self._given[direction.seed])
-        width = len(fits) * step
-        unit = np.finfo(ahead.dtype).eps if ahead.dtype.kind == "f" else np.finfo(float).eps
-        fitted = np.asarray(ahead[: len(direction.vector)], dtype=np.float64)
-        size = np.sqrt(np.sum((direction.vector * fitted) ** 2, axis=0))
-        difference = np.asarray(ahead, dtype=np.float64) - behind
-        if self.refit.weight is not None:
-            # Rows that do not count take no part: bᵀ J b never meets them.
-            difference[: len(fitted)][self.refit.weight == 0] = 0.0
-        return Response(difference / width, 2.0 * unit * size / width)
-
-    def _run(self, moves: list[tuple[FloatArray, int]]) -> list[AnyArray | Failure]:
+    def _run(self, moves: list[tuple[FloatArray, int]]) -> list[AnyArray | Exception]:
         jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")
         outcomes = []
         for outcome in jobs(delayed(_attempt)(self.refit, move, seed) for move, seed in moves):
             self.n_fits += 1
-            self.n_good += not isinstance(outcome, Failure)
+            self.n_good += not isinstance(outcome, Exception)
             self.advance()
             outcomes.append(outcome)
         return outcomes
 
 
 def _attempt(refit: Refit, move: FloatArray, seed: int) -> Any:
-    """Fitted values, or what went wrong: one bad fit must not cost the others."""
+    """Fitted values, or the error: one bad fit must not cost the others."""
     try:
         return refit(refit.y + move, seed)
     except Exception as error:
-        return Failure(_portable(error))
-
-
-def _portable(error: Exception) -> Exception:
-    """The error, or its text where it would not survive the way back from another process."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            # It cannot be sent back from another process; its text can.
+            return RuntimeError(f"{type(error).__name__}: {error}")
+        return error

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import numbers
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
-from negcorr._common.types import FloatArray, IntArray, Table
+from negcorr._common.types import FloatArray
+from negcorr._common.validation import check_per_output
 from negcorr.criteria.noise import neighbour_differences
+from negcorr.dof.monte_carlo.probe_variance import sample_deviation
 from negcorr.dof.monte_carlo.refits import Refit
 
 __all__ = ["StepCheck", "check_steps", "choose_step", "noise_scale"]
@@ -22,22 +23,22 @@ MOST_NEIGHBOUR_ROWS = 2000
 #: Median of |d| over σ for the difference d of two targets with Gaussian noise.
 MEDIAN_DIFFERENCE = 0.6745 * np.sqrt(2.0)
 
-#: A step in units of the targets' last place below which moved targets are too coarse.
+#: Smallest step in units of the targets' last place: below it moved targets are too coarse.
 COARSEST = 2.0**10
 
 #: The second step as a share of the first.
 SECOND_STEP = 0.5
 
-#: How far the two may differ, in standard errors of the estimate.
+#: Largest difference of the two means, in standard errors of the estimate.
 AGREEMENT = 2.0
 
-#: How far the two values of one probe may be apart, in spreads between probes.
+#: Largest distance of the two values of one probe, in standard deviations between probes.
 UNRELATED = 1.0
 
-#: Shares of the value below which a shift of the mean, or of single values, is let pass.
+#: Differences of the mean, and of single values, that never matter, as shares of the value.
 SMALL_SHIFT, SMALL_JUMP = 0.02, 0.1
 
-#: The same as AGREEMENT for one probe, which has no standard error: as a share of its value.
+#: As AGREEMENT, for one probe, which has no standard error: a share of its value.
 AGREEMENT_OF_ONE = 0.25
 
 
@@ -56,8 +57,8 @@ class StepCheck:
     std_error : float or ndarray of shape (outputs,)
         Standard error of that mean; NaN for one probe.
     agree : bool
-        Whether the difference is covered by twice the standard error of a mean over as many
-        probes, and the two values of a probe differ by less than probes do.
+        Whether the difference is at most twice the standard error of a mean over as many
+        probes, and the two values of a probe differ by less than the values of two probes.
     n_probes : int
         How many probes were repeated.
     """
@@ -69,12 +70,6 @@ class StepCheck:
     agree: bool
     n_probes: int
 
-    def squeezed(self) -> StepCheck:
-        """With scalars in place of arrays of one output."""
-        names = ("eps", "dof", "difference", "std_error")
-        scalars: dict[str, Any] = {n: float(np.squeeze(getattr(self, n))) for n in names}
-        return replace(self, **scalars)
-
 
 def choose_step(eps: Any, refit: Refit) -> FloatArray:
     r"""The step for every output, shape (outputs,).
@@ -82,26 +77,13 @@ def choose_step(eps: Any, refit: Refit) -> FloatArray:
     ``"auto"`` is Deledalle's rule :math:`2\hat\sigma/n^{0.3}`, with σ from
     :func:`noise_scale`.
     """
-    outputs = refit.y.shape[1]
-    if isinstance(eps, str):
-        if eps != "auto":
-            raise ValueError(f"eps={eps!r} is unknown; allowed are 'auto' and positive numbers.")
-        return _resolved(eps, 2.0 * noise_scale(refit) / len(refit.y) ** 0.3, refit)
-    if isinstance(eps, bool) or not isinstance(eps, (numbers.Real, np.ndarray, list, tuple)):
-        raise TypeError(f"eps={eps!r} must be 'auto' or positive numbers.")
-    try:
-        step = np.asarray(eps, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"eps={eps!r} must be 'auto' or positive numbers.") from error
-    if step.shape not in ((), (outputs,)):
-        raise ValueError(f"eps={eps!r} must be one number or one for each of {outputs} outputs.")
-    if not (np.isfinite(step) & (step > 0)).all():
-        raise ValueError(f"eps={eps!r} must be greater than 0 and finite.")
-    return _resolved(eps, np.broadcast_to(step, (outputs,)).astype(np.float64), refit)
-
-
-def _resolved(eps: Any, step: FloatArray, refit: Refit) -> FloatArray:
-    """The step, if the targets have the digits to be moved by it."""
+    if not isinstance(eps, str):
+        allowed, limits = "'auto' or positive numbers", "greater than 0 and finite"
+        step = check_per_output("eps", eps, refit.y.shape[1], allowed, limits)
+    elif eps == "auto":
+        step = 2.0 * noise_scale(refit) / len(refit.y) ** 0.3
+    else:
+        raise ValueError(f"eps={eps!r} is unknown; allowed are 'auto' and positive numbers.")
     finest = COARSEST * np.spacing(np.abs(refit.y).max(axis=0))
     if (step < finest).any():
         raise ValueError(
@@ -115,9 +97,9 @@ def _resolved(eps: Any, step: FloatArray, refit: Refit) -> FloatArray:
 def noise_scale(refit: Refit) -> FloatArray:
     """A scale of the noise in every output, shape (outputs,), above 0.
 
-    From the median difference between nearest neighbours, which single rows cannot move, where X
-    is a table of finite numbers; else, or where that finds no noise, the standard deviation of
-    y; for constant y its size, or 1.
+    From the median difference between nearest neighbours, which does not depend on single rows,
+    where X is a table of finite numbers. Otherwise, or where no noise is found, the standard
+    deviation of y; for constant y its size, or 1.
     """
     used = np.arange(len(refit.y)) if refit.weight is None else np.flatnonzero(refit.weight > 0)
     size = np.abs(refit.y[used]).max(axis=0)
@@ -130,17 +112,15 @@ def noise_scale(refit: Refit) -> FloatArray:
         kept = np.sort(np.random.default_rng(0).permutation(len(used))[:MOST_NEIGHBOUR_ROWS])
         used, target = used[kept], target[kept]
     try:
-        differences = np.abs(neighbour_differences(_rows(refit.X, used), target)[0])
+        # Some sparse formats cannot be indexed.
+        is_sparse = sp.issparse(refit.X)
+        rows = sp.csr_array(refit.X)[used] if is_sparse else _safe_indexing(refit.X, used)
+        differences = np.abs(neighbour_differences(rows, target)[0])
     except (TypeError, ValueError):
-        # Not a table of finite numbers, or all rows equal: neighbours tell nothing.
+        # Not a table of finite numbers, or all rows equal: there are no neighbours.
         return np.asarray(unit * spread)
     noise = np.median(differences, axis=0) / MEDIAN_DIFFERENCE
     return np.asarray(unit * np.where(noise > 1e-9 * spread, np.minimum(noise, spread), spread))
-
-
-def _rows(X: Table, used: IntArray) -> Table:
-    # Some sparse formats cannot be indexed.
-    return sp.csr_array(X)[used] if sp.issparse(X) else _safe_indexing(X, used)
 
 
 def check_steps(
@@ -162,14 +142,13 @@ def check_steps(
     Notes
     -----
     The directions are the same, so for a smooth fit the two values of a probe differ by
-    curvature alone. What counts is whether the choice of the step moves their mean by more than
-    the luck of the probes does, or single values as much: then each step meets jumps of its own.
+    curvature alone. They disagree if the step changes their mean by more than the random error
+    of the probes, or changes single values as much: then the fit has jumps, others in each step.
     """
     repeated = len(second)
     first = probes[:repeated]
     difference = first - second
     mean = difference.mean(axis=0)
-    spread = difference.std(axis=0, ddof=1) if repeated > 1 else np.full(mean.shape, np.nan)
     size = np.abs(first).mean(axis=0)
     # The error of a mean over as many probes as were repeated.
     error = error * np.sqrt(len(probes) / repeated)
@@ -177,14 +156,14 @@ def check_steps(
     slack = 10.0 * rounding + 1e-9 * size
     apart = np.sqrt((difference**2).mean(axis=0))
     between = probes.std(axis=0, ddof=1) if len(probes) > 1 else np.full(mean.shape, np.inf)
-    # A few percent are no reason to speak up, however small the spread.
+    # A few percent never matter, however small the spread.
     agree = np.abs(mean) <= np.maximum(allowed, SMALL_SHIFT * size) + slack
     agree &= apart <= np.maximum(UNRELATED * between, SMALL_JUMP * size) + slack
     return StepCheck(
         eps=eps,
         dof=second.mean(axis=0),
         difference=mean,
-        std_error=spread / np.sqrt(repeated),
+        std_error=sample_deviation(difference) / np.sqrt(repeated),
         agree=bool(agree.all()),
         n_probes=repeated,
     )
