@@ -12,11 +12,12 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from negcorr.datasets import DATASETS, info
 from negcorr.paper.figures import table1
 from negcorr.paper.setup import Setup, Size
-from negcorr.paper.study import Study, table_of
+from negcorr.paper.study import Study
 
 #: Everything at a size that takes milliseconds.
 SIZE = Size(n_features=12, widths=(2, 3, 4), width=3, max_rows=40, repeats=3)
@@ -121,12 +122,12 @@ def table1_rows(errors=None, lams=None, sets=None, kfold=1.0):
                     "test_error": error * (kfold if criterion == "kfold" else 1.0),
                 }
             )
-    return table_of(rows)
+    return pd.DataFrame(rows)
 
 
 def table1_times(sure=1.0, kfold=2.0, refits=80.0, sets=("slump", "machine")):
     """Seconds that grow from fold to fold; refits have one fold."""
-    return table_of(
+    return pd.DataFrame(
         [
             {"set": name, "method": method, "fold": fold, "seconds": seconds * (1 + 0.1 * fold)}
             for name in sets
@@ -151,7 +152,7 @@ def deep_rows(sets, depths=(3, 5), epochs=EPOCHS, lams=LAMS, folds=5, n_train=10
         row |= {"rate": 0.01, "n_train": n_train, "trained_on": "an abacus (torch 0)"}
         row |= {key: value(name, depth, fold, epoch, lam) for key, value in columns.items()}
         rows.append(row)
-    return table_of(rows)
+    return pd.DataFrame(rows)
 
 
 # ---------------------------------------------------------------------------------------

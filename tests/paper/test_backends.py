@@ -9,7 +9,6 @@ from toy_data import toy_study
 
 from negcorr import NCLRegressor, monte_carlo_dof
 from negcorr.paper.curves import pieces_of
-from negcorr.paper.study import table_of
 
 BACKENDS = ["threading", "loky", "dask"]
 
@@ -71,6 +70,6 @@ def test_a_study_is_the_same(backend, toy_home, rows_alone):
     finished = []
     study = toy_study(toy_home, n_jobs=2, on_piece=lambda piece, _: finished.append(piece))
     pieces = pieces_of(study, ("machine", "slump"), (2, 3))
-    found = table_of(study.rows(pieces))
-    pd.testing.assert_frame_equal(found, table_of(rows_alone), rtol=1e-9)
+    found = pd.DataFrame(study.rows(pieces))
+    pd.testing.assert_frame_equal(found, pd.DataFrame(rows_alone), rtol=1e-9)
     assert set(finished) == set(pieces)

@@ -11,7 +11,6 @@ from toy_data import toy_setup, toy_study
 from negcorr import ambiguity_decomposition
 from negcorr.paper.curves import GRID, LITERAL, TINY_GAPS, all_gaps, curves, pieces_of
 from negcorr.paper.protocol import fit_ncl, task
-from negcorr.paper.study import table_of
 from negcorr.spectrum.spectrum import Spectrum
 
 WIDTH, FOLD = 3, 2
@@ -55,7 +54,7 @@ def case(request, toy_home):
     name, protocol = request.param
     setup = toy_setup(protocol={"paper": "printed", "printed": "paper"}[protocol])
     rows = curves(setup, str(toy_home), name=name, width=WIDTH, fold=FOLD, protocol=protocol)
-    table = table_of(rows)
+    table = pd.DataFrame(rows)
     assert set(table["protocol"]) == {protocol}
     setup = setup.under(protocol)
     data = task(setup, str(toy_home), name, FOLD)
@@ -173,7 +172,7 @@ def honest_and_bent(toy_home, monkeypatch):
     """Rows of one fold, and the same with every formula of the spectrum bent."""
 
     def rows():
-        return table_of(curves(toy_setup(), str(toy_home), "slump", WIDTH, FOLD, "paper"))
+        return pd.DataFrame(curves(toy_setup(), str(toy_home), "slump", WIDTH, FOLD, "paper"))
 
     honest = rows()
     for name in ("train_error", "member_error", "diversity", "dof"):
@@ -229,7 +228,7 @@ def test_pieces_follow_the_study_or_another_protocol(toy_home, own):
 
 def test_protocols_differ_and_are_checked(toy_home):
     tables = [
-        table_of(curves(toy_setup(), str(toy_home), "slump", WIDTH, FOLD, protocol))
+        pd.DataFrame(curves(toy_setup(), str(toy_home), "slump", WIDTH, FOLD, protocol))
         for protocol in ("paper", "printed")
     ]
     assert not np.allclose(tables[0]["test_error"], tables[1]["test_error"])

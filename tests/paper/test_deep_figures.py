@@ -7,10 +7,10 @@ import pytest
 from toy_data import LAMS, deep_rows, toy_setup, toy_study
 
 from negcorr.paper.beyond import dof_per_epoch, held_out_error
-from negcorr.paper.deep_study import epochs_shown, trained_on
-from negcorr.paper.figures import figure1, figure7, figure8
-from negcorr.paper.figures.figure7 import falls, monotone_claims
-from negcorr.paper.reproduce import _checked
+from negcorr.paper.deep_study import epochs_shown, falls, monotone_claims, trained_on
+from negcorr.paper.figures import figure7, figure8
+from negcorr.paper.page import checkable
+from negcorr.paper.protocol import SIX_SETS
 from negcorr.paper.setup import FULL, Setup
 
 MODULES = [figure7, figure8, dof_per_epoch, held_out_error]
@@ -72,9 +72,10 @@ EVERY = each(*MODULES)
 
 @EVERY
 def test_modules_say_what_they_are(module):
-    assert module.__name__ == f"negcorr.paper.{module.NAME.replace('-', '_')}"
+    folder = "figures" if module.NAME.startswith("figure") else "beyond"
+    assert module.__name__ == f"negcorr.paper.{folder}.{module.NAME.replace('-', '_')}"
     assert module.CAPTION.endswith(".")
-    assert module.SETS == figure1.PANELS
+    assert module.SETS == SIX_SETS
     if module.NAME.startswith("figure"):
         assert module.TITLE.startswith(f"Figure {module.NAME[-1]}: ")
 
@@ -485,7 +486,7 @@ def test_training_all_members_as_one_is_worse_by_a_tenth(rise, holds):
 @EVERY
 def test_quick_runs_leave_out_what_is_about_the_paper(module):
     found = module.claims(table_for(module))
-    quick, full = _checked(toy_setup(), found), _checked(Setup(size=FULL), found)
+    quick, full = checkable(toy_setup(), found), checkable(Setup(size=FULL), found)
     assert full == found
     assert (
         len(quick)

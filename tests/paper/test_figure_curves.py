@@ -9,7 +9,6 @@ from toy_data import toy_study
 
 from negcorr.paper.curves import GRID, LITERAL, TINY_GAPS, curves
 from negcorr.paper.figures import figure1, figure3, figure4, figure5
-from negcorr.paper.study import table_of
 
 FIGURES = [figure1, figure3, figure4, figure5]
 COLUMNS = {
@@ -60,7 +59,7 @@ def legend_of(figure):
 
 @pytest.mark.parametrize("module", FIGURES, ids=lambda module: module.NAME)
 def test_modules_say_what_they_are(module):
-    assert module.__name__ == f"negcorr.paper.{module.NAME}"
+    assert module.__name__ == f"negcorr.paper.figures.{module.NAME}"
     assert module.TITLE.startswith(f"Figure {module.NAME[-1]}: ")
     assert module.CAPTION.endswith(".")
 
@@ -122,7 +121,7 @@ def test_figure_3_has_both_protocols_the_studys_own_first(toy_home, own):
     other = {"paper": "printed", "printed": "paper"}[own]
     assert list(dict.fromkeys(table["protocol"])) == [own, other]
     for protocol, part in table.groupby("protocol"):
-        expected = table_of(curves(study.setup, str(toy_home), "kinematics", 3, 0, protocol))
+        expected = pd.DataFrame(curves(study.setup, str(toy_home), "kinematics", 3, 0, protocol))
         expected = expected[expected["gap"].isin((*TINY_GAPS, 0.0))].reset_index(drop=True)
         ours = part[part["fold"] == 0].reset_index(drop=True)
         pd.testing.assert_frame_equal(ours, expected)

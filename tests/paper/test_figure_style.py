@@ -4,6 +4,7 @@ import io
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.image import imread
 
@@ -12,7 +13,7 @@ from negcorr.paper.figure_style import (
     band,
     mark_beyond,
     new_figure,
-    panels,
+    panels_by_set,
     plain_log_ticks,
     save,
     style,
@@ -23,7 +24,8 @@ def a_figure():
     with style():
         figure = new_figure(3.0, 2.0)
         axes = figure.subplots()
-        band(axes, [0, 1, 2], np.array([[0.0, 1.0, 2.0], [2.0, 1.0, 4.0]]), color="C1", label="a")
+        folds = pd.DataFrame([[0.0, 1.0, 2.0], [2.0, 1.0, 4.0]])
+        band(axes, folds, color="C1", label="a")
         axes.set(xlabel="diversity parameter λ", title="10$^{-12}$")
         figure.legend(loc="outside upper center")
     return figure
@@ -132,29 +134,48 @@ def test_colours_are_told_apart():
 # Panels, bands, arrows
 # ---------------------------------------------------------------------------------------
 
+
+def panels(names):
+    """A figure with an empty panel for each set."""
+    with panels_by_set(pd.DataFrame({"set": names}), "x", "y") as (figure, parts):
+        assert [set(part["set"]) for _, part in parts] == [{name} for name in names]
+    return figure, [axes for axes, _ in parts]
+
+
 NAMES = ["machine", "california", "wisconsin", "housing", "triazines", "kinematics", "slump"]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 6, 7])
 def test_there_is_one_visible_panel_for_each_set(n):
-    with style():
-        figure, grid = panels(NAMES[:n])
+    figure, grid = panels(NAMES[:n])
     assert axes_of(figure) == grid
     titles = [axes.get_title() for axes in grid]
     assert titles == [name.capitalize() for name in NAMES[:n]]
 
 
+def test_there_is_one_legend_and_a_label_for_each_axis():
+    table = pd.DataFrame({"set": NAMES[:2], "value": [1.0, 2.0]})
+    with panels_by_set(table, "across", "upwards", legend_rows=2) as (figure, parts):
+        for axes, part in parts:
+            axes.plot([0, 1], [0, part["value"].item()], label="in both")
+        parts[1][0].plot([0, 1], [1, 0], label="in one")
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["in both", "in one"]
+    assert (figure.get_supxlabel(), figure.get_supylabel()) == ("across", "upwards")
+    assert not any(axes.get_legend() for axes in figure.axes)
+
+
 def test_panels_share_their_axes():
+    _, grid = panels(NAMES)
     with style():
-        _, grid = panels(NAMES)
         grid[0].set(xlim=(0, 5), ylim=(1, 3))
     assert {axes.get_xlim() for axes in grid} == {(0, 5)}
     assert {axes.get_ylim() for axes in grid} == {(1, 3)}
 
 
 def test_panels_above_an_empty_place_have_their_labels():
+    figure, grid = panels(NAMES[:4])
     with style():
-        figure, grid = panels(NAMES[:4])
         figure.draw_without_rendering()
     for axes in grid:
         labels = [label for label in axes.get_xticklabels() if label.get_visible()]
@@ -165,7 +186,7 @@ def test_a_band_is_the_mean_and_one_standard_error():
     values = np.random.default_rng(0).normal(size=(5, 4))
     with style():
         axes = new_figure(3, 2).subplots()
-        band(axes, np.arange(4), values, color=COLOURS[2], label="of five")
+        band(axes, pd.DataFrame(values), color=COLOURS[2], label="of five")
     (line,) = axes.lines
     np.testing.assert_allclose(line.get_ydata(), values.sum(axis=0) / 5)
     assert (line.get_color(), line.get_label()) == (COLOURS[2], "of five")
@@ -182,7 +203,7 @@ def test_a_band_is_the_mean_and_one_standard_error():
 def test_a_single_fold_has_no_band():
     with style():
         axes = new_figure(3, 2).subplots()
-        band(axes, [0, 1], np.array([[1.0, 2.0]]), color=COLOURS[0])
+        band(axes, pd.DataFrame([[1.0, 2.0]]), color=COLOURS[0])
     assert len(axes.lines) == 1
     assert len(axes.collections) == 0
 

@@ -1,6 +1,7 @@
 """λ by Brent's method: minima on a fine grid, the cap, and errors on held-out rows."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import toy_data
 from reference import Problem, literal_fit
@@ -15,7 +16,6 @@ from negcorr.paper.lam_choice import (
     selection,
 )
 from negcorr.paper.protocol import fit_ncl, task
-from negcorr.paper.study import table_of
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_held_out_error_has_one_lam_for_each_output(case):
 @pytest.mark.parametrize("outer", ["paper", "printed"])
 def test_a_piece_has_a_row_for_each_criterion_and_output(toy_home, protocol, outer):
     setup = toy_setup(protocol=outer)
-    table = table_of(selection(setup, str(toy_home), name="slump", protocol=protocol, fold=1))
+    table = pd.DataFrame(selection(setup, str(toy_home), name="slump", protocol=protocol, fold=1))
     assert list(table) == [
         "set",
         "protocol",

@@ -1,8 +1,12 @@
 """The page: what was run, what holds, and tables that Markdown can read."""
 
-from negcorr.paper.claims import Claim
+import dataclasses
+
+import numpy as np
+import pytest
+
 from negcorr.paper.figures import table1
-from negcorr.paper.page import QUICK_NOTICE, Section, page
+from negcorr.paper.page import QUICK_NOTICE, Claim, Section, page
 from negcorr.paper.setup import FULL, QUICK, Setup
 
 GOOD = Claim("Two is more than one.", True, "two of two")
@@ -16,6 +20,33 @@ SECTIONS = [
 def page_of(setup=None, groups=None, command="negcorr reproduce all", **keywords):
     groups = {"Of the paper": SECTIONS, "Beyond": []} if groups is None else groups
     return page(Setup() if setup is None else setup, groups, command, **keywords)
+
+
+# ---------------------------------------------------------------------------------------
+# Claims
+# ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("holds", "mark"), [(True, "✓"), (False, "✗")])
+def test_a_claim_is_a_mark_a_statement_and_its_evidence(holds, mark):
+    assert str(Claim("It is so.", holds, "3 of 4")) == f"{mark} It is so. (3 of 4)"
+
+
+def test_claims_do_not_change():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Claim("It is so.", False, "").holds = True
+
+
+def test_a_claim_is_a_finding_of_ours_unless_it_says_otherwise():
+    claim = Claim("It is so.", True, "")
+    assert (claim.nature, claim.about_paper) == ("finding", False)
+    assert Claim("It is so.", True, "", nature="theorem").nature == "theorem"
+    assert Claim("It is so.", True, "", about_paper=True).about_paper
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_verdicts_of_numpy_become_pythons(holds):
+    assert Claim("It is so.", np.bool_(holds), "").holds is holds
 
 
 # ---------------------------------------------------------------------------------------

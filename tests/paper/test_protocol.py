@@ -226,8 +226,8 @@ def test_members_share_the_features_of_the_setup(toy_home, width, members):
 
 def test_another_number_of_features_may_be_asked_for(toy_home):
     data = task(toy_setup(), str(toy_home), "slump", 0)
-    assert len(fit_ncl(toy_setup(), data, 2, n_features=7).basis_.block_starts_) == 4
-    assert len(fit_ncl(toy_setup(), data, 9, n_features=7).basis_.block_starts_) == 2
+    assert len(fit_ncl(toy_setup(n_features=7), data, 2).basis_.block_starts_) == 4
+    assert len(fit_ncl(toy_setup(n_features=7), data, 9).basis_.block_starts_) == 2
 
 
 def test_inputs_are_not_scaled_a_second_time(toy_home):

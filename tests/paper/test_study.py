@@ -17,7 +17,7 @@ from negcorr.paper.curves import curves, pieces_of
 from negcorr.paper.pieces import Store
 from negcorr.paper.protocol import fingerprint, prepared
 from negcorr.paper.setup import Setup
-from negcorr.paper.study import Study, table_of
+from negcorr.paper.study import Study
 
 
 @pytest.fixture
@@ -207,7 +207,11 @@ def test_two_processes_give_the_rows_of_one(toy_home):
 
 
 def test_a_table_has_a_line_for_each_row_and_gaps_where_rows_have_none():
-    table = table_of([{"a": 1, "b": 2.5}, {"a": 3}])
+    def uneven(setup, data_home):
+        return [{"a": 1, "b": 2.5}, {"a": 3}]
+
+    study = study_of()
+    table = study.table([study.piece(uneven)])
     assert list(table) == ["a", "b"]
     assert table["a"].tolist() == [1, 3]
     assert table["b"].isna().tolist() == [False, True]

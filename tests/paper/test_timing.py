@@ -1,6 +1,7 @@
 """The paper's five folds with refits: its error, and the rows that are timed."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.kernel_approximation import RBFSampler
 from toy_data import toy_setup, toy_study
@@ -8,7 +9,6 @@ from toy_data import toy_setup, toy_study
 from negcorr.bases import kwok_tsang_gamma
 from negcorr.paper.lam_choice import chosen_lams
 from negcorr.paper.protocol import distance_between_columns_gamma, folds_of, task
-from negcorr.paper.study import table_of
 from negcorr.paper.timing import pieces_of, refitted_error, timing
 
 
@@ -63,7 +63,7 @@ def test_error_is_that_of_a_pseudo_inverse_where_there_is_no_inverse(toy_home):
 
 @pytest.fixture(scope="module")
 def table(toy_home):
-    return table_of(timing(toy_setup(), str(toy_home), name="slump"))
+    return pd.DataFrame(timing(toy_setup(), str(toy_home), name="slump"))
 
 
 def test_every_fold_is_timed_but_refits_only_one(table):

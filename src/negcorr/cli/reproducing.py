@@ -34,8 +34,9 @@ def run_reproduce(options: ReproduceOptions) -> None:
             f"figures and tables need {' and '.join(missing)}, not installed: "
             "pip install 'negcorr[cli,plot]'"
         )
+    from negcorr.paper.catalogue import experiments_of
     from negcorr.paper.page import QUICK_NOTICE
-    from negcorr.paper.reproduce import experiments_of, plan, reproduce
+    from negcorr.paper.reproduce import plan, reproduce
 
     out, names = options.folder, options.names
     try:

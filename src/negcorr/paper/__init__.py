@@ -1,11 +1,11 @@
-"""Every figure and table of the paper, and what lies beyond it.
+"""Every figure and table of the paper, and experiments beyond it.
 
-One module for each: ``run(study)`` gives a tidy table, ``plot(table)`` draws it from that table
-alone, and ``claims(table)`` says which of the paper's statements the numbers bear out. ``negcorr
-reproduce`` runs them from the command line.
+Each experiment is a module of :mod:`negcorr.paper.figures` or :mod:`negcorr.paper.beyond`:
+``run(study)`` gives a tidy table, ``plot(table)`` draws it from that table alone, and
+``claims(table)`` says which statements its numbers confirm. ``negcorr reproduce`` runs them all.
 """
 
-from negcorr.paper.claims import Claim
+from negcorr.paper.page import Claim
 from negcorr.paper.pieces import Piece, Store
 from negcorr.paper.setup import FULL, QUICK, Setup, Size
 from negcorr.paper.study import Study

@@ -1,22 +1,38 @@
-"""What Figures 7 and 8 and their companions are drawn from, in pieces and as a table."""
+"""What Figures 7 and 8 and their companions have in common: pieces, tables, curves and claims."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from negcorr.paper.figure_style import PANELS
+import numpy as np
+
+from negcorr._common.types import FloatArray
+from negcorr.paper.figure_style import COLOURS, LAM_LABEL, band, panels_by_set, plain_log_ticks
+from negcorr.paper.page import Claim
 from negcorr.paper.pieces import Piece
-from negcorr.paper.protocol import FOLDS
+from negcorr.paper.protocol import FOLDS, SIX_SETS
 from negcorr.paper.study import Study
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = ["deep_pieces", "deep_table", "epochs_shown", "trained_on"]
+__all__ = [
+    "INTERPOLATED",
+    "curves_by_depth",
+    "deep_pieces",
+    "deep_table",
+    "epochs_shown",
+    "falls",
+    "monotone_claims",
+    "trained_on",
+]
 
+#: Small sets that the networks interpolate at every λ after long training.
+INTERPOLATED = ("wisconsin", "triazines")
 
-#: Of a row, hidden layer, network and epoch: 626 s for all pieces on an H200, and what
-#: benchmarks/deep.py gives for a core.
+#: Seconds for one row, hidden layer, network and epoch: all pieces took 626 s on an H200, and
+#: benchmarks/speed/deep.py measures a CPU core.
 SECONDS_ON_GPU, SECONDS_ON_CPU = 2e-10, 7e-8
 
 
@@ -26,48 +42,149 @@ def deep_pieces(study: Study) -> list[Piece]:
 
     on_gpu = study.device != "cpu"
     size = size_of(study.setup)
+    networks = size.members * len(size.lams) * (1 + size.probes)
+    seconds = (SECONDS_ON_GPU if on_gpu else SECONDS_ON_CPU) * networks * size.stops[-1]
     return [
         study.piece(
             deep_training,
-            _effort(size, study.n_rows(name), depth, on_gpu),
+            0.5 + seconds * depth * study.n_rows(name),
             alone=on_gpu,
             name=name,
             depth=depth,
             fold=fold,
             device=study.device,
         )
-        for name in study.datasets(PANELS)
+        for name in study.datasets(SIX_SETS)
         for depth in size.depths
         for fold in range(FOLDS)
     ]
 
 
-def _effort(size: Any, n_rows: int, depth: int, on_gpu: bool) -> float:
-    networks = size.members * len(size.lams) * (1 + size.probes)
-    nodes = float(networks * depth * n_rows * size.stops[-1])
-    return 0.5 + (SECONDS_ON_GPU if on_gpu else SECONDS_ON_CPU) * nodes
-
-
-def deep_table(study: Study, columns: tuple[str, ...]) -> DataFrame:
-    """Rows of all pieces with what tells them apart and these columns."""
+def deep_table(study: Study, columns: tuple[str, ...], all_epochs: bool = False) -> DataFrame:
+    """Rows of all pieces with these columns, at :func:`epochs_shown` or at all epochs."""
     table = study.table(deep_pieces(study))
     common = ("set", "depth", "fold", "epoch", "lam", "rate", "n_train", "trained_on")
+    if not all_epochs:
+        table = table[table["epoch"].isin(epochs_shown(table))].reset_index(drop=True)
     return table[[*common, *columns]]
 
 
 def epochs_shown(table: DataFrame) -> tuple[int, int]:
-    """An early epoch, by which no network interpolates yet, and the last: a tenth, and the end."""
+    """The epoch nearest to a tenth of the training, when no network interpolates, and the last."""
     epochs = sorted(table["epoch"].unique())
     last = int(epochs[-1])
     return int(min(epochs, key=lambda epoch: abs(10 * epoch - last))), last
 
 
 def trained_on(table: DataFrame) -> str:
-    """Sentences on where and how the networks were trained, for the page."""
-    devices = ", ".join(dict.fromkeys(table["trained_on"]))
+    """Sentences for the page: where the networks were trained, and with which learning rates."""
+    devices = ", ".join(table["trained_on"].unique())
     rates = table.groupby("set", sort=False)["rate"].unique()
     chosen = "; ".join(
         f"{name} {', '.join(f'{rate:g}' for rate in sorted(values))}"
         for name, values in rates.items()
     )
     return f"Trained on {devices}. Initial learning rates chosen: {chosen}.\n"
+
+
+def curves_by_depth(
+    table: DataFrame,
+    column: str,
+    label: str,
+    *,
+    own_scale: bool = True,
+    within_folds: bool = False,
+    **axis: Any,
+) -> Figure:
+    """A panel for each set, with a line for each depth at the end and at an early epoch.
+
+    With ``within_folds`` the curves of all folds are scaled to the same mean: the bands then show
+    differences between values of λ, not between folds.
+    """
+    early, last = epochs_shown(table)
+    with panels_by_set(table, LAM_LABEL, label, legend_rows=2, own_scale=own_scale) as drawing:
+        figure, panels = drawing
+        for axes, rows in panels:
+            axes.set(xlim=(0, 1.02), **axis)
+            for k, (depth, part) in enumerate(rows.groupby("depth")):
+                for epoch, dashes, width in ((early, (0, (3, 1.5)), 1.1), (last, "-", 1.7)):
+                    folds = part[part["epoch"] == epoch].pivot(
+                        index="fold", columns="lam", values=column
+                    )
+                    if within_folds:
+                        values = folds.to_numpy()
+                        folds[:] = values * values.mean() / values.mean(axis=1, keepdims=True)
+                    words = f"{depth} layers, {epoch} epochs"
+                    band(axes, folds, color=COLOURS[k], ls=dashes, lw=width, label=words)
+            if own_scale:
+                plain_log_ticks(axes)
+    return figure
+
+
+def falls(wide: FloatArray, sign: float = 1.0, within_folds: bool = False) -> FloatArray:
+    """Largest fall of a curve between any two of its points, in standard errors.
+
+    Parameters
+    ----------
+    wide : ndarray of shape (folds, k)
+        Values along a curve that should rise, or with ``sign=-1`` fall.
+    sign : float
+        1 or −1.
+    within_folds : bool, default=False
+        Use standard errors of the differences within folds, not those of two means as if they were
+        independent. With five folds these are rough themselves.
+
+    Returns
+    -------
+    ndarray of shape (k, k)
+        How far, in standard errors of a difference, the mean at the second point is below that at
+        the first; negative if it is above, 0 for points in the wrong order. Between points without
+        any spread a fall is infinite, unless it is mere rounding. NaN where values are.
+    """
+    mean = sign * wide.mean(axis=0)
+    error = wide.std(axis=0, ddof=1) / np.sqrt(len(wide))
+    spread = np.sqrt(error[:, np.newaxis] ** 2 + error**2)
+    if within_folds:
+        differences = wide[:, :, np.newaxis] - wide[:, np.newaxis]
+        spread = differences.std(axis=0, ddof=1) / np.sqrt(len(wide))
+    fall = mean[:, np.newaxis] - mean
+    rounding = 1e-12 * np.abs(mean[np.isfinite(mean)]).max(initial=0.0)
+    # Times 0, so that what diverged stays NaN.
+    certain = np.where(np.abs(fall) > rounding, np.copysign(np.inf, fall), 0.0 * fall)
+    scaled = np.where(spread > rounding, fall / np.maximum(spread, 1e-300), certain)
+    return np.asarray(np.triu(scaled, 1))
+
+
+def monotone_claims(table: DataFrame, column: str, sign: float, words: str) -> list[Claim]:
+    """Claims that curves end higher than they begin and never fall by over two standard errors.
+
+    One claim is about the end of training, one about an early epoch.
+    """
+    early, last = epochs_shown(table)
+    small = table["set"].isin(INTERPOLATED)
+    cases = {
+        f"after {last} epochs, at all depths, on the sets that are not interpolated": (
+            table[~small & (table["epoch"] == last)]
+        ),
+        f"after {early} epochs, at all depths, on every set": table[table["epoch"] == early],
+    }
+    found = []
+    for where, part in cases.items():
+        worst, worst_within, good = 0.0, 0.0, []
+        for _, curve in part.groupby(["set", "depth"]):
+            wide = curve.pivot(index="fold", columns="lam", values=column).to_numpy()
+            steps, mean = falls(wide, sign), sign * wide.mean(axis=0)
+            # Not max(): NaN of what diverged must stay.
+            worst = float(np.maximum(worst, steps.max()))
+            within = falls(wide, sign, within_folds=True).max()
+            worst_within = float(np.maximum(worst_within, within))
+            good.append(bool(steps.max() <= 2.0 and mean[-1] > mean[0]))
+        if good:
+            evidence = (
+                f"{sum(good)} of {len(good)} curves; the largest step back between any two λ is "
+                f"{worst:.1f} standard errors of the two means ({worst_within:.1f} of their "
+                "differences within folds)"
+            )
+            statement = f"{words}, up to two standard errors, {where}."
+            found.append(Claim(statement, all(good), evidence))
+    return found

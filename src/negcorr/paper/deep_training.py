@@ -1,6 +1,6 @@
-"""Training of deep ensembles on one outer fold, every λ and its twins at once (needs torch).
+"""Training of deep ensembles on one outer fold, for every λ at once (needs torch).
 
-What the paper leaves open is our choice: full batches, at most 1000 epochs, a step ε of 0.1 for
+The paper does not say all settings. Ours: full batches, at most 1000 epochs, a step ε of 0.1 for
 targets of variance 1, single precision, and the learning rate that
 :func:`~negcorr.deep.choose_rate` finds on the first fold.
 """
@@ -23,26 +23,26 @@ from negcorr.paper.setup import Setup
 
 __all__ = ["DeepSize", "deep_training", "size_of"]
 
-#: Step of Algorithm 1; targets have variance 1.
+#: The step ε of Algorithm 1; targets have variance 1.
 EPS = 0.1
 
 
 @dataclass(frozen=True)
 class DeepSize:
-    """How much of everything.
+    """The size of the deep ensembles and of their training.
 
     Attributes
     ----------
     members, width : int
         M members with H nodes in every hidden layer.
     depths : tuple of int
-        Hidden layers.
+        Numbers of hidden layers.
     stops : tuple of int
-        Epochs after which everything is measured; training ends with the last.
+        Epochs after which dof and errors are measured; training ends with the last.
     probes : int
-        K.
+        Number of probes K of Algorithm 1.
     steps : int
-        Steps of λ from 0 to 1.
+        Number of steps of λ from 0 to 1.
     """
 
     members: int = 30
@@ -58,22 +58,22 @@ class DeepSize:
         return tuple(round(k / self.steps, 10) for k in range(self.steps + 1))
 
 
-#: As in the paper, where it says.
+#: The size in the paper, if it says one.
 FULL_DEEP = DeepSize()
 
-#: A look.
+#: A small size for quick runs.
 QUICK_DEEP = DeepSize(members=10, depths=(3, 5), stops=(3, 10, 30), probes=2, steps=5)
 
 
 def size_of(setup: Setup) -> DeepSize:
-    """Full size where all rows are used."""
+    """Full size if all rows are used, else a small one."""
     return FULL_DEEP if setup.size.max_rows is None else QUICK_DEEP
 
 
 def deep_training(
     setup: Setup, data_home: str | None, name: str, depth: int, fold: int, device: str
 ) -> list[Row]:
-    """Degrees of freedom and errors at every λ, after every number of epochs that is looked at.
+    """Degrees of freedom and errors at every λ after each of the epochs ``stops``.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def deep_training(
     fold : int
         The fold that is held out.
     device : str
-        Where torch computes.
+        The device on which torch computes.
     """
     size = size_of(setup)
     data = task(setup, data_home, name, fold)
@@ -104,13 +104,14 @@ def deep_training(
     recipe = Recipe(max_epochs=size.stops[-1])
     start = torch.full((len(problem.lam),), rate)
     training = Training.start(network, start, recipe, seed)
+    device_name = torch.cuda.get_device_name(device) if device.startswith("cuda") else "a CPU"
     common: Row = {
         "set": name,
         "depth": depth,
         "fold": fold,
         "n_train": len(X),
         "rate": rate,
-        "trained_on": _device_name(device),
+        "trained_on": f"{device_name} (torch {torch.__version__})",
     }
     rows: list[Row] = []
     for stop in size.stops:
@@ -125,7 +126,7 @@ def deep_training(
 def _measured(
     training: Training, twins: PerturbedCopies, problem: Problem, X_test: Tensor, Y_test: Tensor
 ) -> list[Row]:
-    """One row for each λ."""
+    """Degrees of freedom and errors of the networks as they are now, one row for each λ."""
     network = training.network.eval()
     with torch.no_grad():
         fitted = network(problem.X)
@@ -159,7 +160,7 @@ def _rate(
 ) -> float:
     """The learning rate for a set and depth, from the training rows of the first fold.
 
-    ``known`` tells one content of the data from another.
+    ``known`` is the fingerprint of the data: other data have a rate of their own.
     """
     data = task(setup, data_home, name, 0)
     X, Y = (torch.tensor(a, dtype=torch.float32, device=device) for a in (data.X, data.Y))
@@ -171,8 +172,3 @@ def _rate(
 def _architecture(setup: Setup, depth: int) -> Architecture:
     size = size_of(setup)
     return Architecture((size.width,) * depth, size.members)
-
-
-def _device_name(device: str) -> str:
-    what = torch.cuda.get_device_name(device) if device.startswith("cuda") else "a CPU"
-    return f"{what} (torch {torch.__version__})"

@@ -1,9 +1,9 @@
-"""The look that all figures share: colour-blind safe, quiet axes, the same bytes every time."""
+"""How all figures are drawn: style, panels, bands, marks, and files of always the same bytes."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,28 +11,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from negcorr._common.files import write_atomically
-from negcorr._common.types import FloatArray
 from negcorr.datasets import info
 from negcorr.plots.colours import COLOURS, GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-from negcorr.paper.protocol import SIX_SETS
+    from pandas import DataFrame
 
 __all__ = [
     "COLOURS",
     "GREY",
-    "PANELS",
+    "LAM_LABEL",
     "band",
     "mark_beyond",
     "new_figure",
-    "panels",
+    "panels_by_set",
     "plain_log_ticks",
     "save",
     "style",
 ]
 
+#: Label of the horizontal axis of curves along λ.
+LAM_LABEL = "diversity parameter λ"
 
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -57,7 +58,7 @@ _RC: dict[Any, Any] = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw in the house style inside the block, whatever the user's matplotlibrc says."""
+    """Draw in the style of the project inside the block, whatever the user's matplotlibrc says."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -68,47 +69,66 @@ def style() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure, in inches; to be made and filled within :func:`style`."""
+    """An empty figure of this size in inches; create and fill it within :func:`style`."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def panels(
-    names: Sequence[str], columns: int = 3, height: float = 2.3, own_scale: bool = False
-) -> tuple[Figure, list[Axes]]:
-    """One panel for each data set, titled by its name in the paper.
+@contextmanager
+def panels_by_set(
+    table: DataFrame,
+    xlabel: str,
+    ylabel: str,
+    *,
+    legend_rows: int = 1,
+    columns: int = 3,
+    height: float = 2.3,
+    own_scale: bool = False,
+) -> Iterator[tuple[Figure, list[tuple[Axes, DataFrame]]]]:
+    """A figure with one panel for each data set, each given with its rows of the table.
 
-    All have the same vertical axis, or with ``own_scale`` each its own.
+    A panel's title is the set's name in the paper. One legend for all panels is added at the end
+    of the block. All panels have the same vertical axis, or with ``own_scale`` each its own.
     """
+    names = list(table["set"].unique())
     rows = -(-len(names) // columns)
     columns = min(columns, len(names))
-    # The label of the vertical axis needs its room beside a single row, too.
-    figure = new_figure(max(2.5 * columns + 0.4, 4.0), max(height * rows + 0.5, 3.4))
-    grid = figure.subplots(rows, columns, sharex=True, sharey=not own_scale, squeeze=False)
-    flat = list(grid.ravel())
-    for spare in flat[len(names) :]:
-        spare.set_visible(False)
-    for name, axes in zip(names, flat, strict=False):
-        axes.set_title(info(name).title if name else "")
-        # Panels above an empty place are the last of their column.
-        axes.tick_params(labelbottom=True)
-        # "0" and "1" rather than "0.0" and "1.0", which would run into the next panel's.
-        axes.xaxis.set_major_formatter("{x:g}")
-    return figure, flat[: len(names)]
+    with style():
+        # The label of the vertical axis needs its room beside a single row, too.
+        figure = new_figure(max(2.5 * columns + 0.4, 4.0), max(height * rows + 0.5, 3.4))
+        grid = figure.subplots(rows, columns, sharex=True, sharey=not own_scale, squeeze=False)
+        axes_of = dict(zip(names, grid.flat, strict=False))
+        for spare in list(grid.flat)[len(names) :]:
+            spare.set_visible(False)
+        for name, axes in axes_of.items():
+            axes.set_title(info(name).title)
+            # Panels above an empty place are the last of their column.
+            axes.tick_params(labelbottom=True)
+            # "0" and "1" rather than "0.0" and "1.0", which would run into the next panel's.
+            axes.xaxis.set_major_formatter("{x:g}")
+        yield figure, [(axes, table[table["set"] == name]) for name, axes in axes_of.items()]
+        legend: dict[str, Any] = {}
+        for axes in axes_of.values():
+            legend.update(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
+        ncols = max(len(legend) // legend_rows, 1)
+        figure.legend(list(legend.values()), list(legend), loc="outside upper center", ncols=ncols)
+        figure.supxlabel(xlabel, fontsize=9.5)
+        figure.supylabel(ylabel, fontsize=9.5)
 
 
-def band(axes: Axes, x: Any, values: FloatArray, **look: Any) -> None:
-    """A line through the means over folds and a band of one standard error about it.
+def band(axes: Axes, folds: DataFrame, **look: Any) -> None:
+    """A line through the means over folds and a band of one standard error around it.
 
     Parameters
     ----------
     axes : matplotlib axes
-    x : array-like of shape (k,)
-    values : ndarray of shape (folds, k)
+    folds : DataFrame of shape (folds, k)
+        Values; the columns are named by the k places on the horizontal axis.
     **look
         Colour, label and so on, for the line.
     """
+    x, values = folds.columns.to_numpy(), folds.to_numpy()
     mean = values.mean(axis=0)
     axes.plot(x, mean, **look)
     if len(values) > 1:
@@ -119,7 +139,7 @@ def band(axes: Axes, x: Any, values: FloatArray, **look: Any) -> None:
 
 
 def plain_log_ticks(axes: Axes) -> None:
-    """Few ticks in plain numbers on a logarithmic vertical axis, however short it is."""
+    """Set few ticks in plain numbers on a logarithmic vertical axis, however short it is."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     low, high = axes.get_ylim()
@@ -130,25 +150,21 @@ def plain_log_ticks(axes: Axes) -> None:
 
 
 def mark_beyond(axes: Axes, x: float, value: float, colour: str) -> None:
-    """An arrow at the upper edge where a value lies beyond it, with the value beside it."""
+    """Draw an arrow at the upper edge if a value lies beyond it, with the value beside it."""
     top = axes.get_ylim()[1]
     if value <= top:
         return
+    text = f"{value:.1f}" if value < 10 else f"{value:.0f}"
+    if value >= 1e4:
+        digits, _, exponent = f"{value:.1e}".partition("e")
+        text = f"{digits}·10$^{{{int(exponent)}}}$"
     axes.plot(x, top, marker="^", color=colour, clip_on=False, markersize=5, zorder=5)
-    axes.annotate(
-        _short(value),
-        (x, top),
-        xytext=(-13, 0),
-        textcoords="offset points",
-        ha="right",
-        va="top",
-        color=colour,
-        fontsize=8,
-    )
+    place = {"xytext": (-13, 0), "textcoords": "offset points", "ha": "right", "va": "top"}
+    axes.annotate(text, (x, top), color=colour, fontsize=8, **place)
 
 
 def save(figure: Figure, stem: Path) -> tuple[Path, Path]:
-    """Write ``stem``.svg and ``stem``.png; the same figure always has the same bytes."""
+    """Write ``stem``.svg and ``stem``.png; the same figure always gives the same bytes."""
     paths = stem.with_suffix(".svg"), stem.with_suffix(".png")
     with style():
         for path, metadata in zip(paths, ({"Date": None}, {"Software": None}), strict=True):
@@ -156,14 +172,3 @@ def save(figure: Figure, stem: Path) -> tuple[Path, Path]:
             figure.savefig(buffer, format=path.suffix[1:], metadata=metadata)
             write_atomically(path, buffer.getvalue())
     return paths
-
-
-def _short(value: float) -> str:
-    if value < 1e4:
-        return f"{value:.1f}" if value < 10 else f"{value:.0f}"
-    digits, _, exponent = f"{value:.1e}".partition("e")
-    return f"{digits}·10$^{{{int(exponent)}}}$"
-
-
-#: The paper shows kinematics last: the set on which the test error does not rise.
-PANELS = (*SIX_SETS[1:], SIX_SETS[0])

@@ -1,8 +1,9 @@
-"""λ by Brent's method on SURE or on the error of five inner folds, one outer fold at a time."""
+"""λ chosen by Brent's method on SURE or on the error of five inner folds: data of Table 1."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -11,13 +12,13 @@ from negcorr._common.types import FloatArray
 from negcorr.datasets import info
 from negcorr.paper.pieces import Piece, Row
 from negcorr.paper.protocol import FOLDS, Task, fit_ncl, largest_lam, task
-from negcorr.paper.setup import Setup
+from negcorr.paper.setup import PROTOCOLS, Setup
 from negcorr.paper.study import Study
 from negcorr.path.path import NCLPath
 
 __all__ = ["CRITERIA", "brent", "chosen_lams", "effort", "pieces_of", "selection"]
 
-#: Of Table 1: the paper's proposal and its baseline.
+#: The criteria of Table 1: the paper's proposal and its baseline.
 CRITERIA = ("sure", "kfold")
 
 
@@ -34,12 +35,13 @@ def brent(criterion: Callable[[float], float], largest: float) -> float:
 
 
 def chosen_lams(path: NCLPath, criterion: str, largest: float) -> FloatArray:
-    """Brent's λ for every output."""
+    """The λ in [0, ``largest``] that Brent's method chooses for every output."""
+
+    def value(lam: float, output: int) -> float:
+        return float(path.criterion_curve(criterion, np.array([1.0 - lam]))[0][output])
+
     return np.array(
-        [
-            brent(lambda lam, k=k: float(_curve(path, criterion, lam)[k]), largest)  # type: ignore[misc]
-            for k in range(path.spectrum.n_outputs)
-        ]
+        [brent(partial(value, output=k), largest) for k in range(path.spectrum.n_outputs)]
     )
 
 
@@ -48,7 +50,7 @@ def pieces_of(study: Study, names: tuple[str, ...]) -> list[Piece]:
     return [
         study.piece(selection, name=name, protocol=protocol, fold=fold, effort=effort(study, name))
         for name in names
-        for protocol in ("paper", "printed")
+        for protocol in PROTOCOLS
         for fold in range(FOLDS)
     ]
 
@@ -63,7 +65,7 @@ def selection(
 ) -> list[Row]:
     """Chosen λ and held-out error for both criteria and every output.
 
-    Both protocols are run, whatever ``setup`` says, so that they can be set side by side.
+    ``protocol`` replaces that of ``setup``, so that both protocols can be compared.
     """
     setup = setup.under(protocol)
     data = task(setup, data_home, name, fold)
@@ -92,7 +94,3 @@ def held_out_error(path: NCLPath, features: FloatArray, data: Task, lams: FloatA
     """Mean squared error on held-out rows, one λ for each output."""
     coef = path.spectrum.coef(lams)
     return np.asarray(np.mean((features @ coef.T - data.Y_test) ** 2, axis=0))
-
-
-def _curve(path: NCLPath, criterion: str, lam: float) -> FloatArray:
-    return np.asarray(path.criterion_curve(criterion, np.array([1.0 - lam]))[0])

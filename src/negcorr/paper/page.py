@@ -1,16 +1,26 @@
-"""The page that sets our numbers beside the paper's, in Markdown."""
+"""Statements of the paper that are checked, and the Markdown page that shows them with figures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
-from negcorr.paper.claims import Claim
+from negcorr.datasets import info
 from negcorr.paper.setup import FULL, Setup
 
-__all__ = ["QUICK_NOTICE", "Section", "page"]
+__all__ = [
+    "QUICK_NOTICE",
+    "Claim",
+    "Section",
+    "checkable",
+    "comparable",
+    "markdown_table",
+    "page",
+    "titles",
+]
 
-#: For runs that are not of full size.
+#: Stands on pages of runs that are not of full size.
 QUICK_NOTICE = (
     "**A quick look, not a reproduction:** few rows, few features, few repeats. Numbers are not to "
     "be compared with the paper's, and statements about them are left out."
@@ -28,8 +38,44 @@ and λ up to 1. Figures go to λ = 1 under both, so the error on Kinematics is f
 Table 1.
 """
 
-#: What a claim's nature is called.
-_NATURES = {"finding": "", "theorem": " (theorem)", "fitted": " (fitted)"}
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper or about it, and whether a run confirms it.
+
+    Attributes
+    ----------
+    statement : str
+        A sentence that a run can confirm or not.
+    holds : bool
+        Whether the run confirms it.
+    evidence : str
+        The numbers that decide.
+    nature : {"finding", "theorem", "fitted"}
+        A finding could have been otherwise. A theorem or an identity fails only by a mistake in
+        the code. "fitted": a comparison with numbers that a choice was fitted to.
+    about_paper : bool
+        Whether it is about the paper's own numbers. Only a run of full size, with rows in the
+        order of the files, can be compared with them.
+
+    Examples
+    --------
+    >>> from negcorr.paper import Claim
+    >>> print(Claim("Two is more than one.", 2 > 1, "2 − 1 = 1"))
+    ✓ Two is more than one. (2 − 1 = 1)
+    """
+
+    statement: str
+    holds: bool
+    evidence: str
+    nature: Literal["finding", "theorem", "fitted"] = "finding"
+    about_paper: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "holds", bool(self.holds))
+
+    def __str__(self) -> str:
+        return f"{'✓' if self.holds else '✗'} {self.statement} ({self.evidence})"
 
 
 @dataclass(frozen=True)
@@ -45,7 +91,7 @@ class Section:
     figure : str or None
         Address of the picture, relative to the page.
     body : str
-        Tables and words, in Markdown.
+        Tables and text, in Markdown.
     claims : sequence of Claim
         Statements that were checked.
     """
@@ -54,7 +100,40 @@ class Section:
     caption: str
     figure: str | None = None
     body: str = ""
-    claims: Sequence[Claim] = field(default_factory=tuple)
+    claims: Sequence[Claim] = ()
+
+
+def comparable(setup: Setup) -> bool:
+    """Whether the numbers of a run can be compared with the paper's.
+
+    They can if the run is of full size, with rows in the order of the files.
+    """
+    return setup.size == FULL and not setup.shuffle
+
+
+def checkable(setup: Setup, claims: Iterable[Claim]) -> list[Claim]:
+    """The claims that a run can check; those about the paper's numbers only if it is comparable."""
+    return [claim for claim in claims if comparable(setup) or not claim.about_paper]
+
+
+def titles(names: Iterable[object]) -> str:
+    """Names of data sets as the paper writes them, separated by commas."""
+    return ", ".join(info(str(name)).title for name in names)
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown, its first column aligned left and all others right.
+
+    Examples
+    --------
+    >>> from negcorr.paper.page import markdown_table
+    >>> print(markdown_table(["Data set", "λ"], [["Housing", "0.93"]]), end="")
+    | Data set | λ |
+    | :-- | --: |
+    | Housing | 0.93 |
+    """
+    rule = [":--", *["--:"] * (len(head) - 1)]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, rule, *rows))
 
 
 def page(
@@ -63,75 +142,57 @@ def page(
     command: str,
     left_out: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
-    """All sections under a head that says what was run, and how much of it holds.
+    """All sections, after a head that says what was run and how many statements hold.
 
     Parameters
     ----------
     setup : Setup
         What decided on the numbers.
     groups : mapping of str to sequence of Section
-        Headings and what stands under them; groups without sections are left out.
+        Headings and the sections below them; groups without sections are left out.
     command : str
-        What makes this page.
+        The command that makes this page.
     left_out : mapping of str to sequence of str, optional
-        Experiments that "all" would have had, by the reason why it has not.
+        Experiments that "all" leaves out, by the reason.
     """
     claims = [claim for group in groups.values() for one in group for claim in one.claims]
+    good = sum(claim.holds for claim in claims)
+    kinds = [
+        f"{words} ({count})"
+        for nature, words in (
+            ("theorem", "theorems and identities, which test the code"),
+            ("fitted", "those about the column that the protocol was fitted to"),
+        )
+        if (count := sum(claim.nature == nature for claim in claims))
+    ]
+    rows = "shuffled before they are split" if setup.shuffle else "in the order of the files"
     parts = [
         "# The paper's figures and tables, reproduced\n",
+        *([] if setup.size == FULL else [f"> {QUICK_NOTICE}\n"]),
         "Reeve and Brown, *Diversity and degrees of freedom in regression ensembles*, beside what "
         "this library computes." + (f" Made by `{command}`.\n" if command else "\n"),
-        _settings(setup),
-        _PROTOCOLS,
-        _count(claims),
-    ]
-    if setup.size != FULL:
-        parts.insert(1, f"> {QUICK_NOTICE}\n")
-    parts += [
-        f"Left out, since {reason}: {', '.join(missing)}.\n"
-        for reason, missing in (left_out or {}).items()
-    ]
-    for heading, group in groups.items():
-        if group:
-            parts += [f"## {heading}\n", *(_section(section) for section in group)]
-    return "\n".join(parts).rstrip() + "\n"
-
-
-def _settings(setup: Setup) -> str:
-    rows = "shuffled before they are split" if setup.shuffle else "in the order of the files"
-    return (
         f"Figures follow the protocol *{setup.protocol}*, rows {rows}, seed {setup.seed}, "
         f"Q = {setup.size.n_features} features in M members of H each. Table 1 has both "
-        "protocols.\n"
-    )
-
-
-def _count(claims: Sequence[Claim]) -> str:
-    """How many statements hold, and how many of them could have failed but by a mistake."""
-    good = sum(claim.holds for claim in claims)
-    theorems = sum(claim.nature == "theorem" for claim in claims)
-    fitted = sum(claim.nature == "fitted" for claim in claims)
-    kinds = [f"theorems and identities, which test the code ({theorems})"] if theorems else []
-    kinds += (
-        [f"those about the column that the protocol was fitted to ({fitted})"] if fitted else []
-    )
-    return (
+        "protocols.\n",
+        _PROTOCOLS,
         f"**Statements that were checked: {len(claims)}. {good} hold, {len(claims) - good} do "
-        "not.**" + (f" Among them {' and '.join(kinds)}." if kinds else "") + "\n"
-    )
-
-
-def _section(section: Section) -> str:
-    lines = [f"### {section.title}\n"]
-    if section.figure is not None:
-        lines.append(f"![{section.title}]({section.figure})\n")
-    lines.append(f"{section.caption}\n")
-    if section.body:
-        lines.append(section.body)
-    lines += [
-        f"- {'✓' if claim.holds else '✗ **does not hold:**'} {claim.statement}"
-        f"{_NATURES[claim.nature]} "
-        f"*{claim.evidence[:1].upper()}{claim.evidence[1:]}.*"
-        for claim in section.claims
+        "not.**" + (f" Among them {' and '.join(kinds)}." if kinds else "") + "\n",
     ]
-    return "\n".join(lines) + "\n"
+    for reason, missing in (left_out or {}).items():
+        parts.append(f"Left out, since {reason}: {', '.join(missing)}.\n")
+    for heading, sections in groups.items():
+        parts += [f"## {heading}\n"] if sections else []
+        for section in sections:
+            parts.append(f"### {section.title}\n")
+            if section.figure is not None:
+                parts.append(f"![{section.title}]({section.figure})\n")
+            parts.append(f"{section.caption}\n")
+            if section.body:
+                parts.append(section.body)
+            for claim in section.claims:
+                verdict = "✓" if claim.holds else "✗ **does not hold:**"
+                nature = "" if claim.nature == "finding" else f" ({claim.nature})"
+                evidence = claim.evidence[:1].upper() + claim.evidence[1:]
+                parts.append(f"- {verdict} {claim.statement}{nature} *{evidence}.*")
+            parts.append("")
+    return "\n".join(parts).rstrip() + "\n"

@@ -1,4 +1,4 @@
-"""Pieces of a study: pure functions of few settings, whose rows are kept as they finish."""
+"""Pieces of a study, each a pure function of few settings, and the store that keeps their rows."""
 
 from __future__ import annotations
 
@@ -26,24 +26,25 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Piece:
-    """One unit of work.
+    """One unit of work of a study: a function and its arguments.
 
     Attributes
     ----------
     kind : str
         Name of what is computed.
     function : callable
-        ``function(setup, data_home, **choice)`` gives the rows: a list of dictionaries of
+        ``function(setup, data_home, **choice)`` returns the rows: a list of dictionaries of
         strings and numbers, the same for the same arguments, whatever was computed before.
     choice : tuple of (str, value) pairs
-        What tells it from others of its kind, such as the data set and the fold.
+        The arguments that differ between pieces of a kind, such as the data set and the fold.
     fingerprint : str
-        Of the data that it reads.
+        A hash of the data that it reads.
     effort : float
-        About how many seconds it takes: long ones start first, and time left is told from it.
+        About how many seconds it takes. Long pieces start first, and the remaining time is
+        estimated from it.
     alone : bool
-        Whether it is to be computed after all others, in the process that asked for it: seconds
-        are measured in quiet, and a GPU is not shared.
+        Whether it is computed after all others, in the process that asked for it: nothing may
+        disturb what measures seconds, and a GPU is not shared.
     """
 
     kind: str
@@ -55,11 +56,11 @@ class Piece:
 
     @property
     def title(self) -> str:
-        """Kind and choice, for people."""
+        """Kind and choice as text, for people."""
         return " ".join([self.kind, *(str(value) for _, value in self.choice)])
 
     def identity(self, setup: Setup) -> dict[str, Any]:
-        """All that decides on the rows: settings, data, and the code with what it rests on."""
+        """Everything that decides on the rows: settings, data, code and versions of packages."""
         return {
             "code": _code_of(self.function.__module__),
             "kind": self.kind,
@@ -71,45 +72,43 @@ class Piece:
 
 @cache
 def _code_of(module: str) -> dict[str, str]:
-    """Versions of what computes, and a hash of the module's source with its constants."""
-    sources = {module, "negcorr.paper.protocol", "negcorr.paper.setup"}
+    """A hash of a module's source with that of the protocol, and the versions of packages."""
     digest = hashlib.sha256()
-    for name in sorted(sources):
+    for name in sorted({module, "negcorr.paper.protocol", "negcorr.paper.setup"}):
         digest.update(inspect.getsource(sys.modules[name]).encode())
     packages = ["negcorr", "numpy", "scipy", "scikit-learn"]
     if hasattr(sys.modules[module], "torch"):
         packages.append("torch")
-    versions = {name: version(name) for name in packages}
-    return {"source": digest.hexdigest()[:16], **versions}
+    return {"source": digest.hexdigest()[:16], **{name: version(name) for name in packages}}
 
 
 @dataclass(frozen=True)
 class Store:
-    """A folder with the rows of finished pieces, one file each.
+    """A folder with the rows of finished pieces, one file for each.
 
-    A file's name contains a hash of everything that decides on its rows, so that other settings
-    or other data never meet rows that are not theirs. Files appear in one step: a run that is
-    killed leaves finished pieces and nothing else.
+    A file's name contains a hash of everything that decides on its rows, so that rows are never
+    read for other settings or other data. Files are written in one step: a run that is killed
+    leaves finished pieces and nothing else.
 
     Attributes
     ----------
     folder : Path
-        Where the files are.
+        The folder of the files.
     """
 
     folder: Path
 
     def path(self, piece: Piece, setup: Setup) -> Path:
-        """File of a piece."""
+        """The file of a piece."""
         text = json.dumps(piece.identity(setup), sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         name = "-".join(str(value) for _, value in piece.choice)
         return self.folder / piece.kind / f"{name}-{digest}.json"
 
     def read(self, piece: Piece, setup: Setup) -> list[Row] | None:
-        """Rows of a piece, None where they are not there.
+        """Rows of a piece, or None if they are not stored.
 
-        A file that cannot be read is made again, with a warning.
+        A file that cannot be read gives a warning and None.
         """
         path = self.path(piece, setup)
         try:
@@ -131,6 +130,6 @@ class Store:
         return rows
 
     def write(self, piece: Piece, setup: Setup, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Keep the rows of a piece."""
+        """Store the rows of a piece."""
         content = {"identity": piece.identity(setup), "rows": list(rows)}
         write_atomically(self.path(piece, setup), json.dumps(content, indent=0).encode())

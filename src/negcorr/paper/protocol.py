@@ -1,9 +1,7 @@
-r"""Sections 6 and 7 of the paper as functions: preprocessing, folds, bandwidth, fits.
+r"""Preprocessing, folds, bandwidth and fits as in Sections 6 and 7 of the paper.
 
-Two protocols. ``"printed"`` does what the text says: targets and features of mean 0 and standard
-deviation 1 over all rows, random Fourier features with the bandwidth of Kwok and Tsang, no
-intercept, λ in [0, 1].
-
+``"printed"`` does what the text says: targets and features of mean 0 and standard deviation 1 over
+all rows, random Fourier features with the bandwidth of Kwok and Tsang, no intercept, λ in [0, 1].
 ``"paper"`` is a reconstruction of what the authors must have run: an inference from the numbers in
 Table 1, not knowledge of their code. It differs in two points. λ is at most 0.99: the column shows
 0.99 nine times and never 1.00. And γ = 1/(mean Euclidean distance between the *columns* of the
@@ -17,6 +15,7 @@ than about 4·10⁻⁶.
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -32,7 +31,9 @@ from negcorr.paper.setup import Setup
 __all__ = [
     "FOLDS",
     "SIX_SETS",
+    "Folder",
     "Task",
+    "bandwidth",
     "distance_between_columns_gamma",
     "fingerprint",
     "fit_ncl",
@@ -42,16 +43,19 @@ __all__ = [
     "task",
 ]
 
-#: Outer folds, and those within a training set.
+#: A folder with data sets, searched before the places of :mod:`negcorr.datasets`.
+Folder = str | os.PathLike[str] | None
+
+#: Number of outer folds, and of inner folds within a training set.
 FOLDS = 5
 
-#: The sets of Figures 1, 4 and 5.
-SIX_SETS = ("kinematics", "machine", "california", "wisconsin", "housing", "triazines")
+#: The sets of Figures 1, 4, 5, 7 and 8, in the order of their panels.
+SIX_SETS = ("machine", "california", "wisconsin", "housing", "triazines", "kinematics")
 
 
 @dataclass(frozen=True, repr=False)
 class Task:
-    """One outer fold of a data set, ready to be learnt.
+    """The training and test rows of one outer fold of a data set.
 
     Attributes
     ----------
@@ -73,18 +77,16 @@ class Task:
     Y_test: FloatArray
 
 
-def prepared(
-    name: str, data_home: str | None, max_rows: int | None
-) -> tuple[FloatArray, FloatArray]:
+def prepared(name: str, data_home: Folder, max_rows: int | None) -> tuple[FloatArray, FloatArray]:
     """Inputs (n, d) and targets (n, outputs) of mean 0 and standard deviation 1 over all rows.
 
-    Columns that do not vary are 0. With ``max_rows`` so many rows, evenly spaced.
+    Constant columns become 0. At most ``max_rows`` rows are used, evenly spaced.
     """
     return _prepared(name, data_home, max_rows, _source(name, data_home))
 
 
-def _source(name: str, data_home: str | None) -> tuple[str, int, int] | None:
-    """The file behind a data set, and when and how large it was written; None for a download."""
+def _source(name: str, data_home: Folder) -> tuple[str, int, int] | None:
+    """A data set's file with its time and size; None if it is to be downloaded."""
     path = next(place.path for place in available(data_home) if place.name == name)
     if path is None:
         return None
@@ -95,20 +97,26 @@ def _source(name: str, data_home: str | None) -> tuple[str, int, int] | None:
 @lru_cache(maxsize=2)
 def _prepared(
     name: str,
-    data_home: str | None,
+    data_home: Folder,
     max_rows: int | None,
     source: tuple[str, int, int] | None,
 ) -> tuple[FloatArray, FloatArray]:
-    """``source`` tells one content of a place from another."""
+    """The prepared data; ``source`` changes with the content of the file."""
     X, y = load(name, data_home=data_home, return_X_y=True)
     Y = y.reshape(len(y), -1)
     if max_rows is not None and len(X) > max_rows:
         rows = np.linspace(0, len(X) - 1, max_rows).round().astype(int)
         X, Y = X[rows], Y[rows]
-    return _standardised(X), _standardised(Y)
+    standardised = []
+    for columns in (X, Y):
+        # Not by the standard deviation: that of a constant is rounding if it has no short binary.
+        varies = np.ptp(columns, axis=0) > 0
+        centred = np.where(varies, columns - columns.mean(axis=0), 0.0)
+        standardised.append(centred / np.where(varies, columns.std(axis=0), 1.0))
+    return standardised[0], standardised[1]
 
 
-def fingerprint(name: str, data_home: str | None, max_rows: int | None) -> str:
+def fingerprint(name: str, data_home: Folder, max_rows: int | None) -> str:
     """A hash of the prepared data."""
     return _fingerprint(name, data_home, max_rows, _source(name, data_home))
 
@@ -116,7 +124,7 @@ def fingerprint(name: str, data_home: str | None, max_rows: int | None) -> str:
 @lru_cache(maxsize=64)
 def _fingerprint(
     name: str,
-    data_home: str | None,
+    data_home: Folder,
     max_rows: int | None,
     source: tuple[str, int, int] | None,
 ) -> str:
@@ -134,7 +142,7 @@ def folds_of(n: int, setup: Setup, *labels: object) -> list[tuple[IntArray, IntA
     return list(splitter.split(np.empty((n, 1))))
 
 
-def task(setup: Setup, data_home: str | None, name: str, fold: int) -> Task:
+def task(setup: Setup, data_home: Folder, name: str, fold: int) -> Task:
     """Outer fold ``fold`` of a data set."""
     X, Y = prepared(name, data_home, setup.size.max_rows)
     train, test = folds_of(len(X), setup, name)[fold]
@@ -160,32 +168,31 @@ def distance_between_columns_gamma(X: FloatArray) -> float:
 
 
 def largest_lam(setup: Setup) -> float:
-    """The end of Brent's interval: 0.99 where we follow the paper's numbers, 1 where its words."""
+    """The upper end of Brent's interval: 0.99 to follow the paper's numbers, 1 its text."""
     return 0.99 if setup.protocol == "paper" else 1.0
 
 
-def fit_ncl(
-    setup: Setup, task: Task, width: int, solver: str = "qr", n_features: int | None = None
-) -> NCLRegressor:
-    """The ensemble of a protocol on a training set, every λ at hand through ``path_``.
+def bandwidth(setup: Setup, X: FloatArray) -> float | str:
+    """γ for training inputs X under a protocol, or the name of the heuristic that computes it."""
+    return distance_between_columns_gamma(X) if setup.protocol == "paper" else "kwok-tsang"
+
+
+def fit_ncl(setup: Setup, task: Task, width: int, solver: str = "qr") -> NCLRegressor:
+    """The ensemble of a protocol fitted to a training set; ``path_`` has every λ.
 
     Parameters
     ----------
     setup : Setup
     task : Task
     width : int
-        Features per member, H; there are as many members as make up Q.
+        Features per member, H; there are Q/H members.
     solver : {"qr", "gram", "auto"}, default="qr"
         λ = 1 and gaps down to 10⁻²⁰ need the accurate route.
-    n_features : int, optional
-        Q, if not that of the setup.
     """
-    total = setup.size.n_features if n_features is None else n_features
-    paper = setup.protocol == "paper"
     model = NCLRegressor(
-        n_estimators=max(1, total // width),
+        n_estimators=setup.members(width),
         n_components=width,
-        gamma=distance_between_columns_gamma(task.X) if paper else "kwok-tsang",
+        gamma=bandwidth(setup, task.X),
         standardize=False,
         fit_intercept=False,
         lam=0.5,
@@ -195,10 +202,3 @@ def fit_ncl(
         basis="fourier",
     )
     return model.fit(task.X, task.Y)
-
-
-def _standardised(columns: FloatArray) -> FloatArray:
-    # Not by the standard deviation: that of a constant is rounding where it has no short binary.
-    varies = np.ptp(columns, axis=0) > 0
-    centred = np.where(varies, columns - columns.mean(axis=0), 0.0)
-    return np.asarray(centred / np.where(varies, columns.std(axis=0), 1.0))

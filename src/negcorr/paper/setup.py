@@ -1,4 +1,4 @@
-"""What decides on the numbers of a study: protocol, order of rows, seed and size."""
+"""The settings that decide on the numbers of a study: protocol, order of rows, seed and size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from negcorr._common.validation import check_positive_int
 
 __all__ = ["FULL", "PROTOCOLS", "QUICK", "Setup", "Size"]
 
-#: Rows that five folds within five folds can be made of.
+#: The smallest number of rows that can be split into five folds, twice.
 FEWEST_ROWS = 25
 
 #: Ways of reading the paper; :mod:`negcorr.paper.protocol` says what they mean.
@@ -21,20 +21,20 @@ PROTOCOLS = ("paper", "printed")
 
 @dataclass(frozen=True)
 class Size:
-    """How much of everything.
+    """The size of a study: features, widths of members, rows and repeats.
 
     Attributes
     ----------
     n_features : int
         Q = H·M, the features of all members together.
     widths : tuple of int
-        Features per member H; those of Figures 4 and 5.
+        Features per member, H, in Figures 4 and 5.
     width : int
-        H of everything else.
+        H in all other experiments.
     max_rows : int or None
-        Rows of a set that are used, evenly spaced; None for all.
+        Number of rows of a set that are used, evenly spaced; None for all.
     repeats : int
-        Draws of everything that is simulated.
+        Number of draws in each simulation.
     """
 
     n_features: int = 1000
@@ -53,10 +53,10 @@ class Size:
         for name in ("n_features", "width", "repeats"):
             check_positive_int(name, getattr(self, name))
             object.__setattr__(self, name, int(getattr(self, name)))
-        if max(self.width, *self.widths) > self.n_features:
+        widest = max(self.width, *self.widths)
+        if widest > self.n_features:
             raise ValueError(
-                f"n_features={self.n_features!r} must be at least the width of a member, "
-                f"{max(self.width, *self.widths)}."
+                f"n_features={self.n_features!r} must be at least the width of a member, {widest}."
             )
         if self.max_rows is not None:
             check_positive_int("max_rows", self.max_rows)
@@ -68,27 +68,27 @@ class Size:
                 )
 
 
-#: As in the paper.
+#: The size in the paper.
 FULL = Size()
 
-#: A look at everything in a minute.
+#: A small size: every experiment in a minute.
 QUICK = Size(n_features=100, max_rows=200, repeats=20)
 
 
 @dataclass(frozen=True)
 class Setup:
-    """Settings that decide on numbers, and no others.
+    """The settings that decide on the numbers of a study.
 
     Attributes
     ----------
     protocol : {"paper", "printed"}
-        What the authors must have run, or what the text says.
+        "paper" is what the authors must have run, "printed" is what the text says.
     shuffle : bool
         Whether rows are shuffled before they are split into folds.
     seed : int
-        Of features, shuffles and simulations.
+        Seed of features, shuffles and simulations.
     size : Size
-        How much of everything.
+        Features, widths of members, rows and repeats.
 
     Examples
     --------
@@ -120,14 +120,14 @@ class Setup:
         object.__setattr__(self, "seed", int(seed))
 
     def under(self, protocol: str) -> Setup:
-        """The same under another protocol."""
+        """These settings with another protocol."""
         return replace(self, protocol=protocol)
 
     def members(self, width: int) -> int:
-        """M of an ensemble whose members have ``width`` features each."""
+        """Number of members M of an ensemble whose members have ``width`` features each."""
         return max(1, self.size.n_features // width)
 
     def seed_for(self, *labels: Any) -> int:
-        """A seed for one purpose, the same in whatever order purposes are served."""
+        """A seed for one purpose; it does not depend on which seeds were taken before."""
         text = json.dumps([self.seed, *(str(label) for label in labels)])
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) % 2**31

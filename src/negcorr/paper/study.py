@@ -1,11 +1,11 @@
-"""A study: settings, data, and the pieces that have been computed for it."""
+"""A study: its settings, its data sets, and the pieces that it computes or reads from a store."""
 
 from __future__ import annotations
 
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,39 +15,39 @@ from threadpoolctl import threadpool_limits
 
 from negcorr.datasets import DATASETS, DatasetError, MissingDatasetError, available, info
 from negcorr.paper.pieces import Piece, Row, Store
-from negcorr.paper.protocol import fingerprint
+from negcorr.paper.protocol import Folder, fingerprint
 from negcorr.paper.setup import Setup
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Study", "table_of"]
+__all__ = ["Study"]
 
 
 @dataclass(repr=False)
 class Study:
-    """Runs pieces and remembers their rows, in memory and in a folder.
+    """Computes pieces and keeps their rows, in memory and in a folder.
 
     Attributes
     ----------
     setup : Setup
-        What decides on the numbers.
+        The settings that decide on the numbers.
     data_home : str or None
-        Where data sets are, before ``$NEGCORR_DATA`` and the user cache.
+        Folder with data sets, searched before ``$NEGCORR_DATA`` and the user cache.
     sets : tuple of str or None
         Data sets to use, in any case of letters; None for all that have a public copy, which must
         then be at hand.
     n_jobs : int or None
-        Processes, as in joblib.
+        Number of processes, as in joblib.
     store : Store or None
-        Keeps finished pieces: the same study, started again, goes on from there.
+        Keeps finished pieces, so that a study that was stopped can go on from there.
     download : bool
         Whether sets that are not at hand may be fetched from OpenML.
     device : str
         Where deep networks are trained: "cpu", "cuda", or "cuda:1" and the like.
     tables : Path or None
         Folder with tables of experiments that were computed elsewhere, as ``NAME.csv`` or
-        ``NAME.csv.gz``; these are drawn and checked, and nothing is computed for them.
+        ``NAME.csv.gz``. They are drawn and checked, and nothing is computed for them.
     on_piece : callable or None
         Called with each finished piece, and whether it was in the store already.
 
@@ -60,7 +60,7 @@ class Study:
     """
 
     setup: Setup = field(default_factory=Setup)
-    data_home: str | os.PathLike[str] | None = None
+    data_home: Folder = None
     sets: Sequence[str] | None = None
     n_jobs: int | None = None
     store: Store | Path | str | None = None
@@ -82,8 +82,7 @@ class Study:
             if not self.sets:
                 raise ValueError("sets is empty; name at least one data set, or give None.")
         jobs: Any = self.n_jobs
-        whole = isinstance(jobs, int) and not isinstance(jobs, bool)
-        if jobs is not None and (not whole or jobs == 0):
+        if jobs is not None and (type(jobs) is not int or jobs == 0):
             raise ValueError(f"n_jobs={jobs!r} must be an integer other than 0, or None.")
         if self.data_home is not None:
             self.data_home = os.fspath(self.data_home)
@@ -101,36 +100,35 @@ class Study:
         return f"{type(self).__name__}({self.setup!r}, sets={self.sets!r})"
 
     def datasets(self, wanted: Iterable[str] | None = None) -> tuple[str, ...]:
-        """Those of ``wanted`` (all, if None) that the user asked for, checked to be at hand.
+        """Names in ``wanted`` (None for all) that the user asked for, checked to be at hand.
 
-        Sets of which no public copy is known are left out; others that are not at hand are an
-        error, since a study of what happens to lie around is not the one that was asked for.
+        Sets without a known public copy are left out. Other sets that are not at hand raise an
+        error: a study of fewer sets would not be the one that was asked for.
         """
         names = tuple(DATASETS) if wanted is None else tuple(wanted)
-        chosen = names if self.sets is None else tuple(n for n in names if n in self.sets)
+        asked = self.sets is not None
+        chosen = [name for name in names if self.sets is None or name in self.sets]
         if not chosen:
             raise ValueError(
                 f"sets={self.sets!r} has none of the sets that this needs: {list(names)}."
             )
-        places = {place.name: place for place in available(self.data_home)}
-        asked = self.sets is not None
+        status = {place.name: place.status for place in available(self.data_home)}
         lost = [
             name
             for name in chosen
-            if places[name].status == "missing" and (asked or info(name).sha256 is not None)
+            if (status[name] == "missing" and (asked or info(name).sha256 is not None))
+            or (status[name] == "download" and not self.download)
         ]
-        if not self.download:
-            lost += [name for name in chosen if places[name].status == "download"]
         if lost:
             raise MissingDatasetError(
                 f"data sets {lost} are not at hand. Name a folder that has them (data_home, --data "
                 "or NEGCORR_DATA), allow download (download=True, --download) for those on OpenML, "
                 "or name the sets to go on with (sets, --sets)."
             )
-        return tuple(name for name in chosen if places[name].status != "missing")
+        return tuple(name for name in chosen if status[name] != "missing")
 
     def table_elsewhere(self, experiment: str) -> Path | None:
-        """File of an experiment's table in the folder ``tables``, None without one."""
+        """The file with an experiment's table in the folder ``tables``, or None."""
         if self.tables is None:
             return None
         places = [Path(self.tables) / f"{experiment}{ending}" for ending in (".csv", ".csv.gz")]
@@ -143,20 +141,18 @@ class Study:
         alone: bool = False,
         **choice: Any,
     ) -> Piece:
-        """A piece of this study; one with a ``name`` reads that data set."""
-        data = ""
-        if "name" in choice:
-            data = fingerprint(choice["name"], self._home(), self.setup.size.max_rows)
+        """A piece of this study; a ``name`` in ``choice`` is the data set that it reads."""
+        data = _fingerprint_of(choice, self.setup, self.data_home)
         kind = function.__module__.rpartition(".")[2]
         return Piece(kind, function, tuple(choice.items()), data, effort, alone)
 
     def n_rows(self, name: str) -> int:
-        """Rows of a data set that are used."""
+        """Number of rows of a data set that are used."""
         n_samples, most = info(name).n_samples, self.setup.size.max_rows
         return n_samples if most is None else min(n_samples, most)
 
     def rows(self, pieces: Sequence[Piece]) -> list[Row]:
-        """Rows of all ``pieces``, in their order, computed where they are not known yet."""
+        """Rows of all ``pieces`` in their order; pieces that are not known yet are computed."""
         missing = []
         for piece in dict.fromkeys(pieces):
             if (piece, self.setup) in self._rows:
@@ -173,24 +169,23 @@ class Study:
 
     def table(self, pieces: Sequence[Piece]) -> pandas.DataFrame:
         """Rows of all ``pieces`` as a tidy table."""
-        return table_of(self.rows(pieces))
+        import pandas
+
+        return pandas.DataFrame(self.rows(pieces))
 
     def _compute(self, pieces: Sequence[Piece], n_jobs: int | None) -> None:
         workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        results = workers(delayed(_computed)(piece, self.setup, self._home()) for piece in pieces)
+        results = workers(delayed(_computed)(piece, self.setup, self.data_home) for piece in pieces)
         try:
             for piece, rows in results:
                 if isinstance(self.store, Store):
                     self.store.write(piece, self.setup, rows)
                 self._finish(piece, rows, stored=False)
         finally:
-            # Stopped early, joblib warns of tasks that it cancels: that is what stopping means.
+            # When a study is stopped early, joblib warns that it cancels tasks, as it should.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 results.close()
-
-    def _home(self) -> str | None:
-        return None if self.data_home is None else os.fspath(self.data_home)
 
     def _finish(self, piece: Piece, rows: list[Row], stored: bool) -> None:
         self._rows[piece, self.setup] = rows
@@ -198,21 +193,20 @@ class Study:
             self.on_piece(piece, stored)
 
 
-def table_of(rows: Sequence[Row]) -> pandas.DataFrame:
-    """Rows as a table."""
-    import pandas
+def _fingerprint_of(choice: Mapping[str, Any], setup: Setup, data_home: Folder) -> str:
+    """Fingerprint of the data set that a piece reads; empty for one that reads none."""
+    if "name" not in choice:
+        return ""
+    return fingerprint(choice["name"], data_home, setup.size.max_rows)
 
-    return pandas.DataFrame(list(rows))
 
-
-def _computed(piece: Piece, setup: Setup, data_home: str | None) -> tuple[Piece, list[Row]]:
+def _computed(piece: Piece, setup: Setup, data_home: Folder) -> tuple[Piece, list[Row]]:
+    """A piece and its rows, computed in this process."""
     choice = dict(piece.choice)
-    if "name" in choice:
-        found = fingerprint(choice["name"], data_home, setup.size.max_rows)
-        if found != piece.fingerprint:
-            raise DatasetError(
-                f"the file of {choice['name']} was changed while the study ran; start again."
-            )
-    # One thread: sums of BLAS depend on how many there are, and processes share the cores.
+    if _fingerprint_of(choice, setup, data_home) != piece.fingerprint:
+        raise DatasetError(
+            f"the file of {choice['name']} was changed while the study ran; start again."
+        )
+    # One thread: sums of BLAS depend on the number of threads, and processes share the cores.
     with threadpool_limits(1):
         return piece, piece.function(setup, data_home, **choice)

@@ -3,9 +3,9 @@ r"""Bias, variance and covariance of the members along λ, where the truth is kn
 Ueda and Nakano (1996) split the error of an ensemble at the true μ:
 :math:`\mathrm{E}(F-\mu)^2 = \mathrm{bias}^2 + \frac1M\mathrm{variance} +
 (1-\frac1M)\mathrm{covariance}`. Expectations here are over the noise in the training targets alone.
-Training inputs and features stay as they are within a design, as they do in the paper's theorems;
-each piece is a design of its own, with other inputs and features. The fit is linear in the targets,
-so that one factorisation serves all draws of the noise and all λ.
+Training inputs and features are fixed within a design, as in the paper's theorems; each piece is
+another design. The fit is linear in the targets, so that one factorisation serves all draws of the
+noise and all λ.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from sklearn.datasets import make_friedman1
 from negcorr._common.types import FloatArray
 from negcorr.diversity.decompositions import bias_variance_covariance
 from negcorr.ensemble.regressor import NCLRegressor
-from negcorr.paper.claims import Claim
 from negcorr.paper.curves import GRID
 from negcorr.paper.figure_style import COLOURS, GREY, band, new_figure, style
+from negcorr.paper.page import Claim
 from negcorr.paper.pieces import Piece, Row
 from negcorr.paper.setup import Setup
 from negcorr.paper.study import Study
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
@@ -47,7 +46,7 @@ NAME = "bias-variance-covariance"
 
 TITLE = "Bias, variance and covariance along λ"
 
-#: Simulated: it asks for no data set.
+#: No data set is needed: the data are simulated.
 SETS = None
 
 CAPTION = (
@@ -58,7 +57,7 @@ CAPTION = (
     "covariance is drawn by its size, dashed where it is negative."
 )
 
-#: Columns of X, of which five matter; variance of the noise.
+#: Number of columns of X, of which five matter; variance of the noise.
 INPUTS, NOISE_VARIANCE = 10, 0.25
 
 #: Training rows; new rows at which errors are taken; pairs of training inputs and features.
@@ -70,7 +69,7 @@ CENTRE, SPREAD = 14.4133, 4.8812
 #: The grid of λ, which ends with λ = 1, and quarters of decades down to 10⁻⁸.
 GAPS = tuple(sorted({*GRID, *(float(f"{10 ** (-k / 4):.3g}") for k in range(5, 33))}, reverse=True))
 
-#: What an identity may be off by, relative to its largest term.
+#: Largest error of an identity that counts as rounding, relative to its largest term.
 ROUNDING = 1e-9
 
 
@@ -80,7 +79,7 @@ def pieces(study: Study) -> list[Piece]:
 
 
 def simulated(setup: Setup, data_home: str | None, design: int) -> list[Row]:
-    """Every term at every gap, for one set of training inputs and features.
+    """Every term at every gap, for one design: training inputs and features.
 
     Parameters
     ----------
@@ -88,9 +87,9 @@ def simulated(setup: Setup, data_home: str | None, design: int) -> list[Row]:
         There are ``size.repeats`` draws of the noise. Features are ``size.n_features``, but at
         most two thirds of the training rows, so that λ = 1 does not interpolate.
     data_home : str or None
-        Not used: nothing is read.
+        Not used.
     design : int
-        Which inputs and features.
+        Number of the design, from which inputs and features are drawn.
     """
     n = min(ROWS, setup.size.max_rows or ROWS)
     width = setup.size.width
@@ -126,7 +125,7 @@ def simulated(setup: Setup, data_home: str | None, design: int) -> list[Row]:
 def terms(members: FloatArray, truth: FloatArray) -> Row:
     """All terms for one λ, means over new inputs.
 
-    Covariance is measured on pairs of members, not as the rest of the identity that is checked.
+    Covariance is measured on pairs of members, not computed from the identity that is checked.
 
     Parameters
     ----------
@@ -178,36 +177,69 @@ def run(study: Study) -> DataFrame:
     return study.table(pieces(study))
 
 
+#: Colour, style and name of the curve of a column.
+LOOKS = {
+    "error": (COLOURS[1], "-", "ensemble error"),
+    "bias_squared": (COLOURS[0], "--", "bias²"),
+    "ensemble_variance": (COLOURS[2], "-.", "ensemble variance"),
+    "variance_term": (COLOURS[4], "-", "variance/M"),
+    "correlation": (COLOURS[3], "-", "correlation"),
+    "member_error": (COLOURS[0], "--", "member error"),
+    "diversity": (COLOURS[3], ":", "diversity"),
+}
+
+#: For each panel its title, its curves and the place of its legend.
+PANELS = (
+    (
+        "ensemble error = bias² + ensemble variance",
+        ("error", "bias_squared", "ensemble_variance"),
+        "upper left",
+    ),
+    (
+        "ensemble variance = variance/M + (1 − 1/M) cov.",
+        ("variance_term", "ensemble_variance"),
+        "lower right",
+    ),
+    ("correlation of two members", ("correlation",), "upper right"),
+    (
+        "ensemble error = member error − diversity",
+        ("member_error", "diversity", "error"),
+        (0.42, 0.32),
+    ),
+)
+
+
 def plot(table: DataFrame) -> Figure:
     """Three ways to split an error and the correlation of members, from the table alone."""
+    # λ = 1 has no place on a logarithmic axis.
+    drawn, n_members = table[table["gap"] > 0], int(table["members"].iloc[0])
+    mean = table.groupby("gap").mean(numeric_only=True)
     with style():
         figure = new_figure(7.6, 5.9)
-        grid = figure.subplots(2, 2, sharex=True)
-        (error, parts), (correlation, members) = grid
-        _lines(error, table, ("error", "bias_squared", "ensemble_variance"))
-        mean = _mean(table)["error"]
-        best = float(mean.idxmin())
-        error.plot(best, mean[best], "o", color=COLOURS[1], label=f"least, λ = {1.0 - best:.3g}")
-        _cancelling(parts, table)
-        _lines(correlation, table, ("correlation",))
+        (error, parts), (correlation, members) = grid = figure.subplots(2, 2, sharex=True)
+        for axes, (title, columns, _) in zip(grid.flat, PANELS, strict=True):
+            axes.set_title(title, fontsize=9.0)
+            for column in columns:
+                colour, dashes, label = LOOKS[column]
+                designs = drawn.pivot(index="design", columns="gap", values=column)
+                band(axes, designs, color=colour, ls=dashes, label=label)
+        best = float(mean["error"].idxmin())
+        marked = {"color": COLOURS[1], "label": f"least, λ = {1.0 - best:.3g}"}
+        error.plot(best, mean["error"][best], "o", **marked)
+        # The covariance term by its size, dashed where it is negative.
+        term = mean["covariance_term"].drop(0.0)
+        for sign, dashes, label in ((1, "-", "+(1 − 1/M) cov."), (-1, "--", "−(1 − 1/M) cov.")):
+            size = (sign * term).where(sign * term > 0)
+            parts.plot(size.index, size, color=COLOURS[3], ls=dashes, label=label)
         correlation.axhline(0.0, color=GREY, lw=0.8)
-        least = -1.0 / (int(table["members"].iloc[0]) - 1)
-        correlation.axhline(least, color=GREY, ls="--", lw=1.2, label="least possible, −1/(M − 1)")
-        _lines(members, table, ("member_error", "diversity", "error"))
+        least = {"color": GREY, "ls": "--", "lw": 1.2, "label": "least possible, −1/(M − 1)"}
+        correlation.axhline(-1.0 / (n_members - 1), **least)
         # Room for the legends: above the curves, and between them.
         error.set(ylim=(0, 1.3 * error.dataLim.ymax), ylabel="mean square")
         parts.set(yscale="log")
         correlation.set_ylabel("correlation over draws of the noise")
         members.set(yscale="log", ylabel="mean square")
-        titles = (
-            "ensemble error = bias² + ensemble variance",
-            "ensemble variance = variance/M + (1 − 1/M) cov.",
-            "correlation of two members",
-            "ensemble error = member error − diversity",
-        )
-        places = ("upper left", "lower right", "upper right", (0.42, 0.32))
-        for axes, title, place in zip(grid.ravel(), titles, places, strict=True):
-            axes.set_title(title, fontsize=9.0)
+        for axes, (_, _, place) in zip(grid.flat, PANELS, strict=True):
             axes.legend(loc=place)
             axes.set(xscale="log", xlim=(1.4, 7e-9))
             axes.set_xticks([10.0**-k for k in range(0, 9, 2)])
@@ -218,19 +250,42 @@ def plot(table: DataFrame) -> Figure:
 
 def claims(table: DataFrame) -> list[Claim]:
     """Identities hold; with λ members vary more and correlate less; the best λ is inside."""
-    mean = _mean(table).sort_index(ascending=False)  # from λ = 0 to λ = 1
+    mean = table.groupby("gap").mean(numeric_only=True)[::-1]  # from λ = 0 to λ = 1
     best = float(mean["error"].idxmin())
     until = mean[mean.index >= best]
     rises, falls = np.diff(mean["variance"]) > 0, np.diff(mean["correlation"]) < 0
     least = [part.loc[part["error"].idxmin(), "gap"] for _, part in table.groupby("design")]
     inside = [0.0 < gap < 1.0 for gap in (*least, best)]
 
+    # Three sums that are exact, since moments over draws are those of the population.
+    pairs = (1.0 - 1.0 / table["members"]) * (table["variance"] - table["covariance"])
+    sums = table.assign(pairs=pairs)
+    identities = []
+    for statement, (whole, *terms_of_sum) in (
+        (
+            "Ensemble error is bias² + variance/M + (1 − 1/M) covariance.",
+            ("error", "bias_squared", "variance_term", "covariance_term"),
+        ),
+        (
+            "Member error is ensemble error + diversity (equation 1).",
+            ("member_error", "error", "diversity"),
+        ),
+        (
+            "Diversity is (1 − 1/M)(variance − covariance) + the spread of member biases.",
+            ("diversity", "pairs", "bias_spread"),
+        ),
+    ):
+        off = (sums[whole] - sums[terms_of_sum].sum(axis=1)).abs()
+        worst = float((off / sums[[whole, *terms_of_sum]].abs().max(axis=1)).max())
+        off_by = f"off by at most {worst:.0e} of the largest term"
+        identities.append(Claim(statement, worst <= ROUNDING, off_by, nature="theorem"))
+
     def found(column: str) -> str:
         first, chosen, last = (mean[column][gap] for gap in (1.0, best, 0.0))
         return f"{first:.3g} at λ = 0, {chosen:.3g} at λ = {1.0 - best:.3g}, {last:.3g} at λ = 1"
 
     return [
-        *_identities(table),
+        *identities,
         Claim(
             "A member varies the more over draws of the noise, the larger λ.",
             bool(rises.all()),
@@ -259,58 +314,3 @@ def claims(table: DataFrame) -> list[Claim]:
             found("member_error"),
         ),
     ]
-
-
-def _identities(table: DataFrame) -> list[Claim]:
-    """Three sums that are exact, since moments over draws are those of the population."""
-    pairs = (1.0 - 1.0 / table["members"]) * (table["variance"] - table["covariance"])
-    table = table.assign(pairs=pairs)
-    error = ("error", "bias_squared", "variance_term", "covariance_term")
-    member_error = ("member_error", "error", "diversity")
-    diversity = ("diversity", "pairs", "bias_spread")
-    found = []
-    for statement, (whole, *parts) in (
-        ("Ensemble error is bias² + variance/M + (1 − 1/M) covariance.", error),
-        ("Member error is ensemble error + diversity (equation 1).", member_error),
-        ("Diversity is (1 − 1/M)(variance − covariance) + the spread of member biases.", diversity),
-    ):
-        off = (table[whole] - table[parts].sum(axis=1)).abs()
-        worst = float((off / table[[whole, *parts]].abs().max(axis=1)).max())
-        off_by = f"off by at most {worst:.0e} of the largest term"
-        found.append(Claim(statement, worst <= ROUNDING, off_by, nature="theorem"))
-    return found
-
-
-def _mean(table: DataFrame) -> DataFrame:
-    """Means over designs for every gap."""
-    return table.groupby("gap").mean(numeric_only=True)
-
-
-#: Colour, style and name of the curve of a column.
-_LOOKS = {
-    "error": (COLOURS[1], "-", "ensemble error"),
-    "bias_squared": (COLOURS[0], "--", "bias²"),
-    "ensemble_variance": (COLOURS[2], "-.", "ensemble variance"),
-    "variance_term": (COLOURS[4], "-", "variance/M"),
-    "correlation": (COLOURS[3], "-", "correlation"),
-    "member_error": (COLOURS[0], "--", "member error"),
-    "diversity": (COLOURS[3], ":", "diversity"),
-}
-
-
-def _lines(axes: Axes, table: DataFrame, columns: tuple[str, ...]) -> None:
-    """Curves with bands; λ = 1 has no place on a logarithmic axis."""
-    for column in columns:
-        colour, dashes, label = _LOOKS[column]
-        wide = table[table["gap"] > 0].pivot(index="design", columns="gap", values=column)
-        gaps, values = wide.columns.to_numpy(), wide.to_numpy()
-        band(axes, gaps, values, color=colour, ls=dashes, label=label)
-
-
-def _cancelling(axes: Axes, table: DataFrame) -> None:
-    """Variance and covariance as they enter the error; the latter by its size, dashed below 0."""
-    _lines(axes, table, ("variance_term", "ensemble_variance"))
-    term = _mean(table[table["gap"] > 0])["covariance_term"]
-    for sign, dashes, label in ((1, "-", "+(1 − 1/M) cov."), (-1, "--", "−(1 − 1/M) cov.")):
-        size = (sign * term).where(sign * term > 0)
-        axes.plot(size.index, size, color=COLOURS[3], ls=dashes, label=label)

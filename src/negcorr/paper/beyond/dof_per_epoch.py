@@ -1,4 +1,4 @@
-"""Degrees of freedom of deep ensembles as training goes on: what the paper does not show."""
+"""Degrees of freedom of deep ensembles during training, which the paper does not show."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from negcorr.paper.claims import Claim
-from negcorr.paper.deep_study import deep_pieces, deep_table, trained_on
-from negcorr.paper.figure_style import COLOURS, GREY, PANELS, band, panels, style
-from negcorr.paper.pieces import Piece
+from negcorr.paper.deep_study import deep_pieces as pieces
+from negcorr.paper.deep_study import deep_table
+from negcorr.paper.deep_study import trained_on as remarks
+from negcorr.paper.figure_style import COLOURS, GREY, band, panels_by_set
+from negcorr.paper.page import Claim
+from negcorr.paper.protocol import SIX_SETS
 from negcorr.paper.study import Study
 
 if TYPE_CHECKING:
@@ -23,9 +25,9 @@ NAME = "dof-per-epoch"
 TITLE = "Degrees of freedom as training goes on"
 
 #: Data sets that it can use.
-SETS = PANELS
+SETS = SIX_SETS
 
-#: Values of λ that are drawn, as shares of the way from 0 to 1.
+#: Values of λ that are drawn; the nearest on the grid are used.
 SHOWN = (0.0, 0.5, 0.9, 1.0)
 
 CAPTION = (
@@ -36,42 +38,25 @@ CAPTION = (
 )
 
 
-def pieces(study: Study) -> list[Piece]:
-    """What has to be computed."""
-    return deep_pieces(study)
-
-
 def run(study: Study) -> DataFrame:
     """Degrees of freedom at a few λ, one row for each set, depth, fold, epoch and λ."""
-    table = deep_table(study, ("dof", "dof_std_error"))
+    table = deep_table(study, ("dof", "dof_std_error"), all_epochs=True)
     lams = np.sort(table["lam"].unique())
     nearest = {float(lams[np.abs(lams - lam).argmin()]) for lam in SHOWN}
     return table[table["lam"].isin(nearest)].reset_index(drop=True)
 
 
-def remarks(table: DataFrame) -> str:
-    """Where it was computed, and with which learning rates."""
-    return trained_on(table)
-
-
 def plot(table: DataFrame) -> Figure:
     """One panel for each set, one line for each λ, from the table alone."""
     table = table[table["depth"] == table["depth"].min()]
-    with style():
-        names = list(dict.fromkeys(table["set"]))
-        figure, grid = panels(names)
-        for name, axes in zip(names, grid, strict=True):
-            part = table[table["set"] == name]
+    with panels_by_set(table, "epochs", "degrees of freedom") as (figure, panels):
+        for axes, part in panels:
             axes.set(xscale="log", yscale="log")
             for k, (lam, curve) in enumerate(part.groupby("lam")):
-                wide = curve.pivot(index="fold", columns="epoch", values="dof")
+                folds = curve.pivot(index="fold", columns="epoch", values="dof")
                 look = {"color": COLOURS[k], "ls": ("-", "--", "-.", ":")[k % 4]}
-                band(axes, wide.columns.to_numpy(), wide.to_numpy(), label=f"λ = {lam:g}", **look)
+                band(axes, folds, label=f"λ = {lam:g}", **look)
             axes.axhline(part["n_train"].mean(), color=GREY, lw=0.8)
-        handles, labels = grid[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
-        figure.supxlabel("epochs", fontsize=9.5)
-        figure.supylabel("degrees of freedom", fontsize=9.5)
     return figure
 
 
@@ -86,7 +71,7 @@ def claims(table: DataFrame) -> list[Claim]:
         Claim(
             f"Degrees of freedom grow from {first} to {last} epochs, at every set, depth and λ "
             "shown.",
-            bool(grows.all()),
-            f"{int(grows.sum())} of {len(grows)} curves; by {ratio:.1f} times in the median",
+            grows.all(),
+            f"{grows.sum()} of {len(grows)} curves; by {ratio:.1f} times in the median",
         )
     ]

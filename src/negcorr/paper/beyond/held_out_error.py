@@ -1,15 +1,14 @@
-"""Held-out error of deep ensembles against λ: what the paper does not show."""
+"""Held-out error of deep ensembles against λ, which the paper does not show."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from negcorr.datasets import info
-from negcorr.paper.claims import Claim
-from negcorr.paper.curves import curves_by_depth
-from negcorr.paper.deep_study import deep_pieces, deep_table, epochs_shown, trained_on
-from negcorr.paper.figure_style import PANELS
-from negcorr.paper.pieces import Piece
+from negcorr.paper.deep_study import curves_by_depth, deep_table, epochs_shown
+from negcorr.paper.deep_study import deep_pieces as pieces
+from negcorr.paper.deep_study import trained_on as remarks
+from negcorr.paper.page import Claim, titles
+from negcorr.paper.protocol import SIX_SETS
 from negcorr.paper.study import Study
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ NAME = "held-out-error"
 TITLE = "Held-out error of deep ensembles"
 
 #: Data sets that it can use.
-SETS = PANELS
+SETS = SIX_SETS
 
 CAPTION = (
     "Mean squared error on held-out rows of the ensembles of Figure 7; targets have variance 1. "
@@ -34,57 +33,42 @@ CAPTION = (
 )
 
 
-def pieces(study: Study) -> list[Piece]:
-    """What has to be computed."""
-    return deep_pieces(study)
-
-
 def run(study: Study) -> DataFrame:
     """Errors on held-out rows, one row for each set, depth, fold, epoch and λ."""
-    table = deep_table(study, ("test_error", "test_member_error"))
-    return table[table["epoch"].isin(epochs_shown(table))].reset_index(drop=True)
-
-
-def remarks(table: DataFrame) -> str:
-    """Where it was computed, and with which learning rates."""
-    return trained_on(table)
+    return deep_table(study, ("test_error", "test_member_error"))
 
 
 def plot(table: DataFrame) -> Figure:
     """One panel for each set, one line for each depth and epoch, from the table alone."""
-    return curves_by_depth(
-        table,
-        "test_error",
-        "mean squared error on held-out rows (logarithmic)",
-        within_folds=True,
-        yscale="log",
-    )
+    label = "mean squared error on held-out rows (logarithmic)"
+    return curves_by_depth(table, "test_error", label, within_folds=True, yscale="log")
 
 
 def claims(table: DataFrame) -> list[Claim]:
-    """The best λ is neither of what other libraries offer: members apart, or all as one."""
+    """The best λ is neither 0 (members trained separately) nor 1 (trained as one network)."""
     _, last = epochs_shown(table)
     groups = table[table["epoch"] == last].groupby(["set", "depth", "lam"])["test_error"]
     curves = groups.agg(lambda values: values.mean(skipna=False)).unstack("lam")
     best = curves.idxmin(axis=1)
     inside = (best > 0) & (best < 1)
+    worse = curves[1.0] >= 1.1 * curves.min(axis=1)
     by_set = ", ".join(
-        f"{info(name).title} {', '.join(f'{lam:g}' for lam in best.loc[name])}"
-        for name in dict.fromkeys(table["set"])
+        f"{titles([name])} {', '.join(f'{lam:g}' for lam in best.loc[name])}"
+        for name in table["set"].unique()
     )
     return [
         Claim(
             f"After {last} epochs the best λ in hindsight lies strictly between 0 and 1, on every "
             "set and at every depth.",
-            bool(inside.all()),
-            f"{int(inside.sum())} of {len(inside)} curves; best λ by depth: {by_set}",
+            inside.all(),
+            f"{inside.sum()} of {len(inside)} curves; best λ by depth: {by_set}",
             about_paper=True,
         ),
         Claim(
             f"After {last} epochs λ = 1, training all members as one network, is worse on held-out "
             "rows than the best λ by a tenth or more, on every set and at every depth.",
-            bool((curves[1.0] >= 1.1 * curves.min(axis=1)).all()),
-            f"{int((curves[1.0] >= 1.1 * curves.min(axis=1)).sum())} of {len(curves)} curves",
+            worse.all(),
+            f"{worse.sum()} of {len(curves)} curves",
             about_paper=True,
         ),
     ]

@@ -1,4 +1,4 @@
-r"""Theorem 6 in numbers: how far below 1 the best λ lies, and what decides on it.
+r"""Theorem 6 in numbers: how far below 1 the best λ is, and what decides on it.
 
 With fixed features and a known mean μ the expected error is a sum over modes,
 
@@ -25,8 +25,8 @@ from scipy.optimize import brentq
 from negcorr._common.types import FloatArray
 from negcorr.bases import FourierFeatures, kwok_tsang_gamma
 from negcorr.moments.moments import FactorMoments
-from negcorr.paper.claims import Claim
 from negcorr.paper.figure_style import COLOURS, GREY, new_figure, style
+from negcorr.paper.page import Claim
 from negcorr.paper.pieces import Piece, Row
 from negcorr.paper.setup import Setup
 from negcorr.paper.study import Study
@@ -54,7 +54,7 @@ NAME = "optimal-gap"
 
 TITLE = "Theorem 6 in numbers: the best gap"
 
-#: Simulated: it asks for no data set.
+#: No data set is needed: the data are simulated.
 SETS = None
 
 CAPTION = (
@@ -71,8 +71,8 @@ DESIGNS = {
     "waves": "waves, 3 inputs",
 }
 
-#: Knobs with their values, the last of which is the centre: σ over the standard deviation of μ
-#: (at 0 the theorem wants λ = 1), n over Q, and γ over that of Kwok and Tsang.
+#: The values of the three knobs, the centre last: σ over the standard deviation of μ (at 0 the
+#: best λ is 1 by the theorem), n over Q, and γ over that of Kwok and Tsang.
 SIGMAS = (0.0, *(float(10.0 ** (k / 4)) for k in (*range(-12, -2), *range(-1, 3), -2)))
 ROWS = (0.25, 0.5, 1.0, 4.0, 8.0, 2.0)
 BANDWIDTHS = (*(4.0**k for k in (-3, -2, -1, 1, 2, 3)), 1.0)
@@ -82,13 +82,14 @@ KNOBS = {
     "gamma": "bandwidth γ (Kwok and Tsang = 1)",
 }
 
-#: g₁a of the stiffest mode up to which the leading order should be right within a factor of 2.
+#: The largest g₁a of the stiffest mode for which the leading order should be right within a
+#: factor of 2.
 GENTLE = 0.1
 
 
 @dataclass(frozen=True, repr=False)
 class KnownRisk:
-    """R(g) where μ is known: stiffness a and signal m of the modes, R_⊥, and n rows."""
+    """The risk R(g) for a known μ: stiffness a and signal m of the modes, R_⊥, and n rows."""
 
     stiffness: FloatArray
     signal: FloatArray
@@ -96,13 +97,13 @@ class KnownRisk:
     n: float
 
     def excess(self, gaps: FloatArray, sigma: float) -> FloatArray:
-        """R(g) − R(0), never as a difference: a gain of 10⁻²⁰ keeps its sign."""
+        """R(g) − R(0), not computed as a difference, so that a gain of 10⁻²⁰ keeps its sign."""
         shrunk = self._shrunk(gaps)
         lost = (shrunk * (2.0 - shrunk)).sum(axis=-1)
         return np.asarray(shrunk**2 @ self.signal**2 - sigma**2 / self.n * lost)
 
     def risk(self, gaps: FloatArray, sigma: float) -> FloatArray:
-        """R(g)."""
+        """The risk R(g)."""
         least_squares = self.outside + sigma**2 * len(self.stiffness) / self.n
         return least_squares + self.excess(gaps, sigma)
 
@@ -116,12 +117,12 @@ class KnownRisk:
         return np.append(lattice(min(smallest, 0.1)), 0.0)
 
     def best_gap(self, sigma: float) -> float:
-        """The minimiser of the risk on the lattice."""
+        """The gap of least risk on the lattice."""
         gaps = self.lattice(sigma)
         return float(gaps[self.excess(gaps, sigma).argmin()])
 
     def self_consistent_gap(self, sigma: float) -> float:
-        """The best gap at which the derivative turns positive, 1 if it never does."""
+        """The best gap at which the derivative becomes positive; 1 if there is none."""
         if sigma == 0.0:
             return 0.0
         logs = np.log10(self.lattice(sigma)[-2::-1])
@@ -132,7 +133,7 @@ class KnownRisk:
         return float(candidates[self.excess(candidates, sigma).argmin()])
 
     def sure_gaps(self, noise: FloatArray, sigma: float) -> FloatArray:
-        """What SURE chooses on the lattice for each draw of unit noise along the modes, (r, k)."""
+        """The gap that SURE chooses on the lattice for each of k draws of unit noise, (r, k)."""
         gaps = self.lattice(sigma)
         shrunk = self._shrunk(gaps)
         energy = (self.signal[:, np.newaxis] + sigma * noise) ** 2
@@ -141,7 +142,7 @@ class KnownRisk:
         return np.asarray(gaps[(shrunk**2 @ energy - penalty[:, np.newaxis]).argmin(axis=0)])
 
     def losses(self, gaps: FloatArray, noise: FloatArray, sigma: float) -> FloatArray:
-        """Error against μ of each draw, at a gap of its own."""
+        """Error against μ of each draw, each at its own gap."""
         shrunk = self._shrunk(gaps).T
         distance = (1.0 - shrunk) * sigma * noise - shrunk * self.signal[:, np.newaxis]
         return np.asarray(self.outside + (distance**2).sum(axis=0))
@@ -162,7 +163,7 @@ class KnownRisk:
 
 
 def simulated(design: str, n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Inputs and μ of one of :data:`DESIGNS`, of mean 0 and standard deviation 1."""
+    """Inputs and μ of one of :data:`DESIGNS`, with mean 0 and standard deviation 1."""
     if design == "friedman":
         X = rng.uniform(size=(n, 10))
         mu = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
@@ -188,23 +189,46 @@ def run(study: Study) -> DataFrame:
 
 
 def sweep(setup: Setup, data_home: str | None, design: str, knob: str) -> list[Row]:
-    """Best, predicted and chosen gaps of a simulated function as one knob moves."""
+    """Best, predicted and chosen gaps of a simulated function as one knob varies."""
     rows = []
     for times in sorted(ROWS) if knob == "n" else ROWS[-1:]:
         for gamma in sorted(BANDWIDTHS) if knob == "gamma" else BANDWIDTHS[-1:]:
             # More rows than a member has features, or no member would lose by λ < 1.
             n = max(2 * setup.size.width, round(times * setup.size.n_features))
-            known, noise = _known_risk(setup, design, n, gamma)
+            known, noise = known_risk(setup, design, n, gamma)
             for sigma in sorted(SIGMAS) if knob == "sigma" else SIGMAS[-1:]:
                 place = {"sigma": sigma, "n": n, "gamma": gamma}
-                where = {"design": design, "knob": knob, "value": float(place[knob]), **place}
-                rows.append({**where, **_found(known, noise, sigma)})
+                best, leading = known.best_gap(sigma), known.leading_order(sigma)
+                chosen = known.sure_gaps(noise, sigma)
+                low, median, high = np.quantile(chosen, [0.25, 0.5, 0.75])
+                risks = known.risk(np.array([best, 0.0, 1.0, min(leading, 1.0)]), sigma)
+                numbers = {
+                    "best_gap": best,
+                    "self_consistent_gap": known.self_consistent_gap(sigma),
+                    "leading_gap": leading,
+                    "leading_stiffest": leading * known.stiffness.max(),
+                    "sure_gap_low": low,
+                    "sure_gap": median,
+                    "sure_gap_high": high,
+                    "gain": -known.excess(np.array([best]), sigma)[0],
+                    "risk": risks[0],
+                    "risk_lam1": risks[1],
+                    "risk_lam0": risks[2],
+                    "risk_leading": risks[3],
+                    "best_loss": known.losses(np.full(noise.shape[1], best), noise, sigma).mean(),
+                    "sure_loss": known.losses(chosen, noise, sigma).mean(),
+                }
+                row = {"design": design, "knob": knob, "value": float(place[knob]), **place}
+                rows.append(row | {name: float(number) for name, number in numbers.items()})
     return rows
 
 
-def _known_risk(setup: Setup, design: str, n: int, factor: float) -> tuple[KnownRisk, FloatArray]:
-    """The risk on the first n rows of a design, and draws of unit noise along its modes."""
-    # All inputs are drawn whatever n is, so that more rows are more of the same.
+def known_risk(setup: Setup, design: str, n: int, factor: float) -> tuple[KnownRisk, FloatArray]:
+    """The risk on the first n rows of a design, and draws of unit noise along its modes.
+
+    The bandwidth is ``factor`` times that of Kwok and Tsang.
+    """
+    # All inputs are drawn for every n, so that more rows contain the fewer ones.
     rng = np.random.default_rng(setup.seed_for(NAME, design))
     X, mu = simulated(design, round(max(ROWS) * setup.size.n_features), rng)
     n_members, width = setup.members(setup.size.width), setup.size.width
@@ -218,25 +242,6 @@ def _known_risk(setup: Setup, design: str, n: int, factor: float) -> tuple[Known
     stiffness = np.maximum(spectrum.n_members - spectrum.rho, 0.0) / spectrum.rho
     signal, noise = spectrum.kappa[:, 0], spectrum.kappa[:, 1:]
     return KnownRisk(stiffness, signal, float(spectrum.outside[0]), float(n)), noise
-
-
-def _found(known: KnownRisk, noise: FloatArray, sigma: float) -> Row:
-    best, leading = known.best_gap(sigma), known.leading_order(sigma)
-    chosen = known.sure_gaps(noise, sigma)
-    quartiles = np.quantile(chosen, [0.25, 0.5, 0.75])
-    risks = known.risk(np.array([best, 0.0, 1.0, min(leading, 1.0)]), sigma)
-    numbers = {
-        "best_gap": best,
-        "self_consistent_gap": known.self_consistent_gap(sigma),
-        "leading_gap": leading,
-        "leading_stiffest": leading * known.stiffness.max(),
-        **dict(zip(("sure_gap_low", "sure_gap", "sure_gap_high"), quartiles, strict=True)),
-        "gain": -known.excess(np.array([best]), sigma)[0],
-        **dict(zip(("risk", "risk_lam1", "risk_lam0", "risk_leading"), risks, strict=True)),
-        "best_loss": known.losses(np.full(noise.shape[1], best), noise, sigma).mean(),
-        "sure_loss": known.losses(chosen, noise, sigma).mean(),
-    }
-    return {name: float(number) for name, number in numbers.items()}
 
 
 def plot(table: DataFrame) -> Figure:
@@ -283,6 +288,24 @@ def claims(table: DataFrame) -> list[Claim]:
     worse = noisy[noisy["knob"] != "sigma"]["risk_lam1"] / noisy["risk"]
     steps = np.abs(np.log10(noisy["best_gap"] / noisy["self_consistent_gap"])) * LATTICE_PER_DECADE
     cost = noisy["sure_loss"] / noisy["best_loss"]
+    off = np.abs(np.log10(noisy["leading_gap"] / noisy["best_gap"]))
+    gentle = noisy["leading_stiffest"] <= GENTLE
+    failing = noisy[(off > np.log10(2.0)) & (noisy["knob"] == "sigma")]
+    first = failing.groupby("design", sort=False)["sigma"].min()
+    trends = []
+    for knob, power, symbol, statement in (
+        ("sigma", 2.0, "σ²", "The best gap grows with the noise."),
+        ("n", -1.0, "1/n", "The best gap shrinks with the number of rows."),
+    ):
+        slopes, steady = [], []
+        swept = table[(table["sigma"] > 0) & (table["knob"] == knob)]
+        for design, part in swept.groupby("design", sort=False):
+            x, y = power * np.log10(part["value"]), np.log10(part["best_gap"])
+            steady.append(bool((np.diff(y) * np.sign(power) > 0).all()))
+            slopes.append(f"{design} {np.polyfit(x, y, 1)[0]:.1f}")
+        evidence = f"at every step on {sum(steady)} of {len(steady)} functions; slope of log gap on"
+        evidence += f" log {symbol}: {', '.join(slopes)}"
+        trends.append(Claim(statement, all(steady) and bool(steady), evidence))
     return [
         Claim(
             "The best λ is strictly below 1 whenever there is noise, and 1 when there is none.",
@@ -295,56 +318,23 @@ def claims(table: DataFrame) -> list[Claim]:
         Claim(
             "The best gap solves g = (σ²/n) Σas³ / Σm²a²s³ (self-consistent: s = 1/(1 + ga)), to "
             "the resolution of the lattice.",
-            bool((steps <= 1.0).all()),
+            (steps <= 1.0).all(),
             f"at most {steps.max():.2f} steps of a fiftieth of a decade apart",
             nature="theorem",
         ),
-        _leading_order(noisy),
-        _direction(
-            table[table["sigma"] > 0], "sigma", 2.0, "The best gap grows with the noise.", "σ²"
+        Claim(
+            "The leading order g₁ = (σ²/n) Σa / Σm²a² is right within a factor of 2 while g₁a is "
+            f"at most {GENTLE:g} in every mode.",
+            (off[gentle] <= np.log10(2.0)).all() and gentle.any(),
+            f"{gentle.sum()} of {len(noisy)} cases, off by {10 ** off[gentle].max():.2f} times or "
+            f"less; elsewhere by up to 10^{off.max():.0f}: with more noise it fails"
+            + ",".join(f" on {name} from σ = {sigma:.2g}" for name, sigma in first.items()),
         ),
-        _direction(
-            table[table["sigma"] > 0],
-            "n",
-            -1.0,
-            "The best gap shrinks with the number of rows.",
-            "1/n",
-        ),
+        *trends,
         Claim(
             "With σ known, SURE's choice costs less than a tenth of the least risk.",
-            bool((cost < 1.1).all()),
+            (cost < 1.1).all(),
             f"mean error over that of the best gap: median of all cases {cost.median():.3f}, "
             f"worst {cost.max():.3f}",
         ),
     ]
-
-
-def _leading_order(noisy: DataFrame) -> Claim:
-    """Right where it should be; where it fails, and by how much."""
-    off = np.abs(np.log10(noisy["leading_gap"] / noisy["best_gap"]))
-    gentle = noisy["leading_stiffest"] <= GENTLE
-    failing = noisy[(off > np.log10(2.0)) & (noisy["knob"] == "sigma")]
-    first = failing.groupby("design", sort=False)["sigma"].min()
-    return Claim(
-        "The leading order g₁ = (σ²/n) Σa / Σm²a² is right within a factor of 2 while g₁a is at "
-        f"most {GENTLE:g} in every mode.",
-        bool((off[gentle] <= np.log10(2.0)).all() and gentle.any()),
-        f"{gentle.sum()} of {len(noisy)} cases, off by {10 ** off[gentle].max():.2f} times or "
-        f"less; elsewhere by up to 10^{off.max():.0f}: with more noise it fails"
-        + ",".join(f" on {name} from σ = {sigma:.2g}" for name, sigma in first.items()),
-    )
-
-
-def _direction(noisy: DataFrame, knob: str, power: float, statement: str, symbol: str) -> Claim:
-    """Whether the best gap grows with a power of a knob, and its slope on log axes."""
-    slopes, steady = [], []
-    for design, part in noisy[noisy["knob"] == knob].groupby("design", sort=False):
-        x, y = power * np.log10(part["value"]), np.log10(part["best_gap"])
-        steady.append(bool((np.diff(y) * np.sign(power) > 0).all()))
-        slopes.append(f"{design} {np.polyfit(x, y, 1)[0]:.1f}")
-    return Claim(
-        statement,
-        all(steady) and bool(steady),
-        f"at every step on {sum(steady)} of {len(steady)} functions; slope of log gap on log "
-        f"{symbol}: {', '.join(slopes)}",
-    )

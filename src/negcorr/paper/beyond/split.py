@@ -1,12 +1,12 @@
-"""Many small members or few large ones, with as many features in all, and a ridge beside them.
+"""Many small members or few large ones with the same features in all, compared with a ridge.
 
-Q features are drawn once for each fold; M members share them out, H = Q/M each. λ is chosen by
+Q features are drawn once for each fold and divided among M members, H = Q/M each. λ is chosen by
 exact K-fold on the training rows, the ridge's penalty by the same folds on the same features. Both
-ends are known: M = 1 is least squares whatever λ is, and with one feature for each member (M = Q)
+ends are known: M = 1 is least squares for every λ, and with one feature for each member (M = Q)
 the ensemble is 1/λ times a ridge regression on features scaled to equal length (Theorem 7).
 
 Ruben et al. (2025) ask whether a fixed number of features is better spent on an ensemble or on one
-ridge; they train the members apart (λ = 0), here λ is tuned.
+ridge. They train the members separately (λ = 0); here λ is tuned.
 """
 
 from __future__ import annotations
@@ -21,26 +21,21 @@ from negcorr._common.types import FloatArray
 from negcorr.bases import FourierFeatures
 from negcorr.criteria.kfold import KFold
 from negcorr.criteria.lattice_search import search_lattice
-from negcorr.datasets import info
 from negcorr.moments.moments import FactorMoments, Moments, total
 from negcorr.moments.scan import scan_moments
-from negcorr.paper.claims import Claim
-from negcorr.paper.figure_style import COLOURS, GREY, PANELS, panels, style
+from negcorr.paper.figure_style import COLOURS, GREY, panels_by_set
+from negcorr.paper.page import Claim, titles
 from negcorr.paper.pieces import Piece, Row
-from negcorr.paper.protocol import FOLDS, Task, distance_between_columns_gamma, folds_of, task
+from negcorr.paper.protocol import FOLDS, SIX_SETS, bandwidth, folds_of, task
 from negcorr.paper.setup import Setup
 from negcorr.paper.study import Study
 from negcorr.rows.folds import make_folds
 from negcorr.rows.rows import Rows
 from negcorr.spectrum.factorise import factorise
-from negcorr.spectrum.spectrum import Spectrum
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame, Series
-    from pandas.core.groupby import SeriesGroupBy
 
 __all__ = [
     "CAPTION",
@@ -60,7 +55,7 @@ NAME = "split"
 TITLE = "Many small members or few large ones"
 
 #: Data sets that it can use.
-SETS = PANELS
+SETS = SIX_SETS
 
 CAPTION = (
     "Test error of ensembles that share out the same features among 2 members or more, over that "
@@ -69,13 +64,13 @@ CAPTION = (
     "means beyond the axis. Dotted: members have as many features as there are training rows."
 )
 
-#: Numbers of members; those that divide Q are used, and Q itself.
+#: Numbers of members. Those that divide Q are used, and Q itself.
 SPLITS = (2, 5, 10, 25, 100)
 
 #: Penalties of the ridge relative to the largest eigenvalue of the features' Gram matrix.
 ALPHAS = np.power(10.0, 2.0 - np.arange(361) / 20.0)
 
-#: Most features of a small member.
+#: The largest number of features of a small member.
 SMALL = 10
 
 #: Ends of the axis of relative errors.
@@ -84,7 +79,7 @@ BOTTOM, TOP = 0.5, 8.0
 
 @dataclass(frozen=True, repr=False)
 class _Folds:
-    """What all methods share on one outer fold: moments of the inner folds, and of all rows."""
+    """Moments on one outer fold: of the inner folds, and of all training rows."""
 
     train: tuple[Moments, ...]
     held_out: tuple[Moments, ...]
@@ -93,7 +88,7 @@ class _Folds:
 
 @dataclass(frozen=True, repr=False)
 class _Tuned:
-    """A fit with its knob chosen, one for each output: coefficients are (outputs, Q)."""
+    """A tuned fit: coefficients (outputs, Q); the chosen knob, its error and dof by output."""
 
     coef: FloatArray
     chosen: FloatArray
@@ -102,7 +97,7 @@ class _Tuned:
 
 
 def splits_of(n_features: int) -> tuple[int, ...]:
-    """Numbers of members that share ``n_features`` out evenly.
+    """Numbers of members among which ``n_features`` can be divided evenly.
 
     Examples
     --------
@@ -119,7 +114,7 @@ def pieces(study: Study) -> list[Piece]:
     return [
         # Singular values of Q columns and at most Q rows are most of the work.
         study.piece(split, name=name, fold=fold, effort=0.5 + 1.7e-8 * q * min(n, q) ** 2)
-        for name, n in [(name, study.n_rows(name)) for name in study.datasets(PANELS)]
+        for name, n in [(name, study.n_rows(name)) for name in study.datasets(SETS)]
         for fold in range(FOLDS)
     ]
 
@@ -127,8 +122,8 @@ def pieces(study: Study) -> list[Piece]:
 def run(study: Study) -> DataFrame:
     """Errors, one row for each set, fold, output and method.
 
-    Column ``method`` is "ncl" or "ridge", whose one member has all features; ``chosen`` is the gap
-    of the first and the penalty of the second.
+    Column ``method`` is "ncl" or "ridge" (one member with all features); ``chosen`` is the gap of
+    the ensemble or the penalty of the ridge.
     """
     return study.table(pieces(study))
 
@@ -136,18 +131,25 @@ def run(study: Study) -> DataFrame:
 def split(setup: Setup, data_home: str | None, name: str, fold: int) -> list[Row]:
     """Errors of every split and of the ridge, all on the same features."""
     data = task(setup, data_home, name, fold)
-    paper = setup.protocol == "paper"
     basis = FourierFeatures(
         n_estimators=1,
         n_components=setup.size.n_features,
-        gamma=distance_between_columns_gamma(data.X) if paper else "kwok-tsang",
+        gamma=bandwidth(setup, data.X),
         random_state=setup.seed_for("features", name, fold, NAME),
     ).fit(data.X)
-    folds = _inner_folds(setup, data, basis)
+    inner = make_folds(folds_of(len(data.X), setup, name, fold, "inner"), data.X, data.Y, None)
+    # Factors, not Gram matrices: kinematics needs gaps of 10⁻¹³, and large members are
+    # ill-conditioned. They are computed once for all M.
+    cells = scan_moments(Rows(data.X, data.Y), basis, list(inner.cells), "factor")
+    folds = _Folds(
+        tuple(total([cells[i] for i in train]) for train, _ in inner.splits),
+        tuple(total([cells[i] for i in test]) for _, test in inner.splits),
+        total([cells[i] for i in inner.whole]),
+    )
     features = basis.transform(data.X_test)
-    fits = {("ridge", 1): _ridge(folds)}
+    fits = {("ridge", 1): tuned_ridge(folds)}
     for members in splits_of(setup.size.n_features):
-        fits["ncl", members] = _ensemble(folds, members)
+        fits["ncl", members] = tuned_ensemble(folds, members)
     return [
         {
             "set": name,
@@ -167,34 +169,19 @@ def split(setup: Setup, data_home: str | None, name: str, fold: int) -> list[Row
     ]
 
 
-def _inner_folds(setup: Setup, data: Task, basis: FourierFeatures) -> _Folds:
-    inner = folds_of(len(data.X), setup, data.name, data.fold, "inner")
-    folds = make_folds(inner, data.X, data.Y, None)
-    # Factors, not Gram matrices: kinematics wants gaps of 10⁻¹³, and large members are
-    # ill-conditioned. They are made once; only what depends on M is done for every M.
-    cells = scan_moments(Rows(data.X, data.Y), basis, list(folds.cells), "factor")
-    return _Folds(
-        tuple(total([cells[i] for i in train]) for train, _ in folds.splits),
-        tuple(total([cells[i] for i in test]) for _, test in folds.splits),
-        total([cells[i] for i in folds.whole]),
-    )
-
-
-def _ensemble(folds: _Folds, members: int) -> _Tuned:
-    """NCL with so many members, λ on the lattice by exact K-fold."""
+def tuned_ensemble(folds: _Folds, members: int) -> _Tuned:
+    """NCL with this number of members, λ chosen on the lattice by exact K-fold."""
     starts = np.arange(members + 1) * (folds.whole.n_features // members)
-
-    def fit(moments: Moments) -> Spectrum:
-        return factorise(moments, starts, fit_intercept=False, route="qr")
-
-    fits = tuple(fit(moments) for moments in folds.train)
-    spectrum = fit(folds.whole)
-    error = KFold(fits, folds.held_out, tuple(range(len(fits)))).error
+    *fits, spectrum = (
+        factorise(moments, starts, fit_intercept=False, route="qr")
+        for moments in (*folds.train, folds.whole)
+    )
+    error = KFold(tuple(fits), folds.held_out, tuple(range(len(fits)))).error
     gaps = search_lattice(error, spectrum.smallest_useful_gap).chosen
     return _Tuned(spectrum.coef(gap=gaps), gaps, np.diagonal(error(gaps)), spectrum.dof(gap=gaps))
 
 
-def _ridge(folds: _Folds) -> _Tuned:
+def tuned_ridge(folds: _Folds) -> _Tuned:
     """Ridge without intercept, ‖y − Φw‖²/n + α‖w‖², all α from one decomposition for each fold."""
     whole, dof, largest = _ridge_path(folds.whole)
     squares = [
@@ -225,45 +212,33 @@ def _ridge_path(
 
 def plot(table: DataFrame) -> Figure:
     """One panel for each set: error over that of the ridge against M, from the table alone."""
-    with style():
-        names = list(dict.fromkeys(table["set"]))
-        figure, grid = panels(names)
-        legend: dict[str, Artist] = {}
-        for name, axes in zip(names, grid, strict=True):
-            part = table[table["set"] == name]
-            _draw(axes, _log_ratios(part).groupby("members"))
-            as_wide_as_rows = float(
-                part["width"].max() * part["members"].min() / part["n_train"].mean()
-            )
+    label = "members M, each with Q/M of the same Q features"
+    blue, wide = COLOURS[0], "as many features in a member as rows"
+    with panels_by_set(table, label, "test error (ridge = 1)") as (figure, panels):
+        for axes, part in panels:
+            ratios = _log_ratios(part).groupby("members")
+            mean, error = ratios.mean(), ratios.sem().fillna(0.0)
+            means, members = np.exp(mean), mean.index.to_numpy()
+            axes.plot(members, means, color=blue, marker="o", markersize=3.5, label="NCL")
+            low, high = np.exp(mean - error), np.exp(mean + error)
+            axes.fill_between(members, low, high, color=blue, alpha=0.18, linewidth=0)
+            axes.set(xscale="log", yscale="log", xlim=(members[0] / 1.7, members[-1] * 1.4))
+            axes.set(ylim=(BOTTOM, TOP), xticks=members, yticks=[0.5, 1, 2, 4, 8])
+            axes.set(xticklabels=[str(m) for m in members])
+            axes.set(yticklabels=["0.5", "1", "2", "4", "8"])
+            axes.minorticks_off()
+            for m, value in means[means > TOP].items():
+                axes.plot(m, TOP, marker="^", color=blue, clip_on=False, markersize=5, zorder=5)
+                text = f"{value:.0f}" if value < 1e3 else f"10$^{{{np.log10(value):.0f}}}$"
+                box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+                place = axes.text(float(m), 0.88 * TOP, text, bbox=box, color=blue, fontsize=8)
+                place.set(ha="center", va="top")
             axes.axhline(1.0, color=GREY, ls="--", lw=1.2, label="ridge on the same features")
+            n_features = float(part["width"].max() * part["members"].min())
+            as_wide_as_rows = n_features / part["n_train"].mean()
             if as_wide_as_rows > 1.0:
-                label = "as many features in a member as rows"
-                axes.axvline(as_wide_as_rows, color=GREY, ls=":", lw=1.0, zorder=0, label=label)
-            legend.update(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
-        handles, labels = list(legend.values()), list(legend)
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(legend))
-        figure.supxlabel("members M, each with Q/M of the same Q features", fontsize=9.5)
-        figure.supylabel("test error (ridge = 1)", fontsize=9.5)
+                axes.axvline(as_wide_as_rows, color=GREY, ls=":", lw=1.0, zorder=0, label=wide)
     return figure
-
-
-def _draw(axes: Axes, ratios: SeriesGroupBy) -> None:
-    """Geometric means with their standard errors, and what lies beyond the axis."""
-    mean, error = ratios.mean(), ratios.sem().fillna(0.0)
-    members, blue = mean.index.to_numpy(), COLOURS[0]
-    axes.plot(members, np.exp(mean), color=blue, marker="o", markersize=3.5, label="NCL")
-    low, high = np.exp(mean - error), np.exp(mean + error)
-    axes.fill_between(members, low, high, color=blue, alpha=0.18, linewidth=0)
-    axes.set(xscale="log", yscale="log", xlim=(members[0] / 1.7, members[-1] * 1.4))
-    axes.set(ylim=(BOTTOM, TOP), xticks=members, yticks=[0.5, 1, 2, 4, 8])
-    axes.set(xticklabels=[str(m) for m in members], yticklabels=["0.5", "1", "2", "4", "8"])
-    axes.minorticks_off()
-    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
-    for m, value in np.exp(mean[np.exp(mean) > TOP]).items():
-        axes.plot(m, TOP, marker="^", color=blue, clip_on=False, markersize=5, zorder=5)
-        text = f"{value:.0f}" if value < 1e3 else f"10$^{{{np.log10(value):.0f}}}$"
-        place = axes.text(float(m), 0.88 * TOP, text, bbox=box, color=blue, fontsize=8)
-        place.set(ha="center", va="top")
 
 
 def _log_ratios(table: DataFrame) -> Series:
@@ -275,54 +250,48 @@ def _log_ratios(table: DataFrame) -> Series:
 
 
 def claims(table: DataFrame) -> list[Claim]:
-    """Whether sharing out beats the ridge, and whether small members are better."""
+    """Whether ensembles predict as well as the ridge, and whether small members are safe."""
     ratios = _log_ratios(table)
     ncl = table[table["method"] == "ncl"]
     by_set = ratios.groupby(["set", "members"]).mean().unstack()
     widths = ncl.groupby("members")["width"].first()
     small = by_set.loc[:, widths <= SMALL]
-    return [
-        _against_ridge(ncl, ratios),
+    # The ensemble whose M the inner folds chose, fold by fold.
+    best = ncl.loc[ncl.groupby(["set", "fold", "output"])["cv_error"].idxmin()]
+    tuned = ratios.loc[[tuple(k) for k in best[["set", "fold", "output", "members"]].to_numpy()]]
+    tuned_by_set = tuned.groupby("set").mean()
+    found = [
+        Claim(
+            "With λ and M tuned on the training rows, the ensemble predicts as well as a tuned "
+            "ridge on the same features: errors agree within a tenth, in the mean of sets.",
+            abs(tuned_by_set.mean()) < np.log(1.1),
+            f"ratio of errors {np.exp(tuned_by_set.mean()):.3f} (geometric mean of sets), lower on "
+            f"{(tuned_by_set < 0).sum()} of {len(tuned_by_set)} sets and {(tuned < 0).sum()} of "
+            f"{len(tuned)} folds; "
+            + ", ".join(f"{titles([k])} {np.exp(value):.2f}" for k, value in tuned_by_set.items()),
+        ),
         Claim(
             f"Small members are safe, with at most {SMALL} features each: on no set is the error a "
             "tenth above the ridge's.",
-            bool((small < np.log(1.1)).all(axis=None)),
+            (small < np.log(1.1)).all(axis=None),
             f"at most {np.exp(small.max(axis=None)):.3f} times it, of all splits up to "
             f"{np.exp(by_set.max(axis=None)):.2g} times; least at "
-            + ", ".join(f"M = {m} ({info(k).title})" for k, m in by_set.idxmin(axis=1).items()),
+            + ", ".join(f"M = {m} ({titles([k])})" for k, m in by_set.idxmin(axis=1).items()),
         ),
-        *_peak(table, by_set, widths),
     ]
-
-
-def _against_ridge(ncl: DataFrame, ratios: Series) -> Claim:
-    """The ensemble whose M the inner folds chose, fold by fold."""
-    best = ncl.loc[ncl.groupby(["set", "fold", "output"])["cv_error"].idxmin()]
-    tuned = ratios.loc[[tuple(k) for k in best[["set", "fold", "output", "members"]].to_numpy()]]
-    by_set = tuned.groupby("set").mean()
-    return Claim(
-        "With λ and M tuned on the training rows, the ensemble predicts as well as a tuned ridge "
-        "on the same features: errors agree within a tenth, in the mean of sets.",
-        bool(abs(by_set.mean()) < np.log(1.1)),
-        f"ratio of errors {np.exp(by_set.mean()):.3f} (geometric mean of sets), lower on "
-        f"{(by_set < 0).sum()} of {len(by_set)} sets and {(tuned < 0).sum()} of {len(tuned)} "
-        f"folds; "
-        + ", ".join(f"{info(name).title} {np.exp(value):.2f}" for name, value in by_set.items()),
-    )
-
-
-def _peak(table: DataFrame, by_set: DataFrame, widths: Series) -> list[Claim]:
-    """Where the error is greatest, on sets with fewer rows than features."""
+    # Where the error is greatest, on sets with fewer rows than features.
     rows = table.groupby("set")["n_train"].mean()
     few = [name for name in by_set.index if rows[name] < table["width"].max()]
     worst = {name: widths[by_set.loc[name].idxmax()] for name in few}
     nearest = {name: widths[np.abs(np.log(widths / rows[name])).idxmin()] for name in few}
     hits = sum(worst[name] == nearest[name] for name in few)
-    claim = Claim(
-        "Where features outnumber rows, the worst split is the one whose members have about as "
-        "many features as there are rows.",
-        hits == len(few),
-        f"on {hits} of {len(few)} sets: "
-        + ", ".join(f"{info(k).title} H = {worst[k]}, n = {rows[k]:.0f}" for k in few),
-    )
-    return [claim] if few else []
+    if few:
+        words = [f"{titles([k])} H = {worst[k]}, n = {rows[k]:.0f}" for k in few]
+        peak = Claim(
+            "Where features outnumber rows, the worst split is the one whose members have about "
+            "as many features as there are rows.",
+            hits == len(few),
+            f"on {hits} of {len(few)} sets: {', '.join(words)}",
+        )
+        found.append(peak)
+    return found

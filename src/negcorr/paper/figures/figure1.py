@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from negcorr.datasets import info
-from negcorr.paper.claims import Claim
-from negcorr.paper.curves import GRID, pieces_of
-from negcorr.paper.figure_style import COLOURS, band, mark_beyond, panels, style
+from negcorr.paper.curves import at_gaps, pieces_of
+from negcorr.paper.figure_style import COLOURS, LAM_LABEL, band, mark_beyond, panels_by_set
+from negcorr.paper.page import Claim, titles
 from negcorr.paper.pieces import Piece
+from negcorr.paper.protocol import SIX_SETS
 from negcorr.paper.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
-from negcorr.paper.figure_style import PANELS
 
 __all__ = ["CAPTION", "NAME", "SETS", "TITLE", "claims", "pieces", "plot", "run"]
 
@@ -32,15 +29,15 @@ CAPTION = (
 )
 
 #: Data sets that it can use.
-SETS = PANELS
+SETS = SIX_SETS
 
 #: Upper end of the error axis.
 TOP = 1.75
 
 
 def pieces(study: Study) -> list[Piece]:
-    """What has to be computed."""
-    return pieces_of(study, study.datasets(PANELS), (study.setup.size.width,))
+    """The pieces that it needs."""
+    return pieces_of(study, study.datasets(SETS), (study.setup.size.width,))
 
 
 def run(study: Study) -> DataFrame:
@@ -56,60 +53,46 @@ def run(study: Study) -> DataFrame:
     DataFrame
         Columns ``set``, ``fold``, ``lam``, ``train_error``, ``test_error`` among others.
     """
-    table = study.table(pieces(study))
-    return table[table["gap"].isin(GRID)].reset_index(drop=True)
+    return at_gaps(study.table(pieces(study)))
 
 
 def plot(table: DataFrame) -> Figure:
     """One panel for each set, from the table alone."""
-    with style():
-        names = list(dict.fromkeys(table["set"]))
-        figure, grid = panels(names)
-        for name, axes in zip(names, grid, strict=True):
-            part = table[table["set"] == name]
+    label = "mean squared error (variance of the target = 1)"
+    with panels_by_set(table, LAM_LABEL, label) as (figure, panels):
+        for axes, part in panels:
             axes.set(xlim=(0, 1.02), ylim=(0, TOP))
-            for column, colour, label in (
-                ("train_error", COLOURS[0], "training error"),
-                ("test_error", COLOURS[1], "test error"),
-            ):
-                wide = part.pivot(index="fold", columns="lam", values=column)
-                lams, values = wide.columns.to_numpy(), wide.to_numpy()
-                band(axes, lams, values, color=colour, label=label)
-                mark_beyond(axes, 1.0, float(values.mean(axis=0)[-1]), colour)
-        handles, labels = grid[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=2)
-        figure.supxlabel("diversity parameter λ", fontsize=9.5)
-        figure.supylabel("mean squared error (variance of the target = 1)", fontsize=9.5)
+            for colour, kind in zip(COLOURS, ("train", "test"), strict=False):
+                folds = part.pivot(index="fold", columns="lam", values=f"{kind}_error")
+                band(axes, folds, color=colour, label=f"{kind.replace('train', 'training')} error")
+                mark_beyond(axes, 1.0, float(folds.iloc[:, -1].mean()), colour)
     return figure
 
 
 def claims(table: DataFrame) -> list[Claim]:
     """The gap between the errors grows with λ; the test error rises at λ = 1 on five of six."""
     means = table.groupby(["set", "lam"])[["train_error", "test_error"]].mean()
-    grows, steadily, rises = [], [], []
-    names = list(dict.fromkeys(table["set"]))
-    for name in names:
-        curve = means.loc[name]
-        gap = (curve["test_error"] - curve["train_error"]).to_numpy()
-        grows.append(gap[-1] > gap[0] and gap.argmax() == len(gap) - 1)
-        steadily.append(bool((np.diff(gap) > 0).all()))
-        test = curve["test_error"].to_numpy()
-        rises.append(test[-1] > test[-2])
-    wavering = [info(n).title for n, steady in zip(names, steadily, strict=True) if not steady]
-    falling = [info(n).title for n, rise in zip(names, rises, strict=True) if not rise]
+    test = means["test_error"].unstack()
+    gap = test - means["train_error"].unstack()
+    steadily = (gap.diff(axis=1).iloc[:, 1:] > 0).all(axis=1)
+    grows = (gap.iloc[:, -1] > gap.iloc[:, 0]) & (gap.idxmax(axis=1) == gap.columns[-1])
+    rises = test.iloc[:, -1] > test.iloc[:, -2]
+    names = table["set"].unique()
+    wavering = titles(name for name in names if not steadily[name])
+    falling = [name for name in names if not rises[name]]
     return [
         Claim(
             "The gap between test and training error grows from λ = 0 to λ = 1 on every set, and "
             "is largest there.",
-            all(grows),
-            f"{sum(grows)} of {len(names)} sets; at every single step of 0.05 on {sum(steadily)}"
-            + (f", not on {', '.join(wavering)}" if wavering else ""),
+            grows.all(),
+            f"{grows.sum()} of {len(names)} sets; at every single step of 0.05 on {steadily.sum()}"
+            + (f", not on {wavering}" if wavering else ""),
         ),
         Claim(
             "The test error rises from λ = 0.95 to λ = 1 on all sets but Kinematics.",
-            falling in ([], ["Kinematics"]) and ("kinematics" not in names or len(falling) == 1),
-            f"it rises on {sum(rises)} of {len(names)}"
-            + (f"; not on {', '.join(falling)}" if falling else ""),
+            falling == [name for name in names if name == "kinematics"],
+            f"it rises on {rises.sum()} of {len(names)}"
+            + (f"; not on {titles(falling)}" if falling else ""),
             about_paper=True,
         ),
     ]

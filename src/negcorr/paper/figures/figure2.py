@@ -1,7 +1,6 @@
 """Figure 2: members that are linear maps of fixed features, drawn as a diagram.
 
-The shapes that it shares with the other diagram, :mod:`negcorr.paper.figures.figure6`, are here
-too.
+The shapes and places that Figure 6, the other diagram, has in common with it are here too.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ CAPTION = (
 #: A point on a canvas, in inches.
 Point = tuple[float, float]
 
-#: How a line looks.
+#: Colour, style and width of a line.
 Look = dict[str, Any]
 
-# Colour and style say the same, so that the style is enough where colours are lost.
+# Each kind of line has a style of its own, so that it is recognised without its colour.
 FIXED: Look = {"color": GREY, "ls": (0, (3.4, 2.0)), "lw": 1.2}
 TRAINED: Look = {"color": COLOURS[0], "ls": "-", "lw": 1.2}
 MEAN: Look = {"color": COLOURS[1], "ls": (0, (1.0, 1.3)), "lw": 1.7}
@@ -43,18 +42,18 @@ MEAN: Look = {"color": COLOURS[1], "ls": (0, (1.0, 1.3)), "lw": 1.7}
 INK, PALE = "#222222", "#F1F1F1"
 PLAIN: Look = {"color": INK, "ls": "-", "lw": 1.2}
 
-#: How high the names of the columns are.
+#: Height of the names of the columns.
 HEADINGS = 4.05
 
-#: Members that are shown and how high, with dots for the others; the middle of all.
+#: Heights of the members that are shown, of the dots for the others, and of the middle of all.
 MEMBERS = {"1": 3.22, "2": 2.24, "M": 0.94}
 OTHERS = (MEMBERS["2"] + MEMBERS["M"]) / 2
 MIDDLE = (MEMBERS["1"] + MEMBERS["M"]) / 2
 
-#: Places of the input, the members and the ensemble from left to right.
+#: Horizontal places of the input, the members and the ensemble.
 COLUMNS = (0.5, 4.78, 6.5)
 
-#: Heights of the nodes in a column, about its middle, and of what is left out between them.
+#: Heights of the nodes in a column and of the dots between them, relative to its middle.
 NODES, LEFT_OUT = (0.30, 0.12, -0.30), -0.09
 
 #: Radii of a feature or hidden node, the input, a member and the ensemble.
@@ -63,7 +62,7 @@ SMALL, INPUT, MEMBER, ENSEMBLE = 0.06, 0.21, 0.27, 0.31
 
 @dataclass(frozen=True)
 class Canvas:
-    """A sheet measured in inches, and the few shapes that the diagrams are made of.
+    """A sheet measured in inches, with the shapes that the diagrams need.
 
     Attributes
     ----------
@@ -76,7 +75,7 @@ class Canvas:
 
     @classmethod
     def blank(cls, width: float, height: float, below: float = 0.0) -> Canvas:
-        """An empty sheet, with ``below`` inches under the height 0."""
+        """An empty sheet, with ``below`` inches below the height 0."""
         figure = new_figure(width, height + below)
         figure.set_layout_engine("none")  # an inch of data is to stay an inch on paper
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -88,13 +87,13 @@ class Canvas:
         """A circle with a formula in it."""
         from matplotlib.patches import Circle
 
-        # A small circle has no room for dashes, and a dotted one looks frayed.
+        # A small circle has no room for dashes, and a dotted one is hard to see.
         solid = {**look, "ls": "-"} if radius == SMALL or look is MEAN else look
         self.axes.add_patch(Circle(at, radius, fc="white", zorder=3, **_edge(solid)))
         self.write(at, text, size=11.5)
 
     def column(self, x: float, middle: float, look: Look) -> list[Point]:
-        """A column of small nodes, some left out; where those are that are shown."""
+        """Draw a column of small nodes with dots for others; return the places of the nodes."""
         self.dots((x, middle + LEFT_OUT), gap=0.05, size=1.5)
         places = [(x, middle + step) for step in NODES]
         for place in places:
@@ -115,7 +114,7 @@ class Canvas:
         self.axes.plot(*zip(start, end, strict=True), zorder=2, **look)
 
     def arrow(self, points: Sequence[Point], look: Look, radius: float = 0.0) -> None:
-        """An arrow along ``points`` that ends ``radius`` before the last of them."""
+        """An arrow along ``points`` that ends ``radius`` before the last one."""
         *before, (x, y) = points
         x0, y0 = before[-1]
         length = hypot(x - x0, y - y0)
@@ -125,39 +124,35 @@ class Canvas:
         self.axes.plot(*zip(*before, neck, strict=True), zorder=2, solid_joinstyle="round", **look)
         # The head is a shape of its own: dashes would break its outline.
         side = (-0.042 * dy, 0.042 * dx)
-        corners = [
-            tip,
-            (neck[0] + side[0], neck[1] + side[1]),
-            (neck[0] - side[0], neck[1] - side[1]),
-        ]
-        self.axes.fill(*zip(*corners, strict=True), color=look["color"], lw=0, zorder=3)
+        xs, ys = ((tip[i], neck[i] + side[i], neck[i] - side[i]) for i in (0, 1))
+        self.axes.fill(xs, ys, color=look["color"], lw=0, zorder=3)
 
     def dots(self, at: Point, gap: float = 0.085, size: float = 2.6, flat: bool = False) -> None:
-        """Three dots for what is left out, on top of each other or side by side."""
+        """Three dots for what is left out, one above the other or side by side."""
         for step in (-gap, 0.0, gap):
             place = (at[0] + step, at[1]) if flat else (at[0], at[1] + step)
             self.axes.plot(*place, "o", color=INK, ms=size, mew=0, zorder=4)
 
     def write(self, at: Point, text: str, size: float = 9.0, **look: Any) -> None:
-        """Text about a point; formulas have serifs."""
+        """Text centred at a point; formulas have serifs."""
         centred = {"ha": "center", "va": "center", "color": INK, "zorder": 4}
         self.axes.text(*at, text, fontsize=size, math_fontfamily="stix", **{**centred, **look})
 
     def headings(self, columns: dict[float, tuple[str, str]]) -> None:
-        """What the columns at these places are, with a few words beneath."""
+        """Titles of the columns at these places, with a few words below."""
         for x, (title, words) in columns.items():
             self.write((x, HEADINGS), title, size=9.5, weight="bold", va="baseline")
             self.write((x, HEADINGS - 0.18), words, size=8.0, color=GREY, va="baseline")
 
     def key(self, height: float, items: dict[float, tuple[Look, str]]) -> None:
-        """What lines mean, side by side."""
+        """The meaning of lines, side by side."""
         for x, (look, text) in items.items():
             self.line((x, height), (x + 0.36, height), look)
             self.write((x + 0.44, height), text, size=8.5, ha="left")
 
 
 def draw_ends(canvas: Canvas) -> None:
-    """What both diagrams begin and end with: the input, the members and their average."""
+    """The first and the last columns of both diagrams: input, members and their average."""
     x, members, ensemble = COLUMNS
     canvas.node((x, MIDDLE), INPUT, PLAIN, "$x$")
     for name, height in MEMBERS.items():

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from negcorr.paper.claims import Claim
-from negcorr.paper.curves import GRID, pieces_of
-from negcorr.paper.figure_style import COLOURS, PANELS, band, panels, style
+from negcorr._common.types import FloatArray
+from negcorr.paper.curves import at_gaps, pieces_of
+from negcorr.paper.figure_style import COLOURS, LAM_LABEL, band, panels_by_set
+from negcorr.paper.page import Claim
 from negcorr.paper.pieces import Piece
+from negcorr.paper.protocol import SIX_SETS
 from negcorr.paper.study import Study
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ NAME = "figure4"
 TITLE = "Figure 4: degrees of freedom"
 
 #: Data sets that it can use.
-SETS = PANELS
+SETS = SIX_SETS
 
 CAPTION = (
     "Degrees of freedom against λ (Theorem 5), on a logarithmic axis, for M members of H features "
@@ -33,14 +35,13 @@ CAPTION = (
 
 
 def pieces(study: Study) -> list[Piece]:
-    """What has to be computed."""
-    return pieces_of(study, study.datasets(PANELS), study.setup.size.widths)
+    """The pieces that it needs."""
+    return pieces_of(study, study.datasets(SETS), study.setup.size.widths)
 
 
 def run(study: Study) -> DataFrame:
     """Degrees of freedom on the grid of λ, one row for each set, width, fold and λ."""
-    table = study.table(pieces(study))
-    return table[table["gap"].isin(GRID)].reset_index(drop=True)
+    return at_gaps(study.table(pieces(study)))
 
 
 def plot(table: DataFrame) -> Figure:
@@ -48,63 +49,51 @@ def plot(table: DataFrame) -> Figure:
     return curves_by_width(table, "dof", "degrees of freedom", yscale="log", ylim=(3, 1500))
 
 
-def curves_by_width(table: DataFrame, column: str, label: str, **axis: object) -> Figure:
+def curves_by_width(table: DataFrame, column: str, label: str, **axis: Any) -> Figure:
     """A panel for each set with a line for each width."""
-    with style():
-        names = list(dict.fromkeys(table["set"]))
-        figure, grid = panels(names)
-        for name, axes in zip(names, grid, strict=True):
+    with panels_by_set(table, LAM_LABEL, label) as (figure, panels):
+        for axes, rows in panels:
             axes.set(xlim=(0, 1.02), **axis)
-            for k, (width, part) in enumerate(table[table["set"] == name].groupby("width")):
-                wide = part.pivot(index="fold", columns="lam", values=column)
-                members = part["members"].iloc[0]
-                band(
-                    axes,
-                    wide.columns.to_numpy(),
-                    wide.to_numpy(),
-                    color=COLOURS[k],
-                    ls=("-", "--", "-.")[k % 3],
-                    label=f"H = {width}, M = {members}",
-                )
-        handles, labels = grid[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
-        figure.supxlabel("diversity parameter λ", fontsize=9.5)
-        figure.supylabel(label, fontsize=9.5)
+            for k, (width, part) in enumerate(rows.groupby("width")):
+                folds = part.pivot(index="fold", columns="lam", values=column)
+                words = f"H = {width}, M = {part['members'].iloc[0]}"
+                band(axes, folds, color=COLOURS[k], ls=("-", "--", "-.")[k % 3], label=words)
     return figure
+
+
+def slopes_of(table: DataFrame, column: str) -> list[FloatArray]:
+    """Slopes along λ of the curves of all sets, widths and folds."""
+    return [
+        np.diff(part[column]) / np.diff(part["lam"])
+        for _, part in table.sort_values("lam").groupby(["set", "width", "fold"])
+    ]
 
 
 def claims(table: DataFrame) -> list[Claim]:
     """Degrees of freedom are strictly increasing and strictly convex in λ (Theorem 5)."""
-    increasing, convex, curves = 0, 0, 0
-    for _, part in table.sort_values("lam").groupby(["set", "width", "fold"]):
-        slopes = np.diff(part["dof"].to_numpy()) / np.diff(part["lam"].to_numpy())
-        curves += 1
-        increasing += bool((slopes > 0).all())
-        convex += bool((np.diff(slopes) > 0).all())
+    slopes = slopes_of(table, "dof")
+    increasing = sum(bool((one > 0).all()) for one in slopes)
+    convex = sum(bool((np.diff(one) > 0).all()) for one in slopes)
+    known = table[table["literal_dof"].notna()]
+    off = float((known["dof"] / known["literal_dof"] - 1.0).abs().max())
     return [
         Claim(
             "Degrees of freedom strictly increase with λ, on every set and for every width.",
-            increasing == curves,
-            f"{increasing} of {curves} curves (set, width, fold)",
+            increasing == len(slopes),
+            f"{increasing} of {len(slopes)} curves (set, width, fold)",
             nature="theorem",
         ),
         Claim(
             "They are strictly convex in λ.",
-            convex == curves,
-            f"{convex} of {curves} curves",
+            convex == len(slopes),
+            f"{convex} of {len(slopes)} curves",
             nature="theorem",
         ),
-        _literal(table),
+        Claim(
+            "They are the trace of the matrix in Theorem 5, solved literally at λ = 0, 0.5 and "
+            "0.95.",
+            off <= 1e-6,
+            f"relative difference at most {off:.0e} in {len(known)} cases",
+            nature="theorem",
+        ),
     ]
-
-
-def _literal(table: DataFrame) -> Claim:
-    """Against the trace of the matrix of Theorem 5, which no eigenvalue enters."""
-    known = table[table["literal_dof"].notna()]
-    off = float((known["dof"] / known["literal_dof"] - 1.0).abs().max())
-    return Claim(
-        "They are the trace of the matrix in Theorem 5, solved literally at λ = 0, 0.5 and 0.95.",
-        off <= 1e-6,
-        f"relative difference at most {off:.0e} in {len(known)} cases",
-        nature="theorem",
-    )

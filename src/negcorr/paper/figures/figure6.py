@@ -37,19 +37,19 @@ CAPTION = (
     "whose gradient trains all networks jointly (dash-dotted)."
 )
 
-#: Places of the hidden layers from left to right; dots for those that are left out.
+#: Horizontal places of the hidden layers and of the dots for other layers.
 LAYERS, OTHER_LAYERS = (1.8, 2.4, 3.2), 2.8
 CENTRE = (LAYERS[0] + LAYERS[-1]) / 2
 
-#: Behind what is trained.
+#: Background of what is trained.
 TINT = "#EAF3F9"
 
-#: Weights between layers are many.
+#: Lines of the weights between layers, thin because there are many.
 WEIGHT: Look = {**TRAINED, "lw": 0.8}
 
 GRADIENT: Look = {"color": INK, "ls": (0, (6.0, 1.8, 1.2, 1.8)), "lw": 1.2}
 
-#: Around what a loss or a gradient is about as a whole.
+#: Boxes around a group of nodes.
 GROUP: Look = {"color": "#B5B5B5", "ls": "-", "lw": 0.9}
 
 
@@ -58,9 +58,31 @@ def plot() -> Figure:
     x, members, ensemble = COLUMNS
     with style():
         canvas = Canvas.blank(7.2, 4.3, below=0.85)
-        _draw_loss(canvas)
+        # The loss beneath members and ensemble, and its gradient back to the networks.
+        top, bottom = MEMBERS["1"] + 0.5, MEMBERS["M"] - 0.5
+        canvas.box((CENTRE - 1.0, bottom), 2.0, top - bottom, GROUP, "none")
+        canvas.box((members - 0.36, bottom), 0.72, top - bottom, GROUP, "none")
+        canvas.box((3.95, -0.4), 3.0, 0.56, PLAIN, "white")
+        loss = r"L_\lambda=\frac{1}{M}\sum_m\,(f_m-y)^2-\lambda\,\frac{1}{M}\sum_m\,(f_m-F)^2"
+        canvas.write((5.45, -0.135), f"${loss}$", 11)
+        canvas.arrow([(members, bottom), (members, 0.16)], PLAIN)
+        canvas.arrow([(ensemble, MIDDLE), (ensemble, 0.16)], PLAIN)
+        canvas.arrow([(3.95, -0.12), (CENTRE, -0.12), (CENTRE, bottom)], GRADIENT)
+        canvas.write((3.2, -0.3), r"$\nabla L_\lambda$", 11)
+        canvas.arrow([(5.64, 0.62), (5.64, 0.16)], PLAIN)
+        canvas.node((5.64, 0.62), INPUT, PLAIN, "$y$")
+        # Each member: its layers, and the weights into, between and out of them.
+        left, width = LAYERS[0] - 0.2, LAYERS[-1] - LAYERS[0] + 0.4
         for height in MEMBERS.values():
-            _draw_network(canvas, height)
+            canvas.box((left, height - 0.42), width, 0.84, TRAINED, TINT)
+            first, second, last = (canvas.column(layer, height, TRAINED) for layer in LAYERS)
+            for start, end in (
+                *product([(x, MIDDLE)], first),
+                *product(first, second),
+                *product(last, [(members, height)]),
+            ):
+                canvas.line(start, end, WEIGHT)
+            canvas.dots((OTHER_LAYERS, height), flat=True)
         canvas.dots((CENTRE, OTHERS))
         draw_ends(canvas)
         canvas.headings(
@@ -80,37 +102,3 @@ def plot() -> Figure:
             },
         )
     return canvas.figure
-
-
-def _draw_network(canvas: Canvas, height: float) -> None:
-    """One member: its layers, and the weights into, between and out of them."""
-    x, members, _ = COLUMNS
-    canvas.box((LAYERS[0] - 0.2, height - 0.42), LAYERS[-1] - LAYERS[0] + 0.4, 0.84, TRAINED, TINT)
-    first, second, last = (canvas.column(layer, height, TRAINED) for layer in LAYERS)
-    for start, end in (
-        *product([(x, MIDDLE)], first),
-        *product(first, second),
-        *product(last, [(members, height)]),
-    ):
-        canvas.line(start, end, WEIGHT)
-    canvas.dots((OTHER_LAYERS, height), flat=True)
-
-
-def _draw_loss(canvas: Canvas) -> None:
-    """The loss beneath members and ensemble, and its way back to the networks."""
-    _, members, ensemble = COLUMNS
-    top, bottom = MEMBERS["1"] + 0.5, MEMBERS["M"] - 0.5
-    canvas.box((CENTRE - 1.0, bottom), 2.0, top - bottom, GROUP, "none")
-    canvas.box((members - 0.36, bottom), 0.72, top - bottom, GROUP, "none")
-    canvas.box((3.95, -0.4), 3.0, 0.56, PLAIN, "white")
-    canvas.write(
-        (5.45, -0.135),
-        r"$L_\lambda=\frac{1}{M}\sum_m\,(f_m-y)^2-\lambda\,\frac{1}{M}\sum_m\,(f_m-F)^2$",
-        11,
-    )
-    canvas.arrow([(members, bottom), (members, 0.16)], PLAIN)
-    canvas.arrow([(ensemble, MIDDLE), (ensemble, 0.16)], PLAIN)
-    canvas.arrow([(3.95, -0.12), (CENTRE, -0.12), (CENTRE, bottom)], GRADIENT)
-    canvas.write((3.2, -0.3), r"$\nabla L_\lambda$", 11)
-    canvas.arrow([(5.64, 0.62), (5.64, 0.16)], PLAIN)
-    canvas.node((5.64, 0.62), INPUT, PLAIN, "$y$")

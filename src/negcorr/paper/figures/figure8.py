@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from negcorr.datasets import info
-from negcorr.paper.claims import Claim
-from negcorr.paper.curves import curves_by_depth
-from negcorr.paper.deep_study import deep_pieces, deep_table, epochs_shown, trained_on
-from negcorr.paper.figure_style import PANELS
-from negcorr.paper.figures.figure7 import monotone_claims
-from negcorr.paper.pieces import Piece
+from negcorr.paper.deep_study import curves_by_depth, deep_table, monotone_claims, trained_on
+from negcorr.paper.deep_study import deep_pieces as pieces
+from negcorr.paper.page import Claim, titles
+from negcorr.paper.protocol import SIX_SETS
 from negcorr.paper.study import Study
 
 if TYPE_CHECKING:
@@ -24,9 +21,9 @@ NAME = "figure8"
 TITLE = "Figure 8: training error of deep ensembles"
 
 #: Data sets that it can use.
-SETS = PANELS
+SETS = SIX_SETS
 
-#: Lower end of the error axis: what is below has been interpolated.
+#: Lower end of the error axis; a smaller training error means interpolation.
 LOWEST = 1e-4
 
 CAPTION = (
@@ -36,37 +33,26 @@ CAPTION = (
 )
 
 
-def pieces(study: Study) -> list[Piece]:
-    """What has to be computed."""
-    return deep_pieces(study)
-
-
 def run(study: Study) -> DataFrame:
     """Training errors, one row for each set, depth, fold, epoch and λ."""
-    table = deep_table(study, ("train_error", "member_error"))
-    return table[table["epoch"].isin(epochs_shown(table))].reset_index(drop=True)
+    return deep_table(study, ("train_error", "member_error"))
 
 
 def remarks(table: DataFrame) -> str:
-    """Where it was computed, with which learning rates, and what lies below the panels."""
+    """Where the networks were trained, with which learning rates, and errors below the panels."""
     means = table.groupby(["set", "depth", "epoch", "lam"], sort=False)["train_error"].mean()
     below = means[means < LOWEST].groupby("set", sort=False).min()
-    lowest = ", ".join(f"{info(str(name)).title} {value:.0e}" for name, value in below.items())
+    lowest = ", ".join(f"{titles([name])} {value:.0e}" for name, value in below.items())
     return trained_on(table) + (f"\nBelow the panels, down to: {lowest}.\n" if lowest else "")
 
 
 def plot(table: DataFrame) -> Figure:
     """One panel for each set, one line for each depth and epoch, from the table alone."""
-    return curves_by_depth(
-        table,
-        "train_error",
-        "mean squared training error (logarithmic)",
-        own_scale=False,
-        yscale="log",
-        ylim=(LOWEST, 0.6),
-    )
+    label = "mean squared training error (logarithmic)"
+    axis = {"yscale": "log", "ylim": (LOWEST, 0.6)}
+    return curves_by_depth(table, "train_error", label, own_scale=False, **axis)
 
 
 def claims(table: DataFrame) -> list[Claim]:
-    """The training error falls with λ."""
+    """The training error decreases with λ."""
     return monotone_claims(table, "train_error", -1.0, "The training error decreases with λ")

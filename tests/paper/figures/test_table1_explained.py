@@ -1,17 +1,16 @@
-"""Words about Table 1 follow its numbers."""
+"""What is said about Table 1 follows its numbers."""
 
 import numpy as np
 import pytest
 from toy_data import table1_rows
 
-from negcorr.paper.differences import explained
 from negcorr.paper.figures import table1
 
 SOME = ("machine", "slump", "jura")
 
 
 def words(table):
-    return " ".join(explained(table).split())
+    return " ".join(table1.explained(table).split())
 
 
 def with_spreads(**spreads):
