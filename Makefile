@@ -52,11 +52,12 @@ test: lint
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/array_api
 
 bench: $(VENV)/.test
-	$(BIN)/python benchmarks/core.py --out benchmarks/results
-	$(BIN)/python benchmarks/dof.py --out benchmarks/results
-	$(BIN)/python benchmarks/calibration.py --out benchmarks/results
-	$(BIN)/python benchmarks/deep.py --out benchmarks/results
-	$(BIN)/python benchmarks/scale.py --out benchmarks/results --page docs/scale.md
+	$(BIN)/python benchmarks/speed/core.py --out benchmarks/results
+	$(BIN)/python benchmarks/speed/dof.py --out benchmarks/results
+	$(BIN)/python benchmarks/accuracy/calibration.py --out benchmarks/results
+	$(BIN)/python benchmarks/speed/deep.py --out benchmarks/results
+	$(BIN)/python benchmarks/scale/scale.py --out benchmarks/results
+	$(BIN)/python docs/benchmark_pages/scale_page.py --from benchmarks/results/scale.json --page docs/scale.md
 
 # Every figure and table, into the documentation; NEGCORR_DATA names the folder with the data sets.
 # Figures 7 and 8 are drawn from docs/tables, computed on a GPU by

@@ -1,32 +1,15 @@
 """The comparison with rivals: its tables say what the stored lines say, and runs can be resumed."""
 
-import importlib.util
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmark_programs import program
 from sklearn.linear_model import Ridge
 
 from negcorr import NCLRegressor
 
-ROOT = Path(__file__).parents[1]
-
-
-def loaded(name):
-    """A module of the benchmarks, which are programs and no package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(name, module)
-    spec.loader.exec_module(module)
-    return sys.modules[name]
-
-
-# In the order in which they import each other.
-rivals, accuracy, _, table = map(
-    loaded, ("accuracy_rivals", "accuracy", "unseen_tables", "accuracy_table")
-)
+rivals, accuracy, table = map(program, ("accuracy_rivals", "accuracy", "accuracy_table"))
 
 Piece = accuracy.Piece
 
@@ -180,7 +163,7 @@ def test_the_figure_is_drawn(tmp_path):
     path = tmp_path / "lines.jsonl"
     for each in lines_of(ERRORS, THREE):
         accuracy.append(each, path)
-    figure = loaded("accuracy_figure")
+    figure = program("accuracy_figure")
     figure.main([str(path), "--out", str(tmp_path / "accuracy")])
     assert (tmp_path / "accuracy.png").stat().st_size > 10_000
     assert (tmp_path / "accuracy.svg").read_text("utf-8").startswith("<?xml")

@@ -1,30 +1,18 @@
 """The benchmarks behind the pages about choosing and about long tails, at toy size."""
 
-import importlib.util
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-ROOT = Path(__file__).parents[1]
+from benchmark_programs import program
 
 
 @pytest.fixture
 def benchmarks(monkeypatch):
     """Both programs, with a made data set in place of those of the paper."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    found = []
-    for name in ("choosing", "long_tails"):
-        spec = importlib.util.spec_from_file_location(
-            f"bench_{name}", ROOT / f"benchmarks/{name}.py"
-        )
-        module = importlib.util.module_from_spec(spec)
-        monkeypatch.setitem(sys.modules, f"bench_{name}", module)
-        spec.loader.exec_module(module)
+    found = [program("choosing"), program("long_tails")]
+    for module in found:
         monkeypatch.setattr(module, "arrays", toy)
-        found.append(module)
     return found
 
 

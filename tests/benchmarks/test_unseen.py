@@ -1,30 +1,17 @@
 """The comparison on tables that nobody tuned on: their preparation, and what is stored of them."""
 
-import importlib.util
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from benchmark_programs import program
 
 pd = pytest.importorskip("pandas")
 
-ROOT = Path(__file__).parents[1]
 
-
-def loaded(name):
-    """A module of the benchmarks, which are programs and no package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(name, module)
-    spec.loader.exec_module(module)
-    return sys.modules[name]
-
-
-# In the order in which they import each other.
-_, accuracy, tables, table, unseen = map(
-    loaded, ("accuracy_rivals", "accuracy", "unseen_tables", "accuracy_table", "unseen")
+accuracy, tables, table, unseen = map(
+    program, ("accuracy", "unseen_tables", "accuracy_table", "unseen")
 )
 
 
@@ -245,5 +232,5 @@ def test_the_figure_is_drawn(tmp_path):
     path = tmp_path / "unseen.jsonl"
     for line in lines_of(tables.NAMES):
         accuracy.append(line, path)
-    loaded("accuracy_figure").main([str(path), "--out", str(tmp_path / "unseen")])
+    program("accuracy_figure").main([str(path), "--out", str(tmp_path / "unseen")])
     assert (tmp_path / "unseen.png").stat().st_size > 10_000

@@ -1,37 +1,23 @@
 """The page about scale says what is stored, and the cost model is what its formulas say."""
 
 import copy
-import importlib.util
 import json
 import pickle
-import sys
 from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmark_programs import ROOT, program
 
 from negcorr import NCLRegressor
 from negcorr.ensemble.intervals import MAX_CALIBRATION_ROWS
 from negcorr.moments import scan
 from negcorr.scale import clusters, costs, first_pass
 
-ROOT = Path(__file__).parents[1]
-
-
-def loaded(name):
-    """A module of the benchmarks, which are programs and no package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(name, module)
-    spec.loader.exec_module(module)
-    return module
-
-
-# In the order in which they import each other.
-model, scale_bare, scale_words = map(loaded, ("scale_model", "scale_bare", "scale_words"))
-scale_figure, scale_page = loaded("scale_figure"), loaded("scale_page")
-scale_benchmark, gpu_benchmark = loaded("scale"), loaded("gpu")
+model, scale_bare, scale_words = map(program, ("scale_model", "scale_bare", "scale_words"))
+scale_figure, scale_page, limits = map(program, ("scale_figure", "scale_page", "scale_limits"))
+scale_benchmark, gpu_benchmark = program("scale"), program("gpu")
 
 STORED = ROOT / "benchmarks" / "results" / "scale.json"
 
@@ -69,7 +55,7 @@ def report():
     """Made up: all holds."""
     return {
         "provenance": {
-            "command": "python benchmarks/scale.py --rows 100000 1000000 10000000 --repeats 3",
+            "command": "python benchmarks/scale/scale.py --rows 100000 1000000 --repeats 3",
             "cores": 2,
             "cpu": "Abacus 9000",
             "python": "3.11.0",
@@ -143,13 +129,14 @@ def test_the_page_is_made_of_the_stored_numbers():
 
 def test_the_stored_numbers_name_no_machine_and_no_folder():
     text = STORED.read_text()
-    assert "/" not in json.loads(text)["provenance"]["command"].replace("benchmarks/scale.py", "")
+    command = json.loads(text)["provenance"]["command"]
+    assert "/" not in command.replace("benchmarks/scale/scale.py", "")
     assert "/tmp" not in text
     assert "/home" not in text
 
 
 def test_all_that_holds_is_said_to_hold(report):
-    assert [line.verdict for line in scale_page.lines(report)] == ["held"] * 4
+    assert [line.verdict for line in limits.lines(report)] == ["held"] * 4
     text = scale_page.page(report)
     assert text.count("✓ **held**") == 4
     assert "not held" not in text
@@ -168,7 +155,7 @@ def test_all_that_holds_is_said_to_hold(report):
 def test_what_does_not_hold_is_said_not_to_hold(report, number, part, name, value, shown):
     kind, place = part
     report[kind][place][name] = value
-    found = scale_page.lines(report)
+    found = limits.lines(report)
     assert [line.held for line in found] == [k != number for k in range(4)]
     assert found[number].printed.startswith("not held")
     assert shown in found[number].printed
@@ -177,13 +164,13 @@ def test_what_does_not_hold_is_said_not_to_hold(report, number, part, name, valu
 
 def test_what_was_not_measured_is_said_so(report):
     report["streamed"], report["dask"] = report["streamed"][:1], []
-    assert [line.held for line in scale_page.lines(report)] == [None] * 4
+    assert [line.held for line in limits.lines(report)] == [None] * 4
     assert scale_page.page(report).count("**not measured**") == 4
 
 
 def test_small_fits_have_no_share_to_reach(report):
-    assert report["streamed"][0]["share_of_bare"] < scale_page.LEAST_SHARE
-    assert scale_page.lines(report)[2].held
+    assert report["streamed"][0]["share_of_bare"] < limits.LEAST_SHARE
+    assert limits.lines(report)[2].held
 
 
 def test_the_page_has_the_numbers_of_the_report(report):
@@ -341,7 +328,7 @@ def test_the_command_is_told_without_folders():
         rows=[10**5, 10**6], repeats=3, dask=True, dask_rows=[10**6], gpu=False, folder=Path("/x")
     )
     told = scale_benchmark.command(options)
-    assert told == "python benchmarks/scale.py --rows 100000 1000000 --repeats 3"
+    assert told == "python benchmarks/scale/scale.py --rows 100000 1000000 --repeats 3"
     options.dask_rows = [10**5]
     assert scale_benchmark.command(options).endswith("--dask-rows 100000")
     options.dask, options.gpu = False, True

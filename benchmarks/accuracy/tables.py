@@ -1,6 +1,6 @@
 """Held-out errors of make_tabular, of other ways to scale, and of rivals, on the paper's data sets.
 
-    python benchmarks/tables.py --data FOLDER machine housing
+    python benchmarks/accuracy/tables.py --data FOLDER machine housing
 
 FOLDER has the data sets as CSV files and datasets.json. Errors are in standard deviations of the
 training targets, averaged over splits; changes are of paired splits, with a standard error.

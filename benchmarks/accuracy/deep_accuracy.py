@@ -1,9 +1,10 @@
 """What λ="auto" is worth: held-out error at every λ of the grid, and of bagged MLPs.
 
-``python benchmarks/deep_accuracy.py --data FOLDER [--device cuda]``: DeepNCLRegressor with nothing
-set but the seed, on five shuffled folds of housing, kinematics and california, and the average of
-30 of scikit-learn's MLPRegressors of the same size on bootstrap samples, standardised alike and
-trained until they stop by themselves.
+    python benchmarks/accuracy/deep_accuracy.py --data FOLDER [--device cuda]
+
+DeepNCLRegressor with nothing set but the seed, on five shuffled folds of housing, kinematics and
+california, and the average of 30 of scikit-learn's MLPRegressors of the same size on bootstrap
+samples, standardised alike and trained until they stop by themselves.
 ``--part`` computes one of the two alone. Errors are over the variance of the target. Wanted: λ =
 "auto" within 5 % of the best λ of the grid in the mean over folds, and below the bagged MLPs.
 """

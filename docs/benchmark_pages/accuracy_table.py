@@ -1,6 +1,7 @@
 """Ranks, tests and the figures that must hold, from lines of ``accuracy.py`` or ``unseen.py``.
 
-    python benchmarks/accuracy_table.py [FILE ...] [--seeds 0] [--rst FILE] [--markdown FILE]
+    python docs/benchmark_pages/accuracy_table.py [FILE ...] [--seeds 0] [--rst FILE]
+        [--markdown FILE]
 
 Several files count as one; of two lines of the same piece the later one counts. Nothing is
 measured here. A data set takes part only where all ranked methods have the same pieces; what is
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,9 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks" / "accuracy"))
+
 from accuracy import FOLDS, METHODS, SETS, comparable, stored
 from accuracy_rivals import YARDSTICK
-from scipy import stats
 from unseen_tables import NAMES
 
 __all__ = ["Comparison", "critical_difference", "groups", "must_hold"]

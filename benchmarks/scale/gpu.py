@@ -1,14 +1,15 @@
 """A tuned fit on a GPU beside the same fit on two cores of the same machine's processor.
 
-``python benchmarks/gpu.py --out benchmarks/results`` on an idle machine with a GPU, PyTorch and, if
-it is there, CuPy; ``PYTHONPATH=src`` where negcorr is not installed. 10⁶ rows of 8 inputs that are
-on the device already, 200 members of 10 features (Q = 2000), double precision, tuned by SURE:
-medians of five fits after one that warms up, with everything waited for. Beside it the features
-with their Gram product alone, an eigendecomposition alone, the fit tuned by 5-fold, and NumPy on
-two cores, with which λ, degrees of freedom and predictions are compared. Wanted: less than half a
-second, at least 30 times as fast as two cores. ``solver="auto"`` stays with products of features
-for these rows; ``sure_qr`` is the route that it moves to where λ comes nearer to 1.
-``--rows 20000 --device cpu`` tries all of it without a GPU.
+    python benchmarks/scale/gpu.py --out benchmarks/results
+
+For an idle machine with a GPU, PyTorch and, if it is there, CuPy; ``PYTHONPATH=src`` where negcorr
+is not installed. 10⁶ rows of 8 inputs that are on the device already, 200 members of 10 features (Q
+= 2000), double precision, tuned by SURE: medians of five fits after one that warms up, with
+everything waited for. Beside it the features with their Gram product alone, an eigendecomposition
+alone, the fit tuned by 5-fold, and NumPy on two cores, with which λ, degrees of freedom and
+predictions are compared. Wanted: less than half a second, at least 30 times as fast as two cores.
+``solver="auto"`` stays with products of features for these rows; ``sure_qr`` is the route that it
+moves to where λ comes nearer to 1. ``--rows 20000 --device cpu`` tries all of it without a GPU.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from scale_page import Line
+from scale_limits import Line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -285,7 +286,13 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     report = on_device(options)
     scale = options.rows / options.cpu_rows
     cpu_seconds = scale * statistics.median(cpu["seconds"])
-    words = ["python benchmarks/gpu.py", "--rows", str(options.rows), "--device", options.device]
+    words = [
+        "python benchmarks/scale/gpu.py",
+        "--rows",
+        str(options.rows),
+        "--device",
+        options.device,
+    ]
     if options.cpu_rows != options.rows:
         words += ["--cpu-rows", str(options.cpu_rows)]
     words += ["--repeats", str(options.repeats), "--cpu-repeats", str(options.cpu_repeats)]

@@ -1,7 +1,9 @@
 """Rows per second and memory of fits from files, beside what the bare products reach.
 
-``python benchmarks/scale.py [--rows 100000 1000000 10000000] [--page docs/scale.md]`` on an idle
-machine. Parquet files of 10 inputs are written once, and fitted with 50 members of 10 features:
+    python benchmarks/scale/scale.py [--rows 100000 1000000 10000000]
+
+On an idle machine. Parquet files of 10 inputs are written once, and fitted with 50 members of 10
+features:
 
 * by one process with all cores, in a process of its own for its peak memory;
 * by a local Dask cluster of two worker processes with one thread each, in turn with one process;
@@ -11,8 +13,7 @@ machine. Parquet files of 10 inputs are written once, and fitted with 50 members
 
 Wanted: under 1.2 GB at 10⁷ rows, rows per second there at least 0.8 times those at 10⁶, at least
 60 % of the bare rate, two Dask workers at most 1.25 times the time of one process. All is stored in
-``scale.json``; ``--from benchmarks/results/scale.json --page docs/scale.md`` writes the page with
-its figure anew from what is stored, and measures nothing.
+``scale.json``, from which ``docs/benchmark_pages/scale_page.py`` writes the page.
 """
 
 from __future__ import annotations
@@ -32,9 +33,8 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-import scale_figure
-import scale_page
 from scale_bare import Configuration, bare_seconds, configuration_rates, rates
+from scale_limits import lines
 
 INPUTS, MEMBERS, WIDTH = 10, 50, 10
 ROWS = (100_000, 1_000_000, 10_000_000)
@@ -302,7 +302,7 @@ def package_version(name: str) -> str:
 
 
 def command(options: argparse.Namespace) -> str:
-    words = ["python benchmarks/scale.py", "--rows", *map(str, options.rows)]
+    words = ["python benchmarks/scale/scale.py", "--rows", *map(str, options.rows)]
     words += ["--repeats", str(options.repeats)]
     if options.dask and tuple(options.dask_rows) != tuple(dask_rows(options.rows)):
         words += ["--dask-rows", *map(str, options.dask_rows)]
@@ -397,8 +397,6 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--dask", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--dask-rows", type=int, nargs="+", help="10⁶ by default")
     parser.add_argument("--gpu", action="store_true")
-    parser.add_argument("--page", type=Path, help="Markdown page to write, with its figure")
-    parser.add_argument("--from", dest="stored", type=Path, help="scale.json; nothing is measured")
     options = parser.parse_args()
     options.rows = sorted(options.rows)
     options.dask_rows = options.dask_rows or dask_rows(options.rows)
@@ -407,23 +405,11 @@ def parsed() -> argparse.Namespace:
 
 def main() -> None:
     options = parsed()
-    stored = options.stored
-    if stored is None:
-        stored = options.out / "scale.json"
-        report = rounded(measured(options))
-        options.out.mkdir(parents=True, exist_ok=True)
-        stored.write_text(json.dumps(report, indent=1) + "\n")
-    gpu = scale_page.stored_device(stored.parent)
-    report = scale_page.with_device(json.loads(stored.read_text()), gpu)
-    for line in scale_page.lines(report):
+    report = rounded(measured(options))
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "scale.json").write_text(json.dumps(report, indent=1) + "\n")
+    for line in lines(report):
         print(line.printed)
-    if options.page is not None:
-        options.page.parent.mkdir(parents=True, exist_ok=True)
-        text = scale_page.page(report)
-        options.page.write_text(text, encoding="utf-8")
-        figures = options.page.parent / "figures"
-        figures.mkdir(exist_ok=True)
-        scale_figure.draw(report, figures / "scale.svg")
 
 
 if __name__ == "__main__":

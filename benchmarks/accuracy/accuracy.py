@@ -1,6 +1,7 @@
 """Errors of negcorr with its defaults, and of its rivals, on the data sets of the paper.
 
-    python benchmarks/accuracy.py [--seeds 0 1 2] [--methods negcorr ridge] [--sets machine housing]
+    python benchmarks/accuracy/accuracy.py [--seeds 0 1 2] [--methods negcorr ridge]
+        [--sets machine housing]
 
 Five folds for each seed; outputs are standardised on the training rows, so that all methods treat
 them alike. The error of an output is its mean squared error on the test rows over its variance in
@@ -10,7 +11,7 @@ Each piece, one method on one fold, is one JSON line of ``--out``; pieces that a
 left out, so that a run can be stopped and started again. Times can be compared only with one job
 on an idle machine: say ``--busy`` where others compute as well. ``--retime`` repeats pieces whose
 stored times cannot be compared. The results are read by ``accuracy_table.py`` and
-``accuracy_figure.py``. The same on other data: ``unseen.py``.
+``accuracy_figure.py`` in ``docs/benchmark_pages``. The same on other data: ``unseen.py``.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ import negcorr
 from negcorr import NCLRegressor
 from negcorr.datasets import load
 
-DATA = Path(os.environ.get("NEGCORR_DATA", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("NEGCORR_DATA", Path(__file__).parents[3] / "shared" / "data"))
 FOLDS = 5
 
 #: Small ones first; within each half those with many outputs, which take longest, come last.

@@ -1,6 +1,6 @@
 """Speed and memory of the core, as ratios measured side by side in one run.
 
-``python benchmarks/core.py --out benchmarks/results`` (or ``make bench``) on an idle machine.
+``python benchmarks/speed/core.py --out benchmarks/results`` (or ``make bench``) on an idle machine.
 Seconds depend on the machine and are printed for orientation only; the claims are ratios:
 
 a  the whole SURE-tuned fit over the bare product ΦᵀΦ of ready-made features;

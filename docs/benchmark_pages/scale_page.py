@@ -1,14 +1,20 @@
-"""The page about scale, and what must hold, from the stored measurements alone."""
+"""The page about scale with its figure, from the stored measurements alone.
+
+python docs/benchmark_pages/scale_page.py [--from benchmarks/results/scale.json]
+    [--page docs/scale.md]
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import scale_figure
 from scale_model import (
     BLOCK_BYTES,
     CHUNK_ROWS,
@@ -40,90 +46,16 @@ from scale_words import (
     unit_text,
 )
 
-__all__ = ["Line", "lines", "page", "stored_device", "with_device"]
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks" / "scale"))
 
-#: Limits of what must hold.
-MOST_BYTES, LEAST_RATE_RATIO, LEAST_SHARE, MOST_DASK_RATIO = 1.2e9, 0.8, 0.6, 1.25
+from scale_limits import lines
 
-MILLION = 1_000_000
+__all__ = ["page", "stored_device", "with_device"]
 
 #: The large fit that is predicted, and the clusters.
 PREDICTED_ROWS, CLUSTERS = 10**9, (2, 16, 64, 256)
 
 Report = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Line:
-    """Something that must hold.
-
-    Attributes
-    ----------
-    claim : str
-    value : str
-        What was found.
-    held : bool or None
-        None where it was not measured.
-    """
-
-    claim: str
-    value: str
-    held: bool | None
-
-    @property
-    def verdict(self) -> str:
-        """In words."""
-        return {True: "held", False: "not held", None: "not measured"}[self.held]
-
-    @property
-    def printed(self) -> str:
-        """For the terminal."""
-        return f"{self.verdict}: {self.claim} ({self.value})"
-
-
-def lines(report: Report) -> list[Line]:
-    """What must hold, and whether it does."""
-    fits = {each["rows"]: each for each in report["streamed"]}
-    million, ten = fits.get(MILLION), fits.get(10 * MILLION)
-    large = [each for n, each in fits.items() if n >= MILLION]
-    dask = [each for each in report["dask"] if each["rows"] >= MILLION]
-    return [
-        _line(
-            "peak memory at 10⁷ rows is below 1.2 GB",
-            None if ten is None else ten["peak_bytes"],
-            lambda found: found < MOST_BYTES,
-            lambda found: f"{found / 1e9:.2f} GB",
-        ),
-        _line(
-            f"rows per second at 10⁷ rows are at least {LEAST_RATE_RATIO:g} times those at 10⁶",
-            None
-            if ten is None or million is None
-            else ten["rows_per_second"] / million["rows_per_second"],
-            lambda found: found >= LEAST_RATE_RATIO,
-            lambda found: f"{found:.2f}",
-        ),
-        _line(
-            f"fits of 10⁶ rows and more reach at least {LEAST_SHARE:.0%} of the bare rate".replace(
-                "%", " %"
-            ),
-            min((each["share_of_bare"] for each in large), default=None),
-            lambda found: found >= LEAST_SHARE,
-            lambda found: f"{100 * found:.0f} %",
-        ),
-        _line(
-            f"two Dask workers take at most {MOST_DASK_RATIO:g} times as long as one process "
-            "with both cores",
-            max((each["ratio"] for each in dask), default=None),
-            lambda found: found <= MOST_DASK_RATIO,
-            lambda found: f"{found:.2f}",
-        ),
-    ]
-
-
-def _line(claim: str, found: float | None, holds: Any, shown: Any) -> Line:
-    if found is None:
-        return Line(claim, "not among the numbers of rows of this run", None)
-    return Line(claim, shown(found), bool(holds(found)))
 
 
 def page(report: Report) -> str:
@@ -171,8 +103,7 @@ def _head(report: Report) -> str:
             "10⁹ rows would take. Measured by",
             f"```console\n{made['command']}\n```",
             "and this page written from the stored figures by",
-            "```console\npython benchmarks/scale.py --from benchmarks/results/scale.json "
-            "--page docs/scale.md\n```",
+            "```console\npython docs/benchmark_pages/scale_page.py\n```",
             f"on {made['cores']} cores ({made['cpu']}), Python {made['python']}, "
             f"{'; '.join(made['blas'])}, {packages}. Files are Parquet of {shape.inputs} inputs "
             f"and a target; ensembles have {shape.members} members of {shape.width} random Fourier "
@@ -257,7 +188,7 @@ def _measurements(report: Report) -> str:
         ]
         text += [
             f"Rows that are on a GPU already ({report['gpu'][0]['device']}, "
-            "`python benchmarks/gpu.py`), tuned by 5-fold as above, by the route that "
+            "`python benchmarks/scale/gpu.py`), tuned by 5-fold as above, by the route that "
             '`solver="auto"` takes:',
             table(["rows", "time", "rows/s", "peak on the device"], device),
         ]
@@ -554,3 +485,21 @@ def _others(tried: Sequence[Mapping[str, Any]]) -> str:
 
 def _cosine(kind: str) -> str:
     return "`numpy.cos`" if kind == "numpy" else "our polynomial"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    stored = Path("benchmarks/results/scale.json")
+    parser.add_argument("--from", dest="stored", type=Path, default=stored)
+    parser.add_argument("--page", type=Path, default=Path("docs/scale.md"))
+    options = parser.parse_args()
+    gpu = stored_device(options.stored.parent)
+    report = with_device(json.loads(options.stored.read_text()), gpu)
+    figures = options.page.parent / "figures"
+    figures.mkdir(parents=True, exist_ok=True)
+    options.page.write_text(page(report), encoding="utf-8")
+    scale_figure.draw(report, figures / "scale.svg")
+
+
+if __name__ == "__main__":
+    main()

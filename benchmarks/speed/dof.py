@@ -1,6 +1,6 @@
 """What degrees of freedom cost and what they show, counted in fits rather than seconds.
 
-``python benchmarks/dof.py --out benchmarks/results`` (or ``make bench``) prints and stores:
+``python benchmarks/speed/dof.py --out benchmarks/results`` (or ``make bench``) prints and stores:
 
 deflation  fits that plain probes take over fits with deflation, at the same standard error;
 search     true error of what SURESearch chose over the best on the grid, and its fits over
@@ -27,7 +27,7 @@ from sklearn.model_selection import GridSearchCV
 import negcorr
 from negcorr import NCLRegressor, SURESearch, monte_carlo_dof, random_x_dof
 
-DATA = Path(os.environ.get("NEGCORR_DATA", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("NEGCORR_DATA", Path(__file__).parents[3] / "shared" / "data"))
 GRID = {"alpha": np.logspace(-3, 1, 5), "gamma": np.logspace(-1.5, 0.5, 5)}
 
 

@@ -1,8 +1,9 @@
 """Whether 30 probes lie within 3 reported standard errors of the exact degrees of freedom.
 
-``python benchmarks/calibration.py --out benchmarks/results``: 200 seeds for every kind of estimator
-with a closed form. Wanted are a share of at least 0.97 within 3 standard errors, and a root mean
-square of the reported errors within 15 % of the spread seen.
+    python benchmarks/accuracy/calibration.py --out benchmarks/results
+
+200 seeds for every kind of estimator with a closed form. Wanted are a share of at least 0.97 within
+3 standard errors, and a root mean square of the reported errors within 15 % of the spread seen.
 """
 
 from __future__ import annotations
