@@ -35,26 +35,6 @@ __all__ = [
 #: Label of the horizontal axis of curves along λ.
 LAM_LABEL = "diversity parameter λ"
 
-_RC: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 9.0,
-    "axes.titlesize": 9.5,
-    "axes.labelsize": 9.0,
-    "legend.fontsize": 8.5,
-    "legend.frameon": False,
-    "xtick.labelsize": 8.0,
-    "ytick.labelsize": 8.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.6,
-    "lines.linewidth": 1.7,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "negcorr",
-    "savefig.dpi": 160,
-}
-
 
 @contextmanager
 def style() -> Iterator[None]:
@@ -62,9 +42,7 @@ def style() -> Iterator[None]:
     import matplotlib
 
     with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        for name, value in _RC.items():
-            matplotlib.rcParams[name] = value
+        matplotlib.rc_file(Path(__file__).with_name("figures.mplstyle"))  # all else by default
         yield
 
 

@@ -46,6 +46,12 @@ __all__ = [
 #: A folder with data sets, searched before the places of :mod:`negcorr.datasets`.
 Folder = str | os.PathLike[str] | None
 
+#: Inputs (n, d) and targets (n, outputs) of a data set.
+Data = tuple[FloatArray, FloatArray]
+
+#: The path of a data set's file with its time and size; None if it is to be downloaded.
+Source = tuple[str, int, int] | None
+
 #: Number of outer folds, and of inner folds within a training set.
 FOLDS = 5
 
@@ -77,7 +83,7 @@ class Task:
     Y_test: FloatArray
 
 
-def prepared(name: str, data_home: Folder, max_rows: int | None) -> tuple[FloatArray, FloatArray]:
+def prepared(name: str, data_home: Folder, max_rows: int | None) -> Data:
     """Inputs (n, d) and targets (n, outputs) of mean 0 and standard deviation 1 over all rows.
 
     Constant columns become 0. At most ``max_rows`` rows are used, evenly spaced.
@@ -85,7 +91,7 @@ def prepared(name: str, data_home: Folder, max_rows: int | None) -> tuple[FloatA
     return _prepared(name, data_home, max_rows, _source(name, data_home))
 
 
-def _source(name: str, data_home: Folder) -> tuple[str, int, int] | None:
+def _source(name: str, data_home: Folder) -> Source:
     """A data set's file with its time and size; None if it is to be downloaded."""
     path = next(place.path for place in available(data_home) if place.name == name)
     if path is None:
@@ -95,25 +101,21 @@ def _source(name: str, data_home: Folder) -> tuple[str, int, int] | None:
 
 
 @lru_cache(maxsize=2)
-def _prepared(
-    name: str,
-    data_home: Folder,
-    max_rows: int | None,
-    source: tuple[str, int, int] | None,
-) -> tuple[FloatArray, FloatArray]:
+def _prepared(name: str, data_home: Folder, max_rows: int | None, source: Source) -> Data:
     """The prepared data; ``source`` changes with the content of the file."""
     X, y = load(name, data_home=data_home, return_X_y=True)
     Y = y.reshape(len(y), -1)
     if max_rows is not None and len(X) > max_rows:
         rows = np.linspace(0, len(X) - 1, max_rows).round().astype(int)
         X, Y = X[rows], Y[rows]
-    standardised = []
-    for columns in (X, Y):
-        # Not by the standard deviation: that of a constant is rounding if it has no short binary.
-        varies = np.ptp(columns, axis=0) > 0
-        centred = np.where(varies, columns - columns.mean(axis=0), 0.0)
-        standardised.append(centred / np.where(varies, columns.std(axis=0), 1.0))
-    return standardised[0], standardised[1]
+    return _standardised(X), _standardised(Y)
+
+
+def _standardised(columns: FloatArray) -> FloatArray:
+    # Not by the standard deviation: that of a constant is rounding if it has no short binary.
+    varies = np.ptp(columns, axis=0) > 0
+    centred = np.where(varies, columns - columns.mean(axis=0), 0.0)
+    return np.asarray(centred / np.where(varies, columns.std(axis=0), 1.0))
 
 
 def fingerprint(name: str, data_home: Folder, max_rows: int | None) -> str:
@@ -122,12 +124,7 @@ def fingerprint(name: str, data_home: Folder, max_rows: int | None) -> str:
 
 
 @lru_cache(maxsize=64)
-def _fingerprint(
-    name: str,
-    data_home: Folder,
-    max_rows: int | None,
-    source: tuple[str, int, int] | None,
-) -> str:
+def _fingerprint(name: str, data_home: Folder, max_rows: int | None, source: Source) -> str:
     digest = hashlib.sha256()
     for array in _prepared(name, data_home, max_rows, source):
         digest.update(str(array.shape).encode())

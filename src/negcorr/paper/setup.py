@@ -50,7 +50,8 @@ class Size:
             check_positive_int("widths", width)
         # Integers of numpy would not go into the names and files of stored pieces.
         object.__setattr__(self, "widths", tuple(int(width) for width in self.widths))
-        for name in ("n_features", "width", "repeats"):
+        optional = () if self.max_rows is None else ("max_rows",)
+        for name in ("n_features", "width", "repeats", *optional):
             check_positive_int(name, getattr(self, name))
             object.__setattr__(self, name, int(getattr(self, name)))
         widest = max(self.width, *self.widths)
@@ -58,14 +59,11 @@ class Size:
             raise ValueError(
                 f"n_features={self.n_features!r} must be at least the width of a member, {widest}."
             )
-        if self.max_rows is not None:
-            check_positive_int("max_rows", self.max_rows)
-            object.__setattr__(self, "max_rows", int(self.max_rows))
-            if self.max_rows < FEWEST_ROWS:
-                raise ValueError(
-                    f"max_rows={self.max_rows!r} must be at least {FEWEST_ROWS}: rows are split "
-                    "into five folds, twice."
-                )
+        if self.max_rows is not None and self.max_rows < FEWEST_ROWS:
+            raise ValueError(
+                f"max_rows={self.max_rows!r} must be at least {FEWEST_ROWS}: rows are split "
+                "into five folds, twice."
+            )
 
 
 #: The size in the paper.

@@ -72,21 +72,21 @@ class Study:
 
     def __post_init__(self) -> None:
         setup: Any = self.setup
+        sets: Any = self.sets
+        jobs: Any = self.n_jobs
+        device: Any = self.device
         if not isinstance(setup, Setup):
             raise TypeError(f"setup={setup!r} must be a Setup.")
-        sets: Any = self.sets
         if isinstance(sets, str) or not isinstance(sets, Iterable | None):
             raise TypeError(f"sets={sets!r} must be a sequence of names, or None.")
         if sets is not None:
             self.sets = tuple(info(str(name).lower()).name for name in sets)
             if not self.sets:
                 raise ValueError("sets is empty; name at least one data set, or give None.")
-        jobs: Any = self.n_jobs
         if jobs is not None and (type(jobs) is not int or jobs == 0):
             raise ValueError(f"n_jobs={jobs!r} must be an integer other than 0, or None.")
         if self.data_home is not None:
             self.data_home = os.fspath(self.data_home)
-        device: Any = self.device
         if not isinstance(device, str) or not re.fullmatch(r"cpu|cuda(:\d+)?", device):
             raise ValueError(f"device={device!r} must be 'cpu', 'cuda', or 'cuda:1' and the like.")
         if isinstance(self.store, (str, Path)):

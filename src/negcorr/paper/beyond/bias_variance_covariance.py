@@ -29,18 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = [
-    "CAPTION",
-    "NAME",
-    "SETS",
-    "TITLE",
-    "claims",
-    "pieces",
-    "plot",
-    "run",
-    "simulated",
-    "terms",
-]
+__all__ = ["claims", "pieces", "plot", "run", "simulated", "terms"]
 
 NAME = "bias-variance-covariance"
 
@@ -188,25 +177,14 @@ LOOKS = {
     "diversity": (COLOURS[3], ":", "diversity"),
 }
 
-#: For each panel its title, its curves and the place of its legend.
-PANELS = (
-    (
-        "ensemble error = bias² + ensemble variance",
-        ("error", "bias_squared", "ensemble_variance"),
-        "upper left",
-    ),
-    (
-        "ensemble variance = variance/M + (1 − 1/M) cov.",
-        ("variance_term", "ensemble_variance"),
-        "lower right",
-    ),
-    ("correlation of two members", ("correlation",), "upper right"),
-    (
-        "ensemble error = member error − diversity",
-        ("member_error", "diversity", "error"),
-        (0.42, 0.32),
-    ),
-)
+#: The curves of each panel by its title, and the places of the legends.
+PANELS = {
+    "ensemble error = bias² + ensemble variance": ("error", "bias_squared", "ensemble_variance"),
+    "ensemble variance = variance/M + (1 − 1/M) cov.": ("variance_term", "ensemble_variance"),
+    "correlation of two members": ("correlation",),
+    "ensemble error = member error − diversity": ("member_error", "diversity", "error"),
+}
+PLACES = ("upper left", "lower right", "upper right", (0.42, 0.32))
 
 
 def plot(table: DataFrame) -> Figure:
@@ -217,7 +195,7 @@ def plot(table: DataFrame) -> Figure:
     with style():
         figure = new_figure(7.6, 5.9)
         (error, parts), (correlation, members) = grid = figure.subplots(2, 2, sharex=True)
-        for axes, (title, columns, _) in zip(grid.flat, PANELS, strict=True):
+        for axes, (title, columns) in zip(grid.flat, PANELS.items(), strict=True):
             axes.set_title(title, fontsize=9.0)
             for column in columns:
                 colour, dashes, label = LOOKS[column]
@@ -239,7 +217,7 @@ def plot(table: DataFrame) -> Figure:
         parts.set(yscale="log")
         correlation.set_ylabel("correlation over draws of the noise")
         members.set(yscale="log", ylabel="mean square")
-        for axes, (_, _, place) in zip(grid.flat, PANELS, strict=True):
+        for axes, place in zip(grid.flat, PLACES, strict=True):
             axes.legend(loc=place)
             axes.set(xscale="log", xlim=(1.4, 7e-9))
             axes.set_xticks([10.0**-k for k in range(0, 9, 2)])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = ["CAPTION", "NAME", "SETS", "TITLE", "claims", "pieces", "plot", "remarks", "run"]
+__all__ = ["claims", "pieces", "plot", "remarks", "run"]
 
 NAME = "dof-per-epoch"
 

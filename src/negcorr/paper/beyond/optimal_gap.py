@@ -37,18 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = [
-    "CAPTION",
-    "NAME",
-    "SETS",
-    "TITLE",
-    "KnownRisk",
-    "claims",
-    "pieces",
-    "plot",
-    "run",
-    "simulated",
-]
+__all__ = ["KnownRisk", "claims", "pieces", "plot", "run", "simulated"]
 
 NAME = "optimal-gap"
 
@@ -125,10 +114,15 @@ class KnownRisk:
         """The best gap at which the derivative becomes positive; 1 if there is none."""
         if sigma == 0.0:
             return 0.0
+
+        def slope(log_gap: float) -> float:
+            """A number with the sign of dR/dg, on a scale that suits a root finder."""
+            return log_gap - float(np.log10(self._right_side(10.0**log_gap, sigma)))
+
         logs = np.log10(self.lattice(sigma)[-2::-1])
-        slopes = np.array([self._slope(log, sigma) for log in logs])
+        slopes = np.array([slope(log) for log in logs])
         turns = np.flatnonzero((slopes[:-1] < 0) & (slopes[1:] >= 0))
-        roots = [10.0 ** brentq(self._slope, logs[k], logs[k + 1], (sigma,)) for k in turns]
+        roots = [10.0 ** brentq(slope, logs[k], logs[k + 1]) for k in turns]
         candidates = np.array(roots + ([1.0] if slopes[-1] < 0 else []))
         return float(candidates[self.excess(candidates, sigma).argmin()])
 
@@ -153,13 +147,10 @@ class KnownRisk:
         return np.asarray(ga / (1.0 + ga))
 
     def _right_side(self, gap: float, sigma: float) -> float:
+        """The right side of the equation that the best gap solves."""
         weight = self.stiffness / (1.0 + gap * self.stiffness) ** 3
         bias = (weight * self.stiffness) @ self.signal**2
         return float(sigma**2 / self.n * weight.sum() / bias)
-
-    def _slope(self, log_gap: float, sigma: float) -> float:
-        """A number with the sign of dR/dg, on a scale that suits a root finder."""
-        return log_gap - float(np.log10(self._right_side(10.0**log_gap, sigma)))
 
 
 def simulated(design: str, n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:

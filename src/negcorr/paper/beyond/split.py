@@ -37,18 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame, Series
 
-__all__ = [
-    "CAPTION",
-    "NAME",
-    "SETS",
-    "TITLE",
-    "claims",
-    "pieces",
-    "plot",
-    "run",
-    "split",
-    "splits_of",
-]
+__all__ = ["claims", "pieces", "plot", "run", "split", "splits_of"]
 
 NAME = "split"
 

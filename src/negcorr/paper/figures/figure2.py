@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["CAPTION", "NAME", "TITLE", "Canvas", "Look", "Point", "draw_ends", "plot"]
+__all__ = ["Canvas", "Look", "Point", "draw_ends", "plot"]
 
 NAME = "figure2"
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = ["CAPTION", "NAME", "SETS", "TITLE", "claims", "pieces", "plot", "run"]
+__all__ = ["SETS", "claims", "pieces", "plot", "run"]
 
 NAME = "figure5"
 

@@ -24,7 +24,7 @@ from negcorr.paper.figures.figure2 import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["CAPTION", "NAME", "TITLE", "plot"]
+__all__ = ["plot"]
 
 NAME = "figure6"
 

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 __all__ = [
-    "CAPTION",
-    "NAME",
-    "SETS",
-    "TITLE",
     "claims",
     "explained",
     "paper_values",
