@@ -15,7 +15,6 @@ than about 4·10⁻⁶.
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -31,7 +30,6 @@ from negcorr.paper.setup import Setup
 __all__ = [
     "FOLDS",
     "SIX_SETS",
-    "Folder",
     "Task",
     "bandwidth",
     "distance_between_columns_gamma",
@@ -42,9 +40,6 @@ __all__ = [
     "prepared",
     "task",
 ]
-
-#: A folder with data sets, searched before the places of :mod:`negcorr.datasets`.
-Folder = str | os.PathLike[str] | None
 
 #: Inputs (n, d) and targets (n, outputs) of a data set.
 Data = tuple[FloatArray, FloatArray]
@@ -83,7 +78,7 @@ class Task:
     Y_test: FloatArray
 
 
-def prepared(name: str, data_home: Folder, max_rows: int | None) -> Data:
+def prepared(name: str, data_home: str | None, max_rows: int | None) -> Data:
     """Inputs (n, d) and targets (n, outputs) of mean 0 and standard deviation 1 over all rows.
 
     Constant columns become 0. At most ``max_rows`` rows are used, evenly spaced.
@@ -91,7 +86,7 @@ def prepared(name: str, data_home: Folder, max_rows: int | None) -> Data:
     return _prepared(name, data_home, max_rows, _source(name, data_home))
 
 
-def _source(name: str, data_home: Folder) -> Source:
+def _source(name: str, data_home: str | None) -> Source:
     """A data set's file with its time and size; None if it is to be downloaded."""
     path = next(place.path for place in available(data_home) if place.name == name)
     if path is None:
@@ -101,7 +96,7 @@ def _source(name: str, data_home: Folder) -> Source:
 
 
 @lru_cache(maxsize=2)
-def _prepared(name: str, data_home: Folder, max_rows: int | None, source: Source) -> Data:
+def _prepared(name: str, data_home: str | None, max_rows: int | None, source: Source) -> Data:
     """The prepared data; ``source`` changes with the content of the file."""
     X, y = load(name, data_home=data_home, return_X_y=True)
     Y = y.reshape(len(y), -1)
@@ -118,13 +113,13 @@ def _standardised(columns: FloatArray) -> FloatArray:
     return np.asarray(centred / np.where(varies, columns.std(axis=0), 1.0))
 
 
-def fingerprint(name: str, data_home: Folder, max_rows: int | None) -> str:
+def fingerprint(name: str, data_home: str | None, max_rows: int | None) -> str:
     """A hash of the prepared data."""
     return _fingerprint(name, data_home, max_rows, _source(name, data_home))
 
 
 @lru_cache(maxsize=64)
-def _fingerprint(name: str, data_home: Folder, max_rows: int | None, source: Source) -> str:
+def _fingerprint(name: str, data_home: str | None, max_rows: int | None, source: Source) -> str:
     digest = hashlib.sha256()
     for array in _prepared(name, data_home, max_rows, source):
         digest.update(str(array.shape).encode())
@@ -139,7 +134,7 @@ def folds_of(n: int, setup: Setup, *labels: object) -> list[tuple[IntArray, IntA
     return list(splitter.split(np.empty((n, 1))))
 
 
-def task(setup: Setup, data_home: Folder, name: str, fold: int) -> Task:
+def task(setup: Setup, data_home: str | None, name: str, fold: int) -> Task:
     """Outer fold ``fold`` of a data set."""
     X, Y = prepared(name, data_home, setup.size.max_rows)
     train, test = folds_of(len(X), setup, name)[fold]

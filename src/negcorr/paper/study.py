@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from negcorr.datasets import DATASETS, DatasetError, MissingDatasetError, available, info
 from negcorr.paper.pieces import Piece, Row, Store
-from negcorr.paper.protocol import Folder, fingerprint
+from negcorr.paper.protocol import fingerprint
 from negcorr.paper.setup import Setup
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Study:
     """
 
     setup: Setup = field(default_factory=Setup)
-    data_home: Folder = None
+    data_home: str | os.PathLike[str] | None = None
     sets: Sequence[str] | None = None
     n_jobs: int | None = None
     store: Store | Path | str | None = None
@@ -85,8 +85,6 @@ class Study:
                 raise ValueError("sets is empty; name at least one data set, or give None.")
         if jobs is not None and (type(jobs) is not int or jobs == 0):
             raise ValueError(f"n_jobs={jobs!r} must be an integer other than 0, or None.")
-        if self.data_home is not None:
-            self.data_home = os.fspath(self.data_home)
         if not isinstance(device, str) or not re.fullmatch(r"cpu|cuda(:\d+)?", device):
             raise ValueError(f"device={device!r} must be 'cpu', 'cuda', or 'cuda:1' and the like.")
         if isinstance(self.store, (str, Path)):
@@ -98,6 +96,10 @@ class Study:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.setup!r}, sets={self.sets!r})"
+
+    @property
+    def _home(self) -> str | None:
+        return None if self.data_home is None else os.fspath(self.data_home)
 
     def datasets(self, wanted: Iterable[str] | None = None) -> tuple[str, ...]:
         """Names in ``wanted`` (None for all) that the user asked for, checked to be at hand.
@@ -142,7 +144,7 @@ class Study:
         **choice: Any,
     ) -> Piece:
         """A piece of this study; a ``name`` in ``choice`` is the data set that it reads."""
-        data = _fingerprint_of(choice, self.setup, self.data_home)
+        data = _fingerprint_of(choice, self.setup, self._home)
         kind = function.__module__.rpartition(".")[2]
         return Piece(kind, function, tuple(choice.items()), data, effort, alone)
 
@@ -175,7 +177,7 @@ class Study:
 
     def _compute(self, pieces: Sequence[Piece], n_jobs: int | None) -> None:
         workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        results = workers(delayed(_computed)(piece, self.setup, self.data_home) for piece in pieces)
+        results = workers(delayed(_computed)(piece, self.setup, self._home) for piece in pieces)
         try:
             for piece, rows in results:
                 if isinstance(self.store, Store):
@@ -193,14 +195,14 @@ class Study:
             self.on_piece(piece, stored)
 
 
-def _fingerprint_of(choice: Mapping[str, Any], setup: Setup, data_home: Folder) -> str:
+def _fingerprint_of(choice: Mapping[str, Any], setup: Setup, data_home: str | None) -> str:
     """Fingerprint of the data set that a piece reads; empty for one that reads none."""
     if "name" not in choice:
         return ""
     return fingerprint(choice["name"], data_home, setup.size.max_rows)
 
 
-def _computed(piece: Piece, setup: Setup, data_home: Folder) -> tuple[Piece, list[Row]]:
+def _computed(piece: Piece, setup: Setup, data_home: str | None) -> tuple[Piece, list[Row]]:
     """A piece and its rows, computed in this process."""
     choice = dict(piece.choice)
     if _fingerprint_of(choice, setup, data_home) != piece.fingerprint:

@@ -10,7 +10,7 @@ increasing function of dof; mode by mode, dof is Σ s and diversity Σ κ²as²,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -85,7 +85,13 @@ def plot(table: DataFrame) -> Figure:
                 low, high = np.exp(folds.min(axis=1)), np.exp(folds.max(axis=1))
                 axes.fill_between(dof, low, high, color=colour, alpha=0.15, linewidth=0)
                 axes.plot(dof, mean, lw=1.4, color=colour, ls=dashes, label=words)
-            dot = {"color": COLOURS[1], "marker": "o", "markersize": 4.5, "ls": "", "zorder": 5}
+            dot: dict[str, Any] = {
+                "color": COLOURS[1],
+                "marker": "o",
+                "markersize": 4.5,
+                "ls": "",
+                "zorder": 5,
+            }
             axes.plot(dof[best], mean[best], label="λ of least test error", **dot)
             end = float(part["diversity"].max())
             if end > TOP:

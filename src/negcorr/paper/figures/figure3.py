@@ -66,9 +66,9 @@ def plot(table: DataFrame) -> Figure:
     with style():
         figure = new_figure(5.8, 3.6)
         axes = figure.subplots()
-        thin = {"color": COLOURS[5], "ls": "-.", "lw": 1.2}
-        for other, part in others:
-            axes.plot(gaps, part[gaps].mean(), label=f"protocol {other}", **thin)
+        for name, part in others:
+            mean_there, words = part[gaps].mean(), f"protocol {name}"
+            axes.plot(gaps, mean_there, color=COLOURS[5], ls="-.", lw=1.2, label=words)
         dots = {"color": COLOURS[1], "marker": "o"}
         band(axes, folds[gaps], **dots, markersize=3.5, label=f"protocol {own}")
         axes.axhline(mean[0.0], color=GREY, ls="--", lw=1.2, label="λ = 1")

@@ -49,8 +49,8 @@ def remarks(table: DataFrame) -> str:
 def plot(table: DataFrame) -> Figure:
     """One panel for each set, one line for each depth and epoch, from the table alone."""
     label = "mean squared training error (logarithmic)"
-    axis = {"yscale": "log", "ylim": (LOWEST, 0.6)}
-    return curves_by_depth(table, "train_error", label, own_scale=False, **axis)
+    ylim = (LOWEST, 0.6)
+    return curves_by_depth(table, "train_error", label, own_scale=False, yscale="log", ylim=ylim)
 
 
 def claims(table: DataFrame) -> list[Claim]:
