@@ -86,67 +86,29 @@ def test_there_is_one_row_for_every_gap_and_output(case):
         assert set(table[name]) == {value}
 
 
-def test_training_error_is_that_of_the_mean_of_the_members(case):
-    table, data, _, literal = case
-    features = next(iter(literal.values())).problem.features
-    compare(
-        table,
-        "train_error",
-        literal,
-        lambda fit: ambiguity_decomposition(fit.predict_members(features), data.Y).ensemble_error,
-    )
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_errors_and_diversity_are_those_of_the_members(case, part):
+    table, data, features, literal = case
+    if part == "train":
+        features = next(iter(literal.values())).problem.features
+    target, prefix = (data.Y, "") if part == "train" else (data.Y_test, "test_")
 
+    def split(fit):
+        return ambiguity_decomposition(fit.predict_members(features), target)
 
-def test_error_of_members_is_their_mean(case):
-    table, data, _, literal = case
-    features = next(iter(literal.values())).problem.features
-    compare(
-        table,
-        "member_error",
-        literal,
-        lambda fit: ((fit.predict_members(features) - data.Y) ** 2).mean(axis=(0, 1)),
-    )
+    def mean_error_of_members(fit):
+        return ((fit.predict_members(features) - target) ** 2).mean(axis=(0, 1))
 
-
-def test_diversity_is_the_variance_of_members(case):
-    table, data, _, literal = case
-    features = next(iter(literal.values())).problem.features
-    compare(
-        table,
-        "diversity",
-        literal,
-        lambda fit: ambiguity_decomposition(fit.predict_members(features), data.Y).diversity,
-    )
+    compare(table, f"{part}_error", literal, lambda fit: split(fit).ensemble_error)
+    compare(table, f"{prefix}member_error", literal, mean_error_of_members)
+    compare(table, f"{prefix}diversity", literal, lambda fit: split(fit).diversity)
 
 
 def test_test_error_is_that_of_the_ensemble_on_held_out_rows(case):
     table, data, features, literal = case
-    compare(
-        table,
-        "test_error",
-        literal,
-        lambda fit: ((fit.predict(features) - data.Y_test) ** 2).mean(axis=0),
-    )
-
-
-def test_test_diversity_is_the_variance_of_members_on_held_out_rows(case):
-    table, data, features, literal = case
-    compare(
-        table,
-        "test_diversity",
-        literal,
-        lambda fit: ambiguity_decomposition(fit.predict_members(features), data.Y_test).diversity,
-    )
-
-
-def test_test_error_of_members_is_their_mean_on_held_out_rows(case):
-    table, data, features, literal = case
-    compare(
-        table,
-        "test_member_error",
-        literal,
-        lambda fit: ((fit.predict_members(features) - data.Y_test) ** 2).mean(axis=(0, 1)),
-    )
+    errors = [((fit.predict(features) - data.Y_test) ** 2).mean(axis=0) for fit in literal.values()]
+    found = column(table, "test_error").to_numpy()
+    np.testing.assert_allclose(found, np.array(errors), rtol=1e-6, atol=1e-12)
 
 
 def test_columns_are_those_of_a_tidy_table(case):
