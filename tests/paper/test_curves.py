@@ -130,26 +130,26 @@ def test_literal_degrees_of_freedom_are_theorem_5s_trace_at_three_gaps(case):
 
 
 @pytest.fixture
-def honest_and_bent(toy_home, monkeypatch):
-    """Rows of one fold, and the same with every formula of the spectrum bent."""
+def measured_and_doubled(toy_home, monkeypatch):
+    """Rows of one fold, and the same with every formula of the spectrum doubled."""
 
     def rows():
         return pd.DataFrame(curves(toy_setup(), str(toy_home), "slump", WIDTH, FOLD, "paper"))
 
-    honest = rows()
+    plain = rows()
     for name in ("train_error", "member_error", "diversity", "dof"):
         formula = getattr(Spectrum, name)
         monkeypatch.setattr(
             Spectrum, name, lambda self, *a, formula=formula, **k: 2.0 * formula(self, *a, **k)
         )
-    return honest, rows()
+    return plain, rows()
 
 
-def test_errors_and_diversity_are_measured_and_not_taken_from_formulas(honest_and_bent):
-    honest, bent = honest_and_bent
-    np.testing.assert_allclose(bent["dof"], 2.0 * honest["dof"])
-    same = [name for name in honest if name != "dof"]
-    pd.testing.assert_frame_equal(bent[same], honest[same])
+def test_errors_and_diversity_are_measured_and_not_taken_from_formulas(measured_and_doubled):
+    plain, doubled = measured_and_doubled
+    np.testing.assert_allclose(doubled["dof"], 2.0 * plain["dof"])
+    same = [name for name in plain if name != "dof"]
+    pd.testing.assert_frame_equal(doubled[same], plain[same])
 
 
 def test_degrees_of_freedom_are_the_trace_of_the_smoother(case):

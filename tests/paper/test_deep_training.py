@@ -215,7 +215,7 @@ def test_the_rate_is_what_is_trained_with(toy_home, monkeypatch):
     monkeypatch.setattr(deep_training.Training, "start", noted)
     rows = rows_of(toy_home)
     (rates,) = started
-    assert rates.tolist() == [0.125] * 9  # three λ, each with two twins
+    assert rates.tolist() == [0.125] * 9  # three λ, each with two perturbed copies
     assert {row["rate"] for row in rows} == {0.125}
 
 

@@ -96,8 +96,8 @@ def deep_training(
     )
     seed = setup.seed_for("deep", name, fold)
     probes = draw_probes(size.probes, len(X), Y.shape[1], seed)
-    twins = PerturbedCopies(torch.tensor(size.lams, dtype=torch.float64), probes, EPS)
-    problem = twins.problem(X, Y)
+    copies = PerturbedCopies(torch.tensor(size.lams, dtype=torch.float64), probes, EPS)
+    problem = copies.problem(X, Y)
     known = fingerprint(name, data_home, setup.size.max_rows)
     rate = _rate(setup, data_home, name, depth, device, known)
     network = _architecture(setup, depth).started(X, Y.shape[1], len(problem.lam), seed)
@@ -118,24 +118,24 @@ def deep_training(
         train(training, problem, replace(recipe, max_epochs=stop))
         rows += [
             {**common, "epoch": stop, **row}
-            for row in _measured(training, twins, problem, X_test, Y_test)
+            for row in _measured(training, copies, problem, X_test, Y_test)
         ]
     return rows
 
 
 def _measured(
-    training: Training, twins: PerturbedCopies, problem: Problem, X_test: Tensor, Y_test: Tensor
+    training: Training, copies: PerturbedCopies, problem: Problem, X_test: Tensor, Y_test: Tensor
 ) -> list[Row]:
     """Degrees of freedom and errors of the networks as they are now, one row for each λ."""
     network = training.network.eval()
     with torch.no_grad():
         fitted = network(problem.X)
         held_out = network(X_test)
-    dof = twins.dof(fitted.mean(dim=1))
-    own = twins.originals(fitted).to(torch.float64)
-    error = (own.mean(dim=1) - twins.originals(problem.Y)) ** 2
-    member_error = (own - twins.originals(problem.Y).unsqueeze(1)) ** 2
-    test = twins.originals(held_out).to(torch.float64)
+    dof = copies.dof(fitted.mean(dim=1))
+    own = copies.originals(fitted).to(torch.float64)
+    error = (own.mean(dim=1) - copies.originals(problem.Y)) ** 2
+    member_error = (own - copies.originals(problem.Y).unsqueeze(1)) ** 2
+    test = copies.originals(held_out).to(torch.float64)
     test_error = (test.mean(dim=1) - Y_test) ** 2
     columns = {
         "train_error": error.mean(dim=(1, 2)),
@@ -150,7 +150,7 @@ def _measured(
             "dof_std_error": float(dof.std_error[g].mean()),
             **{name: float(values[g]) for name, values in columns.items()},
         }
-        for g, lam in enumerate(twins.lams.tolist())
+        for g, lam in enumerate(copies.lams.tolist())
     ]
 
 

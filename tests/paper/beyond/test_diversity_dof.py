@@ -89,7 +89,7 @@ def test_one_curve_that_falls_on_training_rows_is_enough():
     assert diversity_dof.claims(table)[0].evidence.startswith("9 of 10 curves")
 
 
-def test_test_rows_are_judged_apart():
+def test_test_rows_are_checked_separately():
     def falls(dof, name, fold, output):
         return 1.0 / dof if (name, fold) == ("slump", 0) else dof
 

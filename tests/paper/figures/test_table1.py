@@ -201,7 +201,7 @@ def test_five_folds_that_do_much_better_or_worse_are_seen(kfold, holds):
 
 
 @pytest.mark.parametrize("protocol", ["paper", "printed"])
-def test_one_set_is_enough_and_protocols_are_judged_apart(protocol):
+def test_one_set_is_enough_and_protocols_are_checked_separately(protocol):
     table = rows(kfold=1.01)
     here = (table["set"] == "slump") & (table["protocol"] == protocol)
     table.loc[here & (table["criterion"] == "kfold"), "test_error"] *= 0.8

@@ -105,21 +105,12 @@ def summary(table: DataFrame) -> DataFrame:
     key = ["set", "protocol", "criterion"]
     by_fold = table.groupby([*key, "fold"], sort=False)[["test_error", "lam"]].mean()
     by_set = by_fold.groupby(key, sort=False)
-    parts = {
-        "error": by_set["test_error"].mean(),
-        # Over the folds, as in the paper; its convention is not stated, numpy's is ddof = 0.
-        "error_sd": by_set["test_error"].std(ddof=0),
-        "lam": by_set["lam"].mean(),
-    }
-    columns = {
-        f"{column}_{criterion}_{protocol}": values.xs((protocol, criterion), level=(1, 2))
-        for column, values in parts.items()
-        for protocol in PROTOCOLS
-        for criterion in CRITERIA
-    }
-    import pandas
-
-    return pandas.DataFrame(columns).loc[table["set"].unique()]
+    found = by_set.mean().rename(columns={"test_error": "error"})
+    # Over the folds, as in the paper; its convention is not stated, numpy's is ddof = 0.
+    found["error_sd"] = by_set["test_error"].std(ddof=0)
+    wide = found.unstack(["criterion", "protocol"])
+    wide.columns = ["_".join(column) for column in wide.columns]
+    return wide.loc[table["set"].unique()]
 
 
 def time_summary(times: DataFrame) -> DataFrame:
