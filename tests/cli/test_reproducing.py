@@ -295,7 +295,7 @@ def tables(tmp_path):
 
 
 def without_torch(monkeypatch):
-    for module in ("negcorr.cli.reproducing", "negcorr.paper.reproduce"):
+    for module in ("negcorr.cli.reproducing", "negcorr.paper.catalogue"):
         monkeypatch.setattr(
             f"{module}.find_spec", lambda name: None if name == "torch" else find_spec(name)
         )
