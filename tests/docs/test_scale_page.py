@@ -14,7 +14,7 @@ import pytest
 from negcorr import NCLRegressor
 from negcorr.ensemble.intervals import MAX_CALIBRATION_ROWS
 from negcorr.moments import scan
-from negcorr.scale import clusters, costs, first_pass
+from negcorr.scale import clusters, first_pass, planning
 
 ROOT = Path(__file__).parents[1]
 
@@ -302,7 +302,7 @@ def test_the_constants_are_those_of_the_package():
     assert model.BLOCK_BYTES == scan.BLOCK_BYTES
     assert model.KEPT_ROWS == MAX_CALIBRATION_ROWS
     assert model.SAMPLE_ROWS == first_pass.SAMPLE_ROWS
-    assert model.CHUNK_ROWS == costs.MOST_ROWS
+    assert model.CHUNK_ROWS == planning.MOST_ROWS
 
 
 def test_bytes_of_results_are_those_that_are_sent():

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 
 from negcorr.exceptions import ChunkError
-from negcorr.scale.ahead import read_ahead
 from negcorr.scale.chunks import (
     ArraySource,
     Chunk,
@@ -23,6 +22,7 @@ from negcorr.scale.chunks import (
     split_weight,
     usable,
 )
+from negcorr.scale.passes import read_ahead
 
 
 def chunk(number, n_rows=4, weight=None):
@@ -235,5 +235,9 @@ def test_paths_are_strings_and_path_objects():
 
 
 def test_an_error_says_where_it_was_in_numbers_that_start_at_one():
-    error = Chunk(np.zeros((5, 1)), None, None, "chunk 3", 10).failed(ValueError("bad"))
-    assert str(error) == "chunk 3 (rows 11 to 15): bad"
+    chunk = Chunk(np.zeros((5, 1)), None, None, "chunk 3", 10)
+    with (
+        pytest.raises(ChunkError, match=r"^chunk 3 \(rows 11 to 15\): bad$"),
+        chunk.placing_errors(),
+    ):
+        raise ValueError("bad")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sized
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
@@ -46,10 +47,15 @@ class Chunk:
         """Rows."""
         return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
 
-    def failed(self, error: Exception) -> ChunkError:
-        """An error that says where it was."""
-        last = self.first_row + max(self.n_rows, 1)
-        return ChunkError(f"{self.where} (rows {self.first_row + 1} to {last}): {error}")
+    @contextmanager
+    def placing_errors(self) -> Iterator[None]:
+        """Let errors about these rows say where the rows were found."""
+        try:
+            yield
+        except (ValueError, TypeError) as error:
+            last = self.first_row + max(self.n_rows, 1)
+            rows = f"rows {self.first_row + 1} to {last}"
+            raise ChunkError(f"{self.where} ({rows}): {error}") from error
 
 
 @dataclass(frozen=True)

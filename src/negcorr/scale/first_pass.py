@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,16 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from negcorr._common.arrays import dispatched, place_of, taken, to_host
-from negcorr._common.types import FloatArray, IntArray
-from negcorr._common.validation import check_weight, float_types, target_columns
+from negcorr._common.types import BoolArray, FloatArray
+from negcorr._common.validation import check_weight, float_types
 from negcorr.rows.keys import HashArray, content_hash
+from negcorr.rows.smallest import SmallestKeys, smallest_keys
 from negcorr.scale.chunks import Chunk
 from negcorr.selection.automatic_basis import open_questions
 
 __all__ = [
     "InputSummary",
     "draw_from",
-    "merge_summaries",
     "needs_sample",
     "needs_targets",
     "summarise_inputs",
@@ -89,17 +88,16 @@ class InputSummary:
         targets = None
         if self.targets is not None and other.targets is not None:
             targets = np.concatenate([self.targets, other.targets])
-        keys, first = _distinct(np.concatenate([self.keys, other.keys]), targets)
-        targets = None if targets is None else targets[first]
+        chosen = _sampled(np.concatenate([self.keys, other.keys]), targets)
         return InputSummary(
             weight,
             self.mean + share * apart,
             self.square + other.square + self.weight * share * apart**2,
-            np.concatenate([self.sample, other.sample])[first],
-            keys,
+            np.concatenate([self.sample, other.sample])[chosen.index],
+            chosen.keys,
             self.names if other.names is None else other.names,
             self.here,
-            targets,
+            None if targets is None else targets[chosen.index],
         )
 
     def two_rows(self) -> tuple[Any, FloatArray]:
@@ -154,10 +152,10 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True, y: Any = None) 
             "X is sparse, which the first pass does not take: draw the basis before, by "
             "model.draw(X, y=y), from rows that are at hand."
         )
-    if not dispatched(X).is_numpy:
-        return _summary_on_device(X, weight, sampled, y)
+    place = dispatched(X)
     try:
-        rows = check_array(X, dtype=np.float64, input_name="X")
+        kinds = np.float64 if place.is_numpy else float_types(place)
+        rows = place.floats(check_array(X, dtype=kinds, input_name="X"))
     except (TypeError, ValueError) as error:
         if hasattr(X, "columns") and "convert" in str(error):
             raise ValueError(
@@ -165,83 +163,63 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True, y: Any = None) 
                 "draw it before, by model.draw(X, y=y), from rows that are at hand."
             ) from error
         raise
-    mass = check_weight(weight, rows)
-    total = float(len(rows)) if mass is None else float(mass.sum())
-    mean = np.average(rows, axis=0) if mass is None else mass @ rows / total
-    # A column that does not vary has no square, whatever rounding makes of its mean.
-    constant = np.ptp(rows, axis=0) == 0
-    mean = np.where(constant, rows[0], mean)
-    target = None if y is None else target_columns(y, rows)
+    weights = check_weight(weight, rows)
+    total, mean, square = (_moments if place.is_numpy else _moments_on_device)(rows, weights)
+    target = None
+    if y is not None:
+        target = check_array(to_host(y), dtype=np.float64, ensure_2d=False, input_name="y")
+        target = target.reshape(rows.shape[0], -1)
     chosen, keys = np.empty(0, np.intp), np.empty(0, np.uint64)
     if sampled:
-        chosen, keys = _sample(rows, mass, target)
+        used = None if weights is None else to_host(weights) > 0
+        found = _sampled(content_hash(rows), target, used)
+        chosen, keys = found.index, found.keys
     columns: list[Any] = list(X.columns) if hasattr(X, "columns") else [None]
     # As in scikit-learn: names are names only if all are strings.
     names = tuple(columns) if all(isinstance(name, str) for name in columns) else None
     return InputSummary(
         total,
         mean,
-        _squares(rows, mean, mass),
-        rows[chosen],
-        keys,
-        names,
-        targets=None if target is None else target[chosen],
-    )
-
-
-def _summary_on_device(X: Any, weight: Any, sampled: bool, y: Any) -> InputSummary:
-    """The same of rows on a device, of which no more than the sample comes home."""
-    place = place_of(X)
-    xp = place.xp
-    rows = place.floats(check_array(X, dtype=float_types(place), input_name="X"))
-    mass = check_weight(weight, rows)
-    share = place.ones((rows.shape[0],)) if mass is None else mass
-    total = float(xp.sum(share))
-    constant = xp.max(rows, axis=0) == xp.min(rows, axis=0)
-    mean = xp.where(constant, rows[0, :], share @ rows / total)
-    square = share @ (rows - mean) ** 2
-    target = None if y is None else target_columns(y, rows)
-    chosen, keys = np.empty(0, np.intp), np.empty(0, np.uint64)
-    if sampled:
-        chosen, keys = _sample(rows, None if mass is None else to_host(mass), target)
-    return InputSummary(
-        total,
-        to_host(mean),
-        to_host(square),
+        square,
         to_host(taken(rows, chosen)),
         keys,
-        None,
-        rows[:0, :],
+        names,
+        None if place.is_numpy else rows[:0, :],
         None if target is None else target[chosen],
     )
 
 
-def _squares(rows: FloatArray, mean: FloatArray, mass: FloatArray | None) -> FloatArray:
-    """Σw(x − mean)², strip by strip: the squares of all rows would be another copy of them."""
+def _moments(rows: FloatArray, weight: FloatArray | None) -> tuple[float, FloatArray, FloatArray]:
+    """Σw, weighted means and Σw(x − mean)²."""
+    total = float(len(rows)) if weight is None else float(weight.sum())
+    mean = np.average(rows, axis=0) if weight is None else weight @ rows / total
+    # A column that does not vary has no square, whatever rounding makes of its mean.
+    mean = np.where(np.ptp(rows, axis=0) == 0, rows[0], mean)
     square = np.zeros(len(mean))
-    for start in range(0, len(rows), STRIP):
+    for start in range(0, len(rows), STRIP):  # the squares of all rows would be a copy of them
         strip = slice(start, start + STRIP)
         part = (rows[strip] - mean) ** 2
-        square += part.sum(axis=0) if mass is None else mass[strip] @ part
-    return square
+        square += part.sum(axis=0) if weight is None else weight[strip] @ part
+    return total, mean, square
 
 
-def _sample(
-    rows: FloatArray, mass: FloatArray | None, target: FloatArray | None
-) -> tuple[IntArray, HashArray]:
-    """The distinct rows of the smallest hashes by number, and these."""
-    used = np.arange(rows.shape[0]) if mass is None else np.flatnonzero(mass > 0)
-    keys, first = _distinct(content_hash(rows)[used], None if target is None else target[used])
-    return used[first], keys
+def _moments_on_device(rows: Any, weight: Any) -> tuple[float, FloatArray, FloatArray]:
+    """The same of rows on a device."""
+    place = place_of(rows)
+    xp = place.xp
+    weight = place.ones((rows.shape[0],)) if weight is None else weight
+    total = float(xp.sum(weight))
+    constant = xp.max(rows, axis=0) == xp.min(rows, axis=0)
+    mean = xp.where(constant, rows[0, :], weight @ rows / total)
+    return total, to_host(mean), to_host(weight @ (rows - mean) ** 2)
 
 
-def _distinct(keys: HashArray, target: FloatArray | None) -> tuple[HashArray, IntArray]:
-    """The smallest keys, and where each stands first; of equal ones targets decide, not order."""
-    order = np.argsort(keys, kind="stable")
-    if target is not None:
-        order = np.lexsort((content_hash(target), keys))
-    found, first = np.unique(keys[order], return_index=True)
-    return found[:SAMPLE_ROWS], order[first[:SAMPLE_ROWS]]
+def _sampled(
+    keys: HashArray, target: FloatArray | None, used: BoolArray | None = None
+) -> SmallestKeys:
+    """The sample: different rows; of equal rows the targets decide which is taken, not order."""
+    ties = None if target is None else content_hash(target)
+    return smallest_keys(keys, SAMPLE_ROWS, used=used, ties=ties, distinct=True)
 
 
 def summarise_inputs(
@@ -260,19 +238,12 @@ def summarise_inputs(
     """
     found: InputSummary | None = None
     for chunk in chunks:
-        try:
+        with chunk.placing_errors():
             part = summary_of(chunk.X, chunk.weight, sampled, chunk.y if targets else None)
             found = part if found is None else found.merged(part)
-        except (ValueError, TypeError) as error:
-            raise chunk.failed(error) from error
     if found is None:
         raise ValueError("there are no rows.")
     return found
-
-
-def merge_summaries(parts: list[InputSummary]) -> InputSummary:
-    """That of all parts."""
-    return reduce(InputSummary.merged, parts)
 
 
 def needs_sample(model: Any) -> bool:

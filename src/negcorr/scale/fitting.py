@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from negcorr.ensemble.partial_fit import StreamMixin, forget
 from negcorr.rows.folds import number_of_folds
-from negcorr.scale.ahead import read_ahead
-from negcorr.scale.chunks import Chunk, IterableSource, Source, is_path, usable
+from negcorr.scale.chunks import IterableSource, is_path
 from negcorr.scale.clusters import fit_blocks, is_dask, predict_blocks
 from negcorr.scale.first_pass import draw_from, needs_sample, needs_targets, summarise_inputs
+from negcorr.scale.passes import watched_passes
 from negcorr.scale.planning import Budget, Plan
 from negcorr.scale.sources import source_of
-from negcorr.scale.watching import Watch, watching
 
 __all__ = ["fit", "predict"]
 
@@ -110,7 +107,8 @@ def fit(
         if budget.asked_for or block_size is not None:
             told = budget.told or f"block_size={block_size!r}"
             raise ValueError(_NO_CHUNKS.format(told, "blocks of Dask are as it has them"))
-        return _fit_on_cluster(model, drawn, X, y, target, sample_weight)
+        fit_blocks(model, drawn, X, y, target, sample_weight)
+        return model
     source = source_of(X, y, target, sample_weight, budget.most_rows)
     if budget.asked_for and isinstance(source, IterableSource):
         raise ValueError(_NO_CHUNKS.format(budget.told, "chunks of an iterable are as it has them"))
@@ -118,9 +116,9 @@ def fit(
     first_pass = not drawn and source.repeatable
     plan = Plan.of(model, n_folds, budget, drawn)
     source = plan.before(source, first_pass)
-    with watching(progress, source, 1 + first_pass) as watch:
+    with watched_passes(progress, source, 1 + first_pass) as passes:
         if first_pass:
-            with _read(source, name, watch, 1) as chunks:
+            with passes.chunks(source, name, 1) as chunks:
                 summary = summarise_inputs(chunks, needs_sample(model), needs_targets(model))
             draw_from(model, summary)
             name += ", read for a second time,"
@@ -128,44 +126,14 @@ def fit(
             forget(model)
         try:
             source = plan.after(source) if "basis_" in vars(model) else source
-            with _read(source, name, watch, 1 + first_pass) as chunks:
-                _add(model, chunks)
+            with passes.chunks(source, name, passes.count) as chunks:
+                for chunk in chunks:
+                    with chunk.placing_errors():
+                        model.partial_fit(chunk.X, chunk.y, chunk.weight)
         except BaseException:
             if not drawn and not model.__sklearn_is_fitted__():
                 forget(model)  # a basis of rows that failed is not one that the user has drawn
             raise
-    return model
-
-
-@contextmanager
-def _read(source: Source, name: str, watch: Watch, number: int) -> Iterator[Iterator[Chunk]]:
-    """Chunks of a pass; neither a thread nor a bar outlives the block, however it is left."""
-    with (
-        closing(read_ahead(usable(source.chunks(), name))) as chunks,
-        closing(watch.over(chunks, number)) as watched,
-    ):
-        yield watched
-
-
-def _add(model: StreamMixin, chunks: Iterator[Chunk]) -> None:
-    """Add the rows of all chunks to a model."""
-    for chunk in chunks:
-        try:
-            model.partial_fit(chunk.X, chunk.y, chunk.weight)
-        except (ValueError, TypeError) as error:
-            raise chunk.failed(error) from error
-
-
-def _fit_on_cluster(
-    model: Model, drawn: bool, X: Any, y: Any, target: Any, sample_weight: Any
-) -> Model:
-    """Fit a copy where the blocks are: where that fails, the model is as it was."""
-    working = copy.copy(model)
-    if not drawn:
-        forget(working)
-    fit_blocks(working, X, y, target, sample_weight)
-    vars(model).clear()
-    vars(model).update(vars(working))
     return model
 
 
