@@ -162,6 +162,14 @@ def _bits(values: AnyArray) -> HashArray:
     return word_hashes(values.astype(str))
 
 
+def mix(x: HashArray) -> HashArray:
+    """The finaliser of the splitmix64 generator: a bijection that scrambles every bit."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)))
+
+
 def word_hashes(words: AnyArray) -> HashArray:
     """64-bit hash of every word, of whatever length.
 
@@ -189,11 +197,3 @@ def word_hashes(words: AnyArray) -> HashArray:
 def hash_of_bytes(data: bytes) -> int:
     """64-bit hash of some bytes."""
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
-
-
-def mix(x: HashArray) -> HashArray:
-    """The finaliser of the splitmix64 generator: a bijection that scrambles every bit."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(x ^ (x >> np.uint64(31)))
