@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any, TypeVar
 
 from negcorr.ensemble.partial_fit import StreamMixin, forget
@@ -118,7 +119,7 @@ def fit(
     source = plan.before(source, first_pass)
     with watched_passes(progress, source, 1 + first_pass) as passes:
         if first_pass:
-            with passes.chunks(source, name, 1) as chunks:
+            with closing(passes.chunks(source, name, 1)) as chunks:
                 summary = summarise_inputs(chunks, needs_sample(model), needs_targets(model))
             draw_from(model, summary)
             name += ", read for a second time,"
@@ -126,7 +127,7 @@ def fit(
             forget(model)
         try:
             source = plan.after(source) if "basis_" in vars(model) else source
-            with passes.chunks(source, name, passes.count) as chunks:
+            with closing(passes.chunks(source, name, passes.count)) as chunks:
                 for chunk in chunks:
                     with chunk.placing_errors():
                         model.partial_fit(chunk.X, chunk.y, chunk.weight)

@@ -95,9 +95,10 @@ class Passes:
     advance: Advance
     n_rows: int | None = None
 
-    @contextmanager
-    def chunks(self, source: Source, name: str, number: int) -> Iterator[Iterator[Chunk]]:
-        """The chunks of one pass; its thread and its bar end with the block, however it is left.
+    def chunks(self, source: Source, name: str, number: int) -> Generator[Chunk]:
+        """The chunks of one pass, each of which counts as done when the next one is asked for.
+
+        Its thread and its bar end when the generator is closed.
 
         Parameters
         ----------
@@ -107,18 +108,13 @@ class Passes:
         number : int
             Number of the pass, from 1.
         """
-        with (
-            closing(read_ahead(usable(source.chunks(), name))) as chunks,
-            closing(self._watched(chunks, number)) as watched,
-        ):
-            yield watched
-
-    def _watched(self, chunks: Iterator[Chunk], number: int) -> Generator[Chunk]:
-        """The same chunks, each of which counts as done when the next one is asked for."""
         title = f"pass {number} of {self.count}"
-        with progress_bar(self.shown, self.n_rows, title, "rows") as advance_rows:
+        with (
+            closing(read_ahead(usable(source.chunks(), name))) as ahead,
+            progress_bar(self.shown, self.n_rows, title, "rows") as advance_rows,
+        ):
             done = 0
-            for chunk in chunks:
+            for chunk in ahead:
                 yield chunk
                 # Chunks without rows of positive weight were left out.
                 advance_rows(chunk.first_row + chunk.n_rows - done)
