@@ -18,8 +18,7 @@ from negcorr.scale.chunks import (
     Chunk,
     IterableSource,
     is_path,
-    split_target,
-    split_weight,
+    split_frame,
     usable,
 )
 from negcorr.scale.passes import read_ahead
@@ -220,12 +219,12 @@ class TestIterables:
 
     def test_a_missing_column_of_weights_is_named(self):
         with pytest.raises(ChunkError, match=r"here has no column 'w' \(sample_weight\)"):
-            split_weight(pd.DataFrame({"a": [1]}), "w", "here")
+            split_frame(pd.DataFrame({"a": [1], "y": [2]}), "y", "w", "here")
 
     def test_one_name_makes_y_flat_and_a_list_of_one_does_not(self):
         frame = pd.DataFrame({"a": [3, 4], "y": [5, 6]})
-        assert split_target(frame, "y", "here")[1].shape == (2,)
-        assert split_target(frame, ["y"], "here")[1].shape == (2, 1)
+        assert split_frame(frame, "y", None, "here")[1].shape == (2,)
+        assert split_frame(frame, ["y"], None, "here")[1].shape == (2, 1)
 
 
 def test_paths_are_strings_and_path_objects():

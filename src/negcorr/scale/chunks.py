@@ -211,8 +211,7 @@ class IterableSource(Source):
         for number, part in enumerate(self.parts):
             where = f"chunk {number}"
             if self.target is not None:
-                rest, weight = split_weight(part, self.weight, where)
-                X, y = split_target(rest, self.target, where)
+                X, y, weight = split_frame(part, self.target, self.weight, where)
             elif isinstance(part, tuple | list) and len(part) in (2, 3):
                 X, y, weight = (*part, None)[:3]
             else:
@@ -235,52 +234,61 @@ def _at(table: Table, rows: slice) -> Table:
     return table[rows, ...] if is_device_array(table) else table[rows]
 
 
-def split_target(table: Any, target: str | list[str], where: str) -> tuple[Any, Any]:
-    """Inputs and targets of a data frame."""
-    names = [target] if isinstance(target, str) else target
-    frame = _with_columns(table, names, "target", where)
-    inputs = [name for name in frame.columns if name not in names]
+def split_frame(
+    table: Any, target: str | list[str], weight: str | None, where: str
+) -> tuple[Any, FloatArray, FloatArray | None]:
+    """Inputs, targets and frequencies of a data frame, by the names of its columns.
+
+    Parameters
+    ----------
+    table : data frame, or table of pyarrow
+    target : str or list of str
+        Columns that are targets; a list makes y two-dimensional.
+    weight : str or None
+        Column of frequencies, if there is one.
+    where : str
+        What the table is, for errors.
+
+    Returns
+    -------
+    X : data frame
+    y : ndarray of shape (n,) or (n, outputs)
+    weight : ndarray of shape (n,) or None
+    """
+    frame = table.to_pandas() if hasattr(table, "column_names") else table  # pyarrow's
+    targets = [target] if isinstance(target, str) else target
+    arguments = {} if weight is None else {"sample_weight": [weight]}
+    arguments["target"] = targets
+    numbers = {}
+    for argument, names in arguments.items():
+        if not hasattr(frame, "columns"):
+            raise ChunkError(
+                f"{where} is a {type(table).__name__} without column names, of which "
+                f"{argument}={', '.join(map(repr, names))} could be some.{_hint(table)}"
+            )
+        known = list(frame.columns)
+        for name in names:
+            if known.count(name) != 1:
+                many = "no column" if name not in known else "several columns"
+                raise ChunkError(f"{where} has {many} {name!r} ({argument}); it has {known}.")
+            try:
+                numbers[name] = np.asarray(frame[name], dtype=np.float64)
+            except (ValueError, TypeError) as error:
+                raise ChunkError(f"{where}: column {name!r} must be numbers: {error}") from error
+    inputs = [name for name in frame.columns if name not in numbers]
     if not inputs:
         raise ChunkError(f"{where}: target={target!r} leaves no column as input.")
-    y = np.column_stack([_numbers(frame, name, where) for name in names])
-    return frame[inputs], y[:, 0] if isinstance(target, str) else y
-
-
-def split_weight(table: Any, weight: str | None, where: str) -> tuple[Any, Any]:
-    """All other columns of a data frame, and its frequencies, None without a name of theirs."""
-    if weight is None:
-        return table, None
-    frame = _with_columns(table, [weight], "sample_weight", where)
-    rest = [name for name in frame.columns if name != weight]
-    return frame[rest], _numbers(frame, weight, where)
-
-
-def _with_columns(table: Any, names: list[str], argument: str, where: str) -> Any:
-    """A data frame that has these columns once each."""
-    frame = table.to_pandas() if hasattr(table, "column_names") else table  # pyarrow's
-    if not hasattr(frame, "columns"):
-        raise ChunkError(
-            f"{where} is a {type(table).__name__} without column names, of which "
-            f"{argument}={', '.join(map(repr, names))} could be some.{_hint(table)}"
-        )
-    known = list(frame.columns)
-    for name in names:
-        if known.count(name) != 1:
-            many = "no column" if name not in known else "several columns"
-            raise ChunkError(f"{where} has {many} {name!r} ({argument}); it has {known}.")
-    return frame
+    y = np.column_stack([numbers[name] for name in targets])
+    return (
+        frame[inputs],
+        y[:, 0] if isinstance(target, str) else y,
+        None if weight is None else numbers[weight],
+    )
 
 
 def _hint(part: Any) -> str:
     """What to do with names of files, of which a user may have a list."""
     return " Files are given as a folder, or by pyarrow.dataset.dataset([...])." * is_path(part)
-
-
-def _numbers(frame: Any, name: str, where: str) -> FloatArray:
-    try:
-        return np.asarray(frame[name], dtype=np.float64)
-    except (ValueError, TypeError) as error:
-        raise ChunkError(f"{where}: column {name!r} must be numbers: {error}") from error
 
 
 def usable(chunks: Iterator[Chunk], name: str) -> Iterator[Chunk]:

@@ -17,7 +17,7 @@ from negcorr._common.types import AnyArray
 from negcorr.ensemble.partial_fit import forget
 from negcorr.ensemble.stream import Stream
 from negcorr.exceptions import ChunkError
-from negcorr.scale.chunks import split_target, split_weight, weightless
+from negcorr.scale.chunks import split_frame, weightless
 from negcorr.scale.first_pass import (
     InputSummary,
     draw_from,
@@ -102,8 +102,8 @@ def _blocks(X: Any, y: Any, target: Any, sample_weight: Any) -> list[tuple[int, 
                 "for Dask arrays."
             )
         weight = weight_name(sample_weight, columns)
-        _split(X._meta, columns, weight, "X")  # names are checked before any work is done
-        split = delayed(_split)
+        split_frame(X._meta, columns, weight, "X")  # names are checked before any work is done
+        split = delayed(split_frame)
         parts = enumerate(X.to_delayed())
         return [(k, split(part, columns, weight, f"partition {k}")) for k, part in parts]
     if y is None or target is not None:
@@ -132,11 +132,6 @@ def _blocks(X: Any, y: Any, target: Any, sample_weight: Any) -> list[tuple[int, 
 
 def _bundle(X: Any, y: Any, weight: Any = None) -> tuple[Any, Any, Any]:
     return X, y, weight
-
-
-def _split(frame: Any, target: Any, weight: str | None, where: str) -> tuple[Any, Any, Any]:
-    rest, frequencies = split_weight(frame, weight, where)
-    return *split_target(rest, target, where), frequencies
 
 
 def _summary_of(X: Any, y: Any, weight: Any, sampled: bool, targets: bool) -> InputSummary:

@@ -10,8 +10,7 @@ from negcorr.scale.chunks import (
     IterableSource,
     Source,
     is_path,
-    split_target,
-    split_weight,
+    split_frame,
 )
 from negcorr.scale.files import FileSource, as_dataset, open_files
 
@@ -38,8 +37,7 @@ def source_of(X: Any, y: Any, target: Any, sample_weight: Any, size: int) -> Sou
                 "a table in memory needs y, or target to name columns of a data frame; got "
                 f"y=None, target={target!r} and X a {type(X).__name__}."
             )
-        rest, weight = split_weight(X, weight_name(sample_weight, columns), "X")
-        return ArraySource(*split_target(rest, columns, "X"), weight, size)
+        return ArraySource(*split_frame(X, columns, weight_name(sample_weight, columns), "X"), size)
     if not isinstance(X, Iterable):
         raise TypeError(
             f"X={X!r} must be a path, a pyarrow dataset, an iterable of chunks, or a table with y, "

@@ -26,8 +26,8 @@ BASELINES = ("mean", "ridge", "random forest", "gradient boosting")
 
 def fit_baselines(
     names: Sequence[str],
+    encoder: Any,
     known: Samples,
-    features: AnyArray,
     new: AnyArray,
     *,
     seed: int = 0,
@@ -40,10 +40,12 @@ def fit_baselines(
     ----------
     names : sequence of str
         Of :data:`BASELINES`.
+    encoder : Pipeline
+        Fitted, from inputs to features.
     known : Samples
         Rows to fit to.
-    features, new : ndarray of shape (n, q)
-        Dense features of these rows, and of those to predict.
+    new : {ndarray, sparse matrix} of shape (n, q)
+        Features of the rows to predict.
     seed, n_jobs : int
         Seed and number of threads.
     tell : callable, optional
@@ -54,9 +56,10 @@ def fit_baselines(
     >>> import numpy as np
     >>> from negcorr.columns.samples import Samples
     >>> from negcorr.tables.baselines import fit_baselines
+    >>> from sklearn.preprocessing import StandardScaler
     >>> X, y = np.arange(12.0).reshape(6, 2), np.arange(6.0)
-    >>> found = fit_baselines(["mean"], Samples(X, y, None, None, np.arange(6)), X, X[:1])
-    >>> found[0].predicted
+    >>> rows, scaler = Samples(X, y, None, None, np.arange(6)), StandardScaler().fit(X)
+    >>> fit_baselines(["mean"], scaler, rows, scaler.transform(X[:1]))[0].predicted
     array([2.5])
     """
     single = known.y.ndim == 1
@@ -69,6 +72,7 @@ def fit_baselines(
         "gradient boosting": boosting if single else MultiOutputRegressor(boosting),
     }
     given = {} if known.weight is None else {"sample_weight": known.weight}
+    features, new = dense(encoder.transform(known.inputs)) if names else None, dense(new)
     results = []
     for name in names:
         if tell is not None:

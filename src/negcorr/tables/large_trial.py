@@ -129,12 +129,11 @@ def try_out_large(
     start = clock.perf_counter()
     features = dense(tried[:-1].transform(held.inputs))
     ours, interval = predicted_by(tried[-1], features)
-    results = [Result(OURS, ours, interval, passed.seconds + clock.perf_counter() - start)]
-    if baselines:
-        old = dense(tried[:-1].transform(known.inputs))
-        results += fit_baselines(
-            baselines, known, old, features, seed=seed, n_jobs=n_jobs, tell=tell
-        )
+    seconds = passed.seconds + clock.perf_counter() - start
+    others = fit_baselines(
+        baselines, tried[:-1], known, features, seed=seed, n_jobs=n_jobs, tell=tell
+    )
+    results = [Result(OURS, ours, interval, seconds), *others]
     n_known, n_held = passed.known.n_rows, passed.held.n_rows
     comparison = scored(results, known, held, schema.targets, n_train=n_known)
     model, seen = tried, passed.known.seen

@@ -15,7 +15,7 @@ from negcorr._common.types import FloatArray
 from negcorr.columns.samples import Samples, samples
 from negcorr.exceptions import TableError
 from negcorr.reading.schema import Schema
-from negcorr.tables.baselines import BASELINES, check_baselines, dense, fit_baselines
+from negcorr.tables.baselines import BASELINES, check_baselines, fit_baselines
 from negcorr.tables.comparison import OURS, Comparison, Result, scored
 from negcorr.tables.fingerprint import Fingerprint
 from negcorr.tables.pipeline import make_tabular
@@ -148,8 +148,9 @@ def try_out(
     seconds = time.perf_counter() - start
     features = tried[:-1].transform(held.inputs)
     ours, interval = predicted_by(tried[-1], features)
-    old, new = dense(tried[:-1].transform(known.inputs)), dense(features)
-    others = fit_baselines(baselines, known, old, new, seed=seed, n_jobs=n_jobs, tell=tell)
+    others = fit_baselines(
+        baselines, tried[:-1], known, features, seed=seed, n_jobs=n_jobs, tell=tell
+    )
     results = [Result(OURS, ours, interval, seconds), *others]
     comparison = scored(results, known, held, schema.targets)
     model, seen = tried, known
