@@ -21,9 +21,10 @@ from negcorr.scale.planning import (
     MOST_ROWS,
     Budget,
     Costs,
-    Plan,
+    chunks_within,
     costs_of_first_pass,
     costs_of_fit,
+    known_features,
 )
 
 #: An ensemble that searches for no basis.
@@ -106,7 +107,7 @@ class TestBudget:
             Budget.of(None, "64MiB").rows(Costs(40 * 2**20, 8 * 2**20, 1024))
 
 
-class TestPlan:
+class TestChunksWithinABudget:
     def source(self, **changes):
         X = np.zeros((3000, 10))
         return ArraySource(**{"X": X, "y": X[:, 0], "weight": None, "block_size": 99, **changes})
@@ -122,19 +123,22 @@ class TestPlan:
     def test_chunks_fit_both_passes(self):
         model = NCLRegressor(n_estimators=20, n_components=10, **PLAIN)
         budget = Budget.of(None, "64MB")
-        both = Plan.of(model, 5, budget, drawn=False).before(self.source(), first_pass=True)
+        n_features = known_features(model, drawn=False)
+        both = chunks_within(budget, self.source(), model, n_features, first_pass=True)
         costs = costs_of_fit(WIDTH, 200, 5, planning.blas_threads())
         assert both.block_size == costs.most_rows(budget.n_bytes)
 
     def test_bases_that_tell_their_features_when_drawn_are_planned_twice(self):
         model = NCLRegressor(n_estimators=20, basis=RBFSampler(n_components=10), random_state=0)
-        plan = Plan.of(model, 5, Budget.of(None, "64MB"), drawn=False)
-        assert plan.n_features is None
-        first = plan.before(self.source(), first_pass=True).block_size
+        budget = Budget.of(None, "64MB")
+        assert known_features(model, drawn=False) is None
+        first = chunks_within(budget, self.source(), model, None, first_pass=True).block_size
         model.draw(np.random.default_rng(0).normal(size=(100, 10)))
         costs = costs_of_fit(WIDTH, 200, 5, planning.blas_threads())
-        second = plan.after(self.source()).block_size
-        assert second == costs.most_rows(plan.budget.n_bytes) < first
+        n_features = known_features(model, drawn=True)
+        assert n_features == 200
+        second = chunks_within(budget, self.source(), model, n_features).block_size
+        assert second == costs.most_rows(budget.n_bytes) < first
 
     def test_what_does_not_fit_is_refused_before_a_row_is_read(self):
         class Unread(np.ndarray):

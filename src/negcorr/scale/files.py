@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from negcorr.exceptions import ChunkError
 from negcorr.reading.arrow_files import arrow_batches
-from negcorr.scale.batches import grown, matrix, telling, unreadable, with_names
+from negcorr.scale.batches import joined_batches, matrix, placing_errors, unreadable, with_names
 from negcorr.scale.chunks import Chunk, Source, Width
 from negcorr.scale.file_sizes import fragments_of, held_while_reading, rows_known
 
@@ -139,7 +139,7 @@ class FileSource(Source):
         return replace(self, block_size=n_rows)
 
     def count_rows(self) -> int | None:
-        """Rows of all files where they tell it without being read: text, and filters, do not."""
+        """Rows of all files, None for text and filters: only reading would tell."""
         return rows_known(self.dataset)
 
     def chunks(self) -> Iterator[Chunk]:
@@ -147,7 +147,7 @@ class FileSource(Source):
         row = 0
         for where, batches in self._parts():
             for number in itertools.count():
-                with telling(f"{where}, after row {row}"):
+                with placing_errors(f"{where}, after row {row}"):
                     batch = next(batches, None)
                 if batch is None:
                     break
@@ -164,17 +164,17 @@ class FileSource(Source):
         fragments = fragments_of(self.dataset)
         if fragments is None:
             batches = self.dataset.to_batches(columns=self.columns, **self._batch_options)
-            yield "filtered dataset", grown(batches, self.block_size)
+            yield "filtered dataset", joined_batches(batches, self.block_size)
             return
         for fragment in fragments:
             where = str(getattr(fragment, "path", "table in memory"))
-            with telling(where):
+            with placing_errors(where):
                 self._check_columns(fragment)
                 read = self._reader(fragment)
             yield from read(fragment, where)
 
     def _reader(self, fragment: Any) -> Any:
-        """What reads a file: pyarrow's datasets hold far more of one than a batch at a time."""
+        """The method that reads a file: pyarrow's datasets hold far more of it than a batch."""
         import pyarrow.dataset
 
         kind = getattr(fragment, "format", None)
@@ -186,7 +186,7 @@ class FileSource(Source):
         return self._scanned
 
     def _parquet(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
-        with telling(where):
+        with placing_errors(where):
             metadata, groups = fragment.metadata, [group.id for group in fragment.row_groups]
             handle = fragment.open()
         with handle:
@@ -199,7 +199,7 @@ class FileSource(Source):
                 )
 
     def _feather(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
-        with telling(where):
+        with placing_errors(where):
             handle = fragment.open()
         with handle:
             yield where, arrow_batches(handle, "feather", self.columns, self.block_size)
@@ -221,11 +221,11 @@ class FileSource(Source):
                 field = field.with_type(pyarrow.float64())
             fields.append(field)
         schema = pyarrow.schema(fields)
-        with telling(where):
+        with placing_errors(where):
             batches = fragment.to_batches(
                 schema=schema, columns=self.columns, **self._batch_options
             )
-        yield where, grown(batches, self.block_size)
+        yield where, joined_batches(batches, self.block_size)
 
     @property
     def _batch_options(self) -> dict[str, int]:

@@ -39,7 +39,7 @@ STRIP = 4096
 
 @dataclass(frozen=True, repr=False)
 class InputSummary:
-    """Moments of the inputs, and rows of theirs that content has chosen.
+    """Moments of the inputs, and a sample of their rows that is chosen by content.
 
     Attributes
     ----------
@@ -48,13 +48,13 @@ class InputSummary:
     mean, square : ndarray of shape (d,)
         Weighted means, and Σw(x − mean)².
     sample : ndarray of shape (k, d)
-        The distinct rows of the smallest hashes.
+        The different rows with the smallest hashes.
     keys : ndarray of shape (k,)
         Their hashes, ascending.
     names : tuple of str or None
         Of the columns.
-    here : array or None
-        No rows of the inputs where those are on a device: the basis belongs there too.
+    on_device : array or None
+        An empty array where the inputs are, if that is on a device: the basis belongs there too.
     targets : ndarray of shape (k, outputs) or None
         Of the sample, where the basis is chosen by them.
     """
@@ -65,16 +65,16 @@ class InputSummary:
     sample: FloatArray
     keys: HashArray
     names: tuple[str, ...] | None
-    here: Any = None
+    on_device: Any = None
     targets: FloatArray | None = None
 
     def __sizeof__(self) -> int:
-        """Bytes of its arrays, for a scheduler that moves it about."""
+        """Bytes of its arrays, for a scheduler that sends it to other workers."""
         arrays = (self.mean, self.square, self.sample, self.keys, self.targets)
         return sum(array.nbytes for array in arrays if array is not None)
 
     def merged(self, other: InputSummary) -> InputSummary:
-        """That of the rows of both."""
+        """The summary of the rows of both."""
         if len(self.mean) != len(other.mean):
             raise ValueError(f"there are {len(other.mean)} inputs, and were {len(self.mean)}.")
         if None not in (self.names, other.names) and self.names != other.names:
@@ -83,7 +83,7 @@ class InputSummary:
                 "names and their order must be the same in all chunks."
             )
         weight = self.weight + other.weight
-        apart = other.mean - self.mean
+        difference = other.mean - self.mean
         share = other.weight / weight
         targets = None
         if self.targets is not None and other.targets is not None:
@@ -91,12 +91,12 @@ class InputSummary:
         chosen = _sampled(np.concatenate([self.keys, other.keys]), targets)
         return InputSummary(
             weight,
-            self.mean + share * apart,
-            self.square + other.square + self.weight * share * apart**2,
+            self.mean + share * difference,
+            self.square + other.square + self.weight * share * difference**2,
             np.concatenate([self.sample, other.sample])[chosen.index],
             chosen.keys,
             self.names if other.names is None else other.names,
-            self.here,
+            self.on_device,
             None if targets is None else targets[chosen.index],
         )
 
@@ -116,8 +116,8 @@ class InputSummary:
         return self._named(self.sample)
 
     def _named(self, rows: FloatArray) -> Any:
-        if self.here is not None:
-            return place_of(self.here).floats(rows)
+        if self.on_device is not None:
+            return place_of(self.on_device).floats(rows)
         if self.names is None:
             return rows
         import pandas
@@ -126,7 +126,7 @@ class InputSummary:
 
 
 def summary_of(X: Any, weight: Any = None, sampled: bool = True, y: Any = None) -> InputSummary:
-    """That of rows in memory, which must be numbers.
+    """The summary of rows in memory, which must be numbers.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True, y: Any = None) 
     if sp.issparse(X):
         raise ValueError(
             "X is sparse, which the first pass does not take: draw the basis before, by "
-            "model.draw(X, y=y), from rows that are at hand."
+            "model.draw(X, y=y), from rows that are in memory."
         )
     place = dispatched(X)
     try:
@@ -160,7 +160,7 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True, y: Any = None) 
         if hasattr(X, "columns") and "convert" in str(error):
             raise ValueError(
                 f"{error}; the first pass takes numbers. For a basis that takes other columns, "
-                "draw it before, by model.draw(X, y=y), from rows that are at hand."
+                "draw it before, by model.draw(X, y=y), from rows that are in memory."
             ) from error
         raise
     weights = check_weight(weight, rows)

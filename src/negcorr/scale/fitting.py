@@ -12,7 +12,7 @@ from negcorr.scale.chunks import IterableSource, is_path
 from negcorr.scale.clusters import fit_blocks, is_dask, predict_blocks
 from negcorr.scale.first_pass import draw_from, needs_sample, needs_targets, summarise_inputs
 from negcorr.scale.passes import watched_passes
-from negcorr.scale.planning import Budget, Plan
+from negcorr.scale.planning import Budget, chunks_within, known_features
 from negcorr.scale.sources import source_of
 
 __all__ = ["fit", "predict"]
@@ -101,7 +101,7 @@ def fit(
     if not isinstance(model, StreamMixin):
         raise TypeError(f"model={model!r} must be an NCLRegressor.")
     model._checked_settings()
-    n_folds = number_of_folds(model.cv)
+    number_of_folds(model.cv)  # refuses splitters
     budget = Budget.of(block_size, memory)
     drawn = "basis_" in vars(model) and not model.__sklearn_is_fitted__()
     if is_dask(X):
@@ -115,8 +115,8 @@ def fit(
         raise ValueError(_NO_CHUNKS.format(budget.told, "chunks of an iterable are as it has them"))
     name = f"X={str(X)!r}" if is_path(X) else "X"
     first_pass = not drawn and source.repeatable
-    plan = Plan.of(model, n_folds, budget, drawn)
-    source = plan.before(source, first_pass)
+    n_features = known_features(model, drawn)
+    source = chunks_within(budget, source, model, n_features, first_pass)
     with watched_passes(progress, source, 1 + first_pass) as passes:
         if first_pass:
             with closing(passes.chunks(source, name, 1)) as chunks:
@@ -126,7 +126,9 @@ def fit(
         elif not drawn:
             forget(model)
         try:
-            source = plan.after(source) if "basis_" in vars(model) else source
+            n_drawn = known_features(model, "basis_" in vars(model))
+            if n_drawn != n_features:
+                source = chunks_within(budget, source, model, n_drawn)
             with closing(passes.chunks(source, name, passes.count)) as chunks:
                 for chunk in chunks:
                     with chunk.placing_errors():

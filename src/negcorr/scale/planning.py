@@ -16,10 +16,18 @@ from negcorr._common.threads import blas_threads
 from negcorr._common.validation import check_positive_int
 from negcorr.ensemble.intervals import MAX_CALIBRATION_ROWS
 from negcorr.moments.scan import BLOCK_BYTES
+from negcorr.rows.folds import number_of_folds
 from negcorr.scale.chunks import Source, Width
 from negcorr.scale.first_pass import SAMPLE_ROWS, needs_sample
 
-__all__ = ["Budget", "Costs", "Plan", "costs_of_first_pass", "costs_of_fit"]
+__all__ = [
+    "Budget",
+    "Costs",
+    "chunks_within",
+    "costs_of_first_pass",
+    "costs_of_fit",
+    "known_features",
+]
 
 #: Share of the available memory that a fit may take unless the user names a budget.
 SHARE = 0.25
@@ -27,13 +35,13 @@ SHARE = 0.25
 #: Rows of a chunk at most: enough to keep the cores busy.
 MOST_ROWS = 131_072
 
-#: And at least: below it, what each chunk costs by itself is most of the time.
+#: Rows of a chunk at least: with fewer, most of the time goes to what each chunk costs by itself.
 FEWEST_ROWS = 1024
 
 #: Chunks that are alive at a time, one of them in the making.
 CHUNKS = 4
 
-#: Copies of a chunk beside: as pyarrow has it, by columns, and as the estimator validates it.
+#: Copies of a chunk beside these: as pyarrow has it, by columns, and as the estimator validates it.
 COPIES = 3
 
 #: Numbers for each row of a chunk beside its columns: hashes, folds, orders, and what they take.
@@ -178,13 +186,13 @@ class Budget:
     Attributes
     ----------
     block_size : int or None
-        Rows of a chunk as the user has them; then memory is the user's care.
+        Rows of a chunk that the user has asked for; memory is then the user's own concern.
     n_bytes : int or None
         What a fit should stay below; None where nothing is known of the machine's memory.
     most_bytes : int or None
         What a fit whose smallest chunks are larger than that may take, before it is refused.
     told : str
-        The budget for people.
+        The budget in words.
     """
 
     block_size: int | None
@@ -233,11 +241,11 @@ class Budget:
         if self.n_bytes is None or self.most_bytes is None:
             return self.most_rows
         found = costs.most_rows(self.n_bytes)
-        least = costs.total(FEWEST_ROWS)
-        if found is None and least <= self.most_bytes:
-            return FEWEST_ROWS
         if found is not None:
             return found
+        least = costs.total(FEWEST_ROWS)
+        if least <= self.most_bytes:
+            return FEWEST_ROWS
         chunks = least - SLACK * (costs.moments + costs.reading)
         parts = {
             "the moments of all folds, while others are added to them,": SLACK * costs.moments,
@@ -253,59 +261,39 @@ class Budget:
         )
 
 
-@dataclass(frozen=True, repr=False)
-class Plan:
-    """Chunks of a source for a model.
+def known_features(model: Any, drawn: bool) -> int | None:
+    """Features of all members, None where only drawing the basis would tell."""
+    sizes = (model.n_estimators, model.n_components)
+    if drawn:
+        return int(model.basis_.block_starts_[-1])
+    if isinstance(model.basis, str) and all(isinstance(size, numbers.Integral) for size in sizes):
+        return int(sizes[0]) * int(sizes[1])
+    return None
 
-    Attributes
+
+def chunks_within(
+    budget: Budget, source: Source, model: Any, n_features: int | None, first_pass: bool = False
+) -> Source:
+    """The source in chunks that a budget allows.
+
+    Parameters
     ----------
-    model : NCLRegressor
-    n_folds : int
     budget : Budget
+    source : Source
+    model : NCLRegressor
     n_features : int or None
-        Features of all members as far as they are known before the basis is drawn.
+        Features of all members; where they are not known, the fit is not counted.
+    first_pass : bool, default=False
+        Whether the chunks are for a look at the inputs too.
     """
-
-    model: Any
-    n_folds: int
-    budget: Budget
-    n_features: int | None
-
-    @classmethod
-    def of(cls, model: Any, n_folds: int, budget: Budget, drawn: bool) -> Plan:
-        """For a model before its fit, whose basis is drawn or not."""
-        sizes = (model.n_estimators, model.n_components)
-        n_features = None
-        if drawn:
-            n_features = int(model.basis_.block_starts_[-1])
-        elif isinstance(model.basis, str) and all(isinstance(n, numbers.Integral) for n in sizes):
-            n_features = int(sizes[0]) * int(sizes[1])
-        return cls(model, n_folds, budget, n_features)
-
-    def before(self, source: Source, first_pass: bool) -> Source:
-        """The source in chunks for the first pass and, as far as that is known, for the second."""
-        width = self._width(source)
-        if width is None:
-            return source
-        costs = []
-        if self.n_features is not None:
-            costs.append(self._costs(width, self.n_features))
-        if first_pass:
-            costs.append(costs_of_first_pass(width, sampled=needs_sample(self.model)))
-        return source.in_chunks_of(min(map(self.budget.rows, costs))) if costs else source
-
-    def after(self, source: Source) -> Source:
-        """The source in chunks for the second pass, now that the basis is drawn."""
-        n_features = int(self.model.basis_.block_starts_[-1])
-        width = self._width(source)
-        if width is None or n_features == self.n_features:
-            return source
-        return source.in_chunks_of(self.budget.rows(self._costs(width, n_features)))
-
-    def _width(self, source: Source) -> Width | None:
-        # Not asked for in vain: files have to be opened for it.
-        return None if self.budget.n_bytes is None else source.width
-
-    def _costs(self, width: Width, n_features: int) -> Costs:
-        accurate = self.model.solver == "qr"
-        return costs_of_fit(width, n_features, self.n_folds, blas_threads(), accurate)
+    # Files have to be opened to know their width.
+    width = None if budget.n_bytes is None else source.width
+    if width is None:
+        return source
+    costs = []
+    if n_features is not None:
+        n_folds, accurate = number_of_folds(model.cv), model.solver == "qr"
+        costs.append(costs_of_fit(width, n_features, n_folds, blas_threads(), accurate))
+    if first_pass:
+        costs.append(costs_of_first_pass(width, sampled=needs_sample(model)))
+    return source.in_chunks_of(min(map(budget.rows, costs))) if costs else source

@@ -100,8 +100,8 @@ class Comparison:
         raise KeyError(name)
 
     def __str__(self) -> str:
-        head = ["method", "output", "RMSE", "MAE", "R²", "95 % covers", "fit seconds"]
-        rows = [
+        rows = [["method", "output", "RMSE", "MAE", "R²", "95 % covers", "fit seconds"]]
+        rows += [
             [
                 method.name,
                 f.output,
@@ -114,11 +114,8 @@ class Comparison:
             for method in self.methods
             for f in method.figures
         ]
-        widths = [max(len(row[j]) for row in [head, *rows]) for j in range(len(head))]
-        lines = [
-            "  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) for r in [head, *rows]
-        ]
-        return "\n".join(line.rstrip() for line in lines)
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
     def verdict(self) -> str:
         """One sentence: who predicts best, by how much, and whether that is more than noise.

@@ -59,9 +59,9 @@ class Side:
     def samples(self, chunks: TableChunks, schema: Schema) -> Samples:
         """The rows that were kept, in the order of the file."""
         rows = self.kept.rows()
-        if rows.n_rows < LEAST_ROWS:
+        if self.n_rows < LEAST_ROWS:
             raise TableError(
-                f"{rows.n_rows} rows are on one side of the split, where {LEAST_ROWS} at least are "
+                f"{self.n_rows} rows are on one side of the split, where {LEAST_ROWS} at least are "
                 "needed; try another seed or test_size."
             )
         order = np.argsort(rows.positions, kind="stable")

@@ -31,26 +31,27 @@ class Kept:
         In the order of their hashes.
     positions : ndarray of int
         Where they stand among all rows; equal rows stand where the first of them does.
-    n_rows : int
-        All rows that were seen.
     """
 
     table: Any
     positions: IntArray
-    n_rows: int
 
 
 class SmallestHashes:
-    """Keep rows by their hashes, a bounded number of them.
+    """A bounded number of rows, those with the smallest hashes.
 
     Which rows are kept depends neither on their order nor on how they were cut into pieces. Equal
-    rows are held once and counted, so that they do not crowd out all others, and come back as
-    often as is their due.
+    rows are held once and counted: otherwise one frequent row could take the place of all others.
 
     Parameters
     ----------
     most : int
         Rows to keep.
+
+    Attributes
+    ----------
+    n_rows : int
+        All rows that were added.
 
     Examples
     --------
@@ -121,7 +122,7 @@ class SmallestHashes:
                 copies = np.diff(running * self.most // running[-1], prepend=0)
         index = np.repeat(np.arange(len(copies)), copies)
         table = self._table.take(pyarrow.array(index)) if self._table is not None else None
-        return Kept(table, self._positions[index], self.n_rows)
+        return Kept(table, self._positions[index])
 
 
 def table_hash(table: Any, seed: int = 0) -> HashArray:
@@ -137,7 +138,6 @@ def table_hash(table: Any, seed: int = 0) -> HashArray:
     >>> bool(h[0] == h[2]), bool(h[0] == h[1])
     (True, False)
     """
-    import pyarrow
     import pyarrow.types as kinds
 
     columns: list[AnyArray] = []
@@ -146,9 +146,8 @@ def table_hash(table: Any, seed: int = 0) -> HashArray:
         if any(test(kind) for test in (kinds.is_integer, kinds.is_floating, kinds.is_boolean)):
             columns.append(np.asarray(column.cast("float64", safe=False).to_numpy()))
         elif kinds.is_temporal(kind):
-            whole = [chunk.view(f"int{kind.bit_width}") for chunk in column.chunks]
-            counted = pyarrow.chunked_array(whole, f"int{kind.bit_width}")
-            columns.append(np.asarray(counted.cast("float64", safe=False).to_numpy()))
+            whole = column.cast(f"int{kind.bit_width}")
+            columns.append(np.asarray(whole.cast("float64", safe=False).to_numpy()))
         elif not kinds.is_nested(kind) and not kinds.is_null(kind):
             bits = [_text_hashes(chunk) for chunk in _as_text(column).chunks]
             words = np.concatenate([np.empty(0, dtype=np.uint64), *bits])

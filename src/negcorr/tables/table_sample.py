@@ -160,12 +160,12 @@ def sample_of(
     else:
         kinds = chunks.source.kinds(None)
         frame = chunks.source.frame(table, kinds, 0)
-    if table.num_rows < rows.n_rows:
+    if table.num_rows < kept.n_rows:
         notes = [f"in the sample, {note}" for note in notes]
     return TableSample(
         frame=frame,
         positions=rows.positions[in_file],
-        n_rows=rows.n_rows,
+        n_rows=kept.n_rows,
         chunks=chunks.reading(kinds),
         notes=(*chunks.notes, *notes),
     )
