@@ -101,7 +101,7 @@ class TestBudget:
             r"^memory='64MiB' \(64\.0 MiB\) is too little for this fit, which takes 93\.2 MiB: the "
             r"moments of all folds, while others are added to them, 50\.0 MiB, reading the columns "
             r"10\.0 MiB, chunks of 1024 rows and all else 33\.2 MiB\. Use fewer members or "
-            r"components \(n_estimators, n_components\), fewer folds \(cv\), fewer columns, or more"
+            r"components \(n_members, n_components\), fewer folds \(cv\), fewer columns, or more"
         )
         with pytest.raises(ValueError, match=message):
             Budget.of(None, "64MiB").rows(Costs(40 * 2**20, 8 * 2**20, 1024))

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from negcorr._common.types import AnyArray
-from negcorr.ensemble.partial_fit import forget
+from negcorr.ensemble.fitted import FittedState
 from negcorr.ensemble.stream import Stream
 from negcorr.exceptions import ChunkError
 from negcorr.scale.chunks import split_frame, weightless
 from negcorr.scale.first_pass import (
     InputSummary,
     draw_from,
+    drop_fit,
     needs_sample,
     needs_targets,
     summary_of,
@@ -59,7 +60,7 @@ def fit_blocks(model: Any, drawn: bool, X: Any, y: Any, target: Any, sample_weig
     """
     working = copy.copy(model)
     if not drawn:
-        forget(working)
+        drop_fit(working)
     blocks = _blocks(X, y, target, sample_weight)
     client = _client()
     if not drawn:
@@ -69,7 +70,10 @@ def fit_blocks(model: Any, drawn: bool, X: Any, y: Any, target: Any, sample_weig
         # Without it Dask would fetch all blocks to this process, and work on them here.
         raise _lost("the client that the first pass used is closed")
     stream = _reduced(_stream_of, (working,), blocks, Stream.merged)
-    working._follow(replace(stream, basis=working.basis_), working._checked_settings())
+    basis, choice = working.basis_, working.choice_
+    settings = working._settings().path_settings(basis, choice)
+    stream = replace(stream, basis=basis)
+    working._state = FittedState(basis, choice, stream=stream, settings=settings)
     vars(model).clear()
     vars(model).update(vars(working))
 
@@ -141,7 +145,7 @@ def _summary_of(X: Any, y: Any, weight: Any, sampled: bool, targets: bool) -> In
 
 def _stream_of(X: Any, y: Any, weight: Any, model: Any) -> Stream:
     """A block's moments, by the estimator's own ``partial_fit``."""
-    stream: Stream = copy.copy(model).partial_fit(X, y, weight)._lazy.stream
+    stream: Stream = copy.copy(model).partial_fit(X, y, weight)._state.stream
     return stream
 
 

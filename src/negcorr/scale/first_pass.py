@@ -13,14 +13,16 @@ from sklearn.utils import check_array
 from negcorr._common.arrays import dispatched, place_of, taken, to_host
 from negcorr._common.types import BoolArray, FloatArray
 from negcorr._common.validation import check_weight, float_types
+from negcorr.bases import AutoBasis, FourierFeatures
+from negcorr.bases.named import as_basis
 from negcorr.rows.keys import HashArray, content_hash
 from negcorr.rows.smallest import SmallestKeys, smallest_keys
 from negcorr.scale.chunks import Chunk
-from negcorr.selection.automatic_basis import open_questions
 
 __all__ = [
     "InputSummary",
     "draw_from",
+    "drop_fit",
     "needs_sample",
     "needs_targets",
     "summarise_inputs",
@@ -29,9 +31,6 @@ __all__ = [
 
 #: Rows that are kept for bases that are drawn from rows themselves.
 SAMPLE_ROWS = 20_000
-
-#: Bases that depend on the inputs by their means, standard deviations and mean squared distance.
-BY_MOMENTS = ("fourier", "orthogonal")
 
 #: Rows whose squares are held at a time.
 STRIP = 4096
@@ -247,21 +246,31 @@ def summarise_inputs(
 
 
 def needs_sample(model: Any) -> bool:
-    """Whether the basis of a model is drawn from rows, and not from their moments."""
-    by_moments = isinstance(model.basis, str) and model.basis in BY_MOMENTS
-    plain = model.kernel in ("auto", "gaussian") and model.inputs in ("auto", "standard", "none")
-    return not (by_moments and plain and open_questions(model) is None)
+    """Whether the basis of a model is drawn from rows, and not from their moments.
+
+    Fourier features of the Gaussian kernel depend on the inputs by their means, standard deviations
+    and mean squared distance alone.
+    """
+    basis = as_basis(model.basis, 0)
+    plain = isinstance(basis, FourierFeatures) and basis.kernel == "rbf"
+    return not (plain and basis.inputs in ("standard", "none"))
 
 
 def needs_targets(model: Any) -> bool:
     """Whether the basis of a model is chosen by targets."""
-    return open_questions(model) is not None
+    return isinstance(as_basis(model.basis, 0), AutoBasis)
+
+
+def drop_fit(model: Any) -> None:
+    """Remove what earlier fits, or :meth:`~negcorr.NCLRegressor.draw`, have left in a model."""
+    for name in ("_state", "_drawn"):
+        vars(model).pop(name, None)
 
 
 def draw_from(model: Any, summary: InputSummary) -> None:
     """Draw the basis of a model from a summary of its inputs."""
-    if not needs_sample(model):
+    if needs_sample(model):
+        model.draw(summary.sample_rows(), y=summary.targets, n_rows=summary.weight)
+    else:
         rows, weight = summary.two_rows()
         model.draw(rows, sample_weight=weight)
-    else:
-        model.draw(summary.sample_rows(), y=summary.targets, n_rows=summary.weight)

@@ -6,18 +6,24 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any, TypeVar
 
-from negcorr.ensemble.partial_fit import StreamMixin, forget
-from negcorr.rows.folds import number_of_folds
+from negcorr.ensemble.partial_fit import check_streamable
+from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.scale.chunks import IterableSource, is_path
 from negcorr.scale.clusters import fit_blocks, is_dask, predict_blocks
-from negcorr.scale.first_pass import draw_from, needs_sample, needs_targets, summarise_inputs
+from negcorr.scale.first_pass import (
+    draw_from,
+    drop_fit,
+    needs_sample,
+    needs_targets,
+    summarise_inputs,
+)
 from negcorr.scale.passes import watched_passes
 from negcorr.scale.planning import Budget, chunks_within, known_features
 from negcorr.scale.sources import source_of
 
 __all__ = ["fit", "predict"]
 
-Model = TypeVar("Model", bound=StreamMixin)
+Model = TypeVar("Model", bound=NCLRegressor)
 
 #: Where there is nothing that a budget could decide.
 _NO_CHUNKS = "{} is for files and tables, whose chunks it decides; {}: make those smaller."
@@ -98,12 +104,11 @@ def fit(
     >>> model.path_.spectrum.weight
     600.0
     """
-    if not isinstance(model, StreamMixin):
+    if not isinstance(model, NCLRegressor):
         raise TypeError(f"model={model!r} must be an NCLRegressor.")
-    model._checked_settings()
-    number_of_folds(model.cv)  # refuses splitters
+    check_streamable(model._settings())
     budget = Budget.of(block_size, memory)
-    drawn = "basis_" in vars(model) and not model.__sklearn_is_fitted__()
+    drawn = "_drawn" in vars(model) and not model.__sklearn_is_fitted__()
     if is_dask(X):
         if budget.asked_for or block_size is not None:
             told = budget.told or f"block_size={block_size!r}"
@@ -124,9 +129,9 @@ def fit(
             draw_from(model, summary)
             name += ", read for a second time,"
         elif not drawn:
-            forget(model)
+            drop_fit(model)
         try:
-            n_drawn = known_features(model, "basis_" in vars(model))
+            n_drawn = known_features(model, "_drawn" in vars(model))
             if n_drawn != n_features:
                 source = chunks_within(budget, source, model, n_drawn)
             with closing(passes.chunks(source, name, passes.count)) as chunks:
@@ -135,7 +140,7 @@ def fit(
                         model.partial_fit(chunk.X, chunk.y, chunk.weight)
         except BaseException:
             if not drawn and not model.__sklearn_is_fitted__():
-                forget(model)  # a basis of rows that failed is not one that the user has drawn
+                drop_fit(model)  # a basis of rows that failed is not one that the user has drawn
             raise
     return model
 

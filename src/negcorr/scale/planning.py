@@ -14,7 +14,8 @@ from typing import Any
 from negcorr._common.memory import available_bytes, in_words, parse_bytes
 from negcorr._common.threads import blas_threads
 from negcorr._common.validation import check_positive_int
-from negcorr.ensemble.intervals import MAX_CALIBRATION_ROWS
+from negcorr.bases.named import as_basis
+from negcorr.ensemble.intervals import MOST_KEPT_ROWS
 from negcorr.moments.scan import BLOCK_BYTES
 from negcorr.rows.folds import number_of_folds
 from negcorr.scale.chunks import Source, Width
@@ -162,7 +163,7 @@ def costs_of_fit(
     if accurate:
         # Factorising takes copies, of the factor and of the rows that are stacked below it.
         n_matrices, copies = n_matrices + 4 * n_threads, 3
-    kept = 4 * 8 * MAX_CALIBRATION_ROWS * width.n_numbers
+    kept = 4 * 8 * MOST_KEPT_ROWS * width.n_numbers
     basis = 3 * 8 * (width.n_inputs + 1) * n_features
     # Blocks are of nearly equal size, which can be half as much again as is aimed at.
     block = max(BLOCK_BYTES // (8 * size), 64) * 3 // 2
@@ -256,18 +257,19 @@ class Budget:
         kind = ValueError if self.asked_for else MemoryError
         raise kind(
             f"{self.told} is too little for this fit, which takes {in_words(least)}: {listed}. "
-            "Use fewer members or components (n_estimators, n_components), fewer folds (cv), fewer "
+            "Use fewer members or components (n_members, n_components), fewer folds (cv), fewer "
             "columns, or more memory."
         )
 
 
 def known_features(model: Any, drawn: bool) -> int | None:
     """Features of all members, None where only drawing the basis would tell."""
-    sizes = (model.n_estimators, model.n_components)
     if drawn:
         return int(model.basis_.block_starts_[-1])
-    if isinstance(model.basis, str) and all(isinstance(size, numbers.Integral) for size in sizes):
-        return int(sizes[0]) * int(sizes[1])
+    basis = as_basis(model.basis, 0)
+    n_members, width = getattr(basis, "n_members", None), getattr(basis, "n_components", None)
+    if isinstance(n_members, numbers.Integral) and isinstance(width, numbers.Integral):
+        return int(n_members) * int(width)
     return None
 
 

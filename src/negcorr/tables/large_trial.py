@@ -14,10 +14,10 @@ from negcorr._common.progress import progress_bar
 from negcorr._common.types import FloatArray
 from negcorr.columns.samples import hashes, samples
 from negcorr.columns.typed_columns import placing
+from negcorr.ensemble.partial_fit import check_streamable
 from negcorr.exceptions import TableError
 from negcorr.reading.schema import Schema
 from negcorr.reading.table_chunks import TableChunks
-from negcorr.rows.folds import number_of_folds
 from negcorr.tables.baselines import BASELINES, check_baselines, dense, fit_baselines
 from negcorr.tables.comparison import OURS, Result, scored
 from negcorr.tables.pipeline import make_tabular
@@ -213,8 +213,7 @@ def _drawn(
     """A pipeline whose steps know the sample, and the hash from which on rows are held out."""
     pipeline = make_tabular(sample.frame, schema.targets, schema=schema, **settings)
     model = pipeline[-1]
-    model._checked_settings()
-    number_of_folds(model.cv)
+    check_streamable(model._settings())
     rows = samples(sample.frame, schema)
     if len(rows.positions) < 2 * LEAST_ROWS:
         raise TableError(
