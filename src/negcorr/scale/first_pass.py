@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 
 from negcorr._common.arrays import dispatched, place_of, taken, to_host
 from negcorr._common.types import BoolArray, FloatArray
-from negcorr._common.validation import check_weight, float_types
+from negcorr._common.validation import check_weight, float_types, target_columns
 from negcorr.bases import AutoBasis, FourierFeatures
 from negcorr.bases.named import as_basis
 from negcorr.rows.keys import HashArray, content_hash
@@ -164,10 +164,7 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True, y: Any = None) 
         raise
     weights = check_weight(weight, rows)
     total, mean, square = (_moments if place.is_numpy else _moments_on_device)(rows, weights)
-    target = None
-    if y is not None:
-        target = check_array(to_host(y), dtype=np.float64, ensure_2d=False, input_name="y")
-        target = target.reshape(rows.shape[0], -1)
+    target = None if y is None else target_columns(y, rows)
     chosen, keys = np.empty(0, np.intp), np.empty(0, np.uint64)
     if sampled:
         used = None if weights is None else to_host(weights) > 0
