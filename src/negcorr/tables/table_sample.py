@@ -15,6 +15,7 @@ from negcorr.columns.kinds import infer_columns
 from negcorr.exceptions import TableError
 from negcorr.reading.cell_kinds import kinds_of_cells
 from negcorr.reading.chunk_sources import TextSource
+from negcorr.reading.column_types import data_frame
 from negcorr.reading.number_cells import as_numbers
 from negcorr.reading.schema import Schema
 from negcorr.reading.table_chunks import TableChunks
@@ -156,7 +157,7 @@ def sample_of(
     if isinstance(chunks.source, TextSource):
         cells = [column.to_pylist() for column in table.columns]
         kinds, values, notes = kinds_of_cells(chunks.names, cells, chunks.source.delimiter)
-        frame = _frame(values)
+        frame = data_frame(values)
     else:
         kinds = chunks.source.kinds(None)
         frame = chunks.source.frame(table, kinds, 0)
@@ -169,15 +170,3 @@ def sample_of(
         chunks=chunks.reading(kinds),
         notes=(*chunks.notes, *notes),
     )
-
-
-def _frame(values: dict[str, Any]) -> Any:
-    import pandas
-
-    columns = [
-        pandas.Series(column, dtype=object if column.dtype == object else None)
-        for column in values.values()
-    ]
-    frame = pandas.DataFrame(dict(enumerate(columns)))
-    frame.columns = pandas.Index(list(values), dtype=object)
-    return frame
