@@ -138,9 +138,9 @@ def rates(
         Called before each part: all cores are to do the same at the same time.
     """
     from negcorr import NCLRegressor
-    from negcorr.scale.costs import MOST_ROWS
     from negcorr.scale.files import FileSource, open_files
     from negcorr.scale.first_pass import summary_of
+    from negcorr.scale.planning import MOST_ROWS
     from negcorr.spectrum.modes import tridiagonalise
 
     rng = np.random.default_rng(0)

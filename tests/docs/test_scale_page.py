@@ -13,7 +13,7 @@ from benchmark_programs import ROOT, program
 from negcorr import NCLRegressor
 from negcorr.ensemble.intervals import MAX_CALIBRATION_ROWS
 from negcorr.moments import scan
-from negcorr.scale import clusters, costs, first_pass
+from negcorr.scale import clusters, first_pass, planning
 
 model, scale_bare, scale_words = map(program, ("scale_model", "scale_bare", "scale_words"))
 scale_figure, scale_page, limits = map(program, ("scale_figure", "scale_page", "scale_limits"))
@@ -289,7 +289,7 @@ def test_the_constants_are_those_of_the_package():
     assert model.BLOCK_BYTES == scan.BLOCK_BYTES
     assert model.KEPT_ROWS == MAX_CALIBRATION_ROWS
     assert model.SAMPLE_ROWS == first_pass.SAMPLE_ROWS
-    assert model.CHUNK_ROWS == costs.MOST_ROWS
+    assert model.CHUNK_ROWS == planning.MOST_ROWS
 
 
 def test_bytes_of_results_are_those_that_are_sent():

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from negcorr.rows.keys import content_hash
+from negcorr.rows.keys import content_hash, hash_of_bytes, word_hashes
 
 #: The same examples in every run, however slow the machine.
 repeatable = settings(derandomize=True, deadline=None)
@@ -220,3 +220,18 @@ def test_hash_is_the_same_on_every_machine():
         9588037341466434117,
         1793167973069251928,
     ]
+
+
+def test_words_are_hashed_by_their_letters():
+    words = np.array(["", "a", "é", "x" * 1000, "a"], dtype=object)
+    h = word_hashes(words)
+    assert h[1] == h[4]
+    assert len(set(h.tolist())) == 4
+    same(h, word_hashes(words.astype(str)))
+    same(h[::-1], word_hashes(words[::-1]))
+    assert h[2] == hash_of_bytes("é".encode())
+    assert word_hashes(words[:0]).dtype == np.uint64
+
+
+def test_a_word_that_is_no_valid_text_is_hashed_too():
+    assert len(word_hashes(np.array(["\ud800", "a"], dtype=object))) == 2

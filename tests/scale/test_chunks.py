@@ -13,16 +13,15 @@ import pyarrow as pa
 import pytest
 
 from negcorr.exceptions import ChunkError
-from negcorr.scale.ahead import read_ahead
 from negcorr.scale.chunks import (
     ArraySource,
     Chunk,
     IterableSource,
     is_path,
-    split_target,
-    split_weight,
+    split_frame,
     usable,
 )
+from negcorr.scale.passes import read_ahead
 
 
 def chunk(number, n_rows=4, weight=None):
@@ -220,12 +219,12 @@ class TestIterables:
 
     def test_a_missing_column_of_weights_is_named(self):
         with pytest.raises(ChunkError, match=r"here has no column 'w' \(sample_weight\)"):
-            split_weight(pd.DataFrame({"a": [1]}), "w", "here")
+            split_frame(pd.DataFrame({"a": [1], "y": [2]}), "y", "w", "here")
 
     def test_one_name_makes_y_flat_and_a_list_of_one_does_not(self):
         frame = pd.DataFrame({"a": [3, 4], "y": [5, 6]})
-        assert split_target(frame, "y", "here")[1].shape == (2,)
-        assert split_target(frame, ["y"], "here")[1].shape == (2, 1)
+        assert split_frame(frame, "y", None, "here")[1].shape == (2,)
+        assert split_frame(frame, ["y"], None, "here")[1].shape == (2, 1)
 
 
 def test_paths_are_strings_and_path_objects():
@@ -235,5 +234,9 @@ def test_paths_are_strings_and_path_objects():
 
 
 def test_an_error_says_where_it_was_in_numbers_that_start_at_one():
-    error = Chunk(np.zeros((5, 1)), None, None, "chunk 3", 10).failed(ValueError("bad"))
-    assert str(error) == "chunk 3 (rows 11 to 15): bad"
+    chunk = Chunk(np.zeros((5, 1)), None, None, "chunk 3", 10)
+    with (
+        pytest.raises(ChunkError, match=r"^chunk 3 \(rows 11 to 15\): bad$"),
+        chunk.placing_errors(),
+    ):
+        raise ValueError("bad")

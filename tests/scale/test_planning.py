@@ -15,17 +15,17 @@ from sklearn.kernel_approximation import RBFSampler
 from negcorr import NCLRegressor, scale
 from negcorr.scale import planning
 from negcorr.scale.chunks import ArraySource, IterableSource, Width
-from negcorr.scale.costs import (
+from negcorr.scale.planning import (
     BASE_BYTES,
     FEWEST_ROWS,
     MOST_ROWS,
+    Budget,
     Costs,
-    Shape,
+    chunks_within,
     costs_of_first_pass,
     costs_of_fit,
-    rows_within,
+    known_features,
 )
-from negcorr.scale.planning import Budget, Plan
 
 #: An ensemble that searches for no basis.
 PLAIN = {"basis": "fourier", "gamma": "kwok-tsang"}
@@ -41,23 +41,22 @@ class TestCosts:
         assert costs.total(80) - BASE_BYTES == 1.25 * (80 * 10 + 50 * 100)
 
     def test_of_moments_are_those_of_all_folds_three_times(self):
-        few = costs_of_fit(Shape(WIDTH, 500, n_folds=5, n_lanes=1))
-        more = costs_of_fit(Shape(WIDTH, 500, n_folds=9, n_lanes=1))
+        few = costs_of_fit(WIDTH, 500, n_folds=5, n_threads=1)
+        more = costs_of_fit(WIDTH, 500, n_folds=9, n_threads=1)
         assert more.moments - few.moments == 4 * 3 * 8 * 502**2
 
     def test_grow_with_threads_outputs_and_accuracy(self):
-        shape = Shape(WIDTH, 500, n_folds=5, n_lanes=1)
-        least = costs_of_fit(shape).total(5000)
+        least = costs_of_fit(WIDTH, 500, n_folds=5, n_threads=1).total(5000)
         wider = Width(n_inputs=10, n_outputs=40, n_numbers=50, reading=10**6)
         for other in (
-            Shape(WIDTH, 500, 5, n_lanes=4),
-            Shape(WIDTH, 500, 5, 1, accurate=True),
-            Shape(wider, 500, 5, 1),
+            costs_of_fit(WIDTH, 500, 5, n_threads=4),
+            costs_of_fit(WIDTH, 500, 5, 1, accurate=True),
+            costs_of_fit(wider, 500, 5, 1),
         ):
-            assert costs_of_fit(other).total(5000) > least
+            assert other.total(5000) > least
 
     def test_of_features_are_bounded_by_the_blocks_of_threads(self):
-        costs = costs_of_fit(Shape(WIDTH, 1000, n_folds=5, n_lanes=3))
+        costs = costs_of_fit(WIDTH, 1000, n_folds=5, n_threads=3)
         assert costs.feature_row * costs.most_feature_rows < 3 * 1.6 * 32 * 2**20
 
     def test_of_the_first_pass_have_a_sample_only_where_it_is_drawn_from(self):
@@ -69,7 +68,7 @@ class TestCosts:
         costs = Costs(
             moments=2**20, reading=2**20, row=3000, feature_row=800, most_feature_rows=999
         )
-        found = rows_within(costs, budget)
+        found = costs.most_rows(budget)
         if found is None:
             assert costs.total(FEWEST_ROWS) > budget
         else:
@@ -102,13 +101,13 @@ class TestBudget:
             r"^memory='64MiB' \(64\.0 MiB\) is too little for this fit, which takes 93\.2 MiB: the "
             r"moments of all folds, while others are added to them, 50\.0 MiB, reading the columns "
             r"10\.0 MiB, chunks of 1024 rows and all else 33\.2 MiB\. Use fewer members or "
-            r"components \(n_estimators, n_components\), fewer folds \(cv\), fewer columns, or more"
+            r"components \(n_members, n_components\), fewer folds \(cv\), fewer columns, or more"
         )
         with pytest.raises(ValueError, match=message):
             Budget.of(None, "64MiB").rows(Costs(40 * 2**20, 8 * 2**20, 1024))
 
 
-class TestPlan:
+class TestChunksWithinABudget:
     def source(self, **changes):
         X = np.zeros((3000, 10))
         return ArraySource(**{"X": X, "y": X[:, 0], "weight": None, "block_size": 99, **changes})
@@ -124,19 +123,22 @@ class TestPlan:
     def test_chunks_fit_both_passes(self):
         model = NCLRegressor(n_estimators=20, n_components=10, **PLAIN)
         budget = Budget.of(None, "64MB")
-        both = Plan.of(model, 5, budget, drawn=False).before(self.source(), first_pass=True)
-        shape = Shape(WIDTH, 200, 5, planning.blas_threads())
-        assert both.block_size == rows_within(costs_of_fit(shape), budget.n_bytes)
+        n_features = known_features(model, drawn=False)
+        both = chunks_within(budget, self.source(), model, n_features, first_pass=True)
+        costs = costs_of_fit(WIDTH, 200, 5, planning.blas_threads())
+        assert both.block_size == costs.most_rows(budget.n_bytes)
 
     def test_bases_that_tell_their_features_when_drawn_are_planned_twice(self):
         model = NCLRegressor(n_estimators=20, basis=RBFSampler(n_components=10), random_state=0)
-        plan = Plan.of(model, 5, Budget.of(None, "64MB"), drawn=False)
-        assert plan.n_features is None
-        first = plan.before(self.source(), first_pass=True).block_size
+        budget = Budget.of(None, "64MB")
+        assert known_features(model, drawn=False) is None
+        first = chunks_within(budget, self.source(), model, None, first_pass=True).block_size
         model.draw(np.random.default_rng(0).normal(size=(100, 10)))
-        shape = Shape(WIDTH, 200, 5, planning.blas_threads())
-        second = plan.after(self.source()).block_size
-        assert second == rows_within(costs_of_fit(shape), plan.budget.n_bytes) < first
+        costs = costs_of_fit(WIDTH, 200, 5, planning.blas_threads())
+        n_features = known_features(model, drawn=True)
+        assert n_features == 200
+        second = chunks_within(budget, self.source(), model, n_features).block_size
+        assert second == costs.most_rows(budget.n_bytes) < first
 
     def test_what_does_not_fit_is_refused_before_a_row_is_read(self):
         class Unread(np.ndarray):

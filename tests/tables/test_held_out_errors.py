@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negcorr.tables.held_out_errors import held_out_figures, mean_and_error, paired_difference
+from negcorr.tables.held_out_errors import held_out_figures, held_out_mean
 
 
 def test_figures_against_slow_versions():
@@ -45,14 +45,14 @@ def test_groups_widen_standard_errors():
 
 def test_jackknife_of_single_rows_is_the_usual_error():
     values = np.random.default_rng(3).normal(size=30)
-    _, usual = mean_and_error(values)
-    _, jackknife = mean_and_error(values, groups=np.arange(30))
+    _, usual = held_out_mean(values)
+    _, jackknife = held_out_mean(values, groups=np.arange(30))
     assert jackknife == pytest.approx(usual)
 
 
 def test_few_rows_have_no_error():
-    assert np.isnan(mean_and_error(np.array([1.0]))[1])
-    assert np.isnan(mean_and_error(np.array([1.0, 2.0]), groups=["a", "a"])[1])
+    assert np.isnan(held_out_mean(np.array([1.0]))[1])
+    assert np.isnan(held_out_mean(np.array([1.0, 2.0]), groups=["a", "a"])[1])
     assert held_out_figures(np.ones(3), np.ones(3), ("y",))[0].rmse_se == 0.0
     assert np.isnan(held_out_figures(np.ones(3), np.ones(3), ("y",))[0].r2)
 
@@ -78,6 +78,6 @@ def test_outputs_and_intervals():
 def test_paired_errors_are_smaller():
     rng = np.random.default_rng(0)
     shared = rng.normal(size=300) ** 2
-    mean, error = paired_difference(shared + 0.1, shared + 0.01 * rng.normal(size=300))
+    mean, error = held_out_mean((shared + 0.1) - (shared + 0.01 * rng.normal(size=300)))
     assert mean == pytest.approx(0.1, abs=0.01)
     assert error < 0.001

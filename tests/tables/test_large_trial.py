@@ -262,10 +262,10 @@ def test_what_cannot_be_asked_for(tmp_path):
 MEMORY = """
 import sys, tracemalloc
 import pyarrow
-from negcorr import streaming
+from negcorr.ensemble import stream
 from negcorr.reading import TableChunks, text_bytes, text_source
 from negcorr.tables import try_out_large
-streaming.MAX_CALIBRATION_ROWS = 100
+stream.MOST_KEPT_ROWS = 100
 text_bytes.BLOCK_BYTES = text_source.BLOCK_BYTES = text_source.HEAD_BYTES = 2**17
 options = dict(baselines=[], sample_rows=200, parameters={"n_estimators": 4, "n_components": 4})
 tracemalloc.start()

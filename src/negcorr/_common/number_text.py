@@ -1,11 +1,15 @@
-"""Numbers as people write them: few digits, no exponents where none are needed."""
+"""Numbers and their standard errors as people write them: few digits, exponents if needed."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-__all__ = ["amount", "amount_with_error", "shortened"]
+import numpy as np
+
+from negcorr._common.types import FloatArray
+
+__all__ = ["amount", "amount_with_error", "mean_and_error", "shortened", "with_error"]
 
 
 #: Sizes that are written without an exponent.
@@ -58,6 +62,54 @@ def amount_with_error(value: float, error: float) -> str:
         return f"{value:.4g} ± {error:.2g}"
     place = 1 - math.floor(math.log10(error))
     return f"{_fixed(value, place)} ± {_fixed(error, place)}"
+
+
+def with_error(value: float | FloatArray, error: float | FloatArray) -> str:
+    """Numbers to four digits and their standard errors to two, in brackets for an array.
+
+    Parameters
+    ----------
+    value, error : float or ndarray of shape (outputs,)
+        An error of 0 is left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr._common.number_text import with_error
+    >>> with_error(12.34567, 0.4321), with_error(np.array([1.5, 2.0]), np.array([0.25, 0.0]))
+    ('12.35 ± 0.43', '[1.5 ± 0.25, 2]')
+    """
+    pairs = zip(np.atleast_1d(value), np.atleast_1d(error), strict=True)
+    text = ", ".join(f"{v:.4g}" + (f" ± {e:.2g}" if e != 0 else "") for v, e in pairs)
+    return f"[{text}]" if np.ndim(value) else text
+
+
+def mean_and_error(
+    values: FloatArray, weight: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Weighted mean of rows and its standard error, which is NaN for one row.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,) or (n, outputs)
+    weight : ndarray of shape (n,), optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr._common.number_text import mean_and_error
+    >>> mean, error = mean_and_error(np.array([[1.0, 5.0], [3.0, 5.0]]))
+    >>> mean, error.round(6)
+    (array([2., 5.]), array([1., 0.]))
+    """
+    weight = np.ones(len(values)) if weight is None else weight
+    mean = np.average(values, axis=0, weights=weight)
+    used = np.count_nonzero(weight)
+    if used < 2:
+        return mean, np.full(np.shape(mean), np.nan)
+    deviations = weight * (values - mean).T
+    spread = np.sqrt(np.sum(deviations**2, axis=-1)) / weight.sum()
+    return mean, spread * np.sqrt(used / (used - 1))
 
 
 def _fixed(value: float, place: int, trim: bool = False) -> str:

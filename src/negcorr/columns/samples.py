@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ from negcorr.exceptions import TableError
 from negcorr.reading.dates import dates
 from negcorr.reading.number_cells import as_numbers
 from negcorr.reading.schema import Schema
-from negcorr.rows.keys import HashArray, content_hash
+from negcorr.rows.keys import HashArray, content_hash, word_hashes
 
 __all__ = ["Samples", "digests", "hashes", "labels", "samples", "times", "typed_hashes"]
 
@@ -147,12 +146,6 @@ def _microseconds(times: AnyArray) -> FloatArray:
 
 def digests(names: AnyArray) -> list[FloatArray]:
     """Two numbers for each name: of any length, since names can be very long."""
-    known = {
-        name: int.from_bytes(
-            hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=8).digest(), "big"
-        )
-        for name in set(names)
-    }
-    bits = np.array([known[name] for name in names], dtype=np.uint64)
+    bits = word_hashes(names).byteswap()
     halves = bits >> np.uint64(32), bits & np.uint64(2**32 - 1)
     return [half.astype(np.float64) for half in halves]

@@ -9,11 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
+from negcorr._common.number_text import with_error
 from negcorr._common.types import FloatArray, Table
 from negcorr.dof.common_seeds import seeded
 from negcorr.dof.monte_carlo.estimate import check_options, monte_carlo_dof
 from negcorr.dof.monte_carlo.refits import Refit, is_estimator
-from negcorr.dof.monte_carlo.result import MonteCarloDof, with_error
+from negcorr.dof.monte_carlo.result import MonteCarloDof
 from negcorr.dof.monte_carlo.step_size import choose_step
 from negcorr.dof.smoothers import LinearSmoother, linear_smoother
 from negcorr.exceptions import NotLinearError

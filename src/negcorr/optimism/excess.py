@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from negcorr._common.number_text import with_error
 from negcorr._common.progress import progress_bar
 from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import check_positive_int
@@ -25,7 +26,6 @@ from negcorr.dof.degrees import DegreesOfFreedom, degrees_of_freedom
 from negcorr.dof.monte_carlo.probe_variance import sample_deviation
 from negcorr.dof.monte_carlo.probing import ProbeSource
 from negcorr.dof.monte_carlo.refits import Refit, fit_arguments, own_copy
-from negcorr.dof.monte_carlo.result import with_error
 from negcorr.dof.monte_carlo.step_size import choose_step
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.exceptions import StepSizeWarning, warn_caller

@@ -28,6 +28,7 @@ from sklearn.utils import (
 )
 from sklearn.utils.validation import _num_samples
 
+from negcorr._common.number_text import with_error
 from negcorr._common.progress import progress_bar
 from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import check_positive_int
@@ -36,7 +37,6 @@ from negcorr.dof.monte_carlo.probe_variance import sample_deviation
 from negcorr.dof.monte_carlo.probing import ProbeSource, measured
 from negcorr.dof.monte_carlo.refits import NonFiniteError, Refit, is_estimator
 from negcorr.dof.monte_carlo.responses import Direction, ResponseMeter
-from negcorr.dof.monte_carlo.result import with_error
 from negcorr.dof.monte_carlo.step_size import choose_step
 from negcorr.exceptions import NotLinearError
 from negcorr.optimism.scores import check_noise_variance

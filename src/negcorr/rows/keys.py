@@ -16,7 +16,15 @@ import scipy.sparse as sp
 from negcorr._common.arrays import is_device_array, place_of, to_host
 from negcorr._common.types import AnyArray, Table
 
-__all__ = ["HashArray", "content_hash", "hash_on_device", "mix", "on_device_modulo"]
+__all__ = [
+    "HashArray",
+    "content_hash",
+    "hash_of_bytes",
+    "hash_on_device",
+    "mix",
+    "on_device_modulo",
+    "word_hashes",
+]
 
 HashArray = npt.NDArray[np.uint64]
 
@@ -151,9 +159,7 @@ def _bits(values: AnyArray) -> HashArray:
         numbers = values.astype(np.float64) + 0.0
         numbers[np.isnan(numbers)] = np.nan
         return numbers.view(np.uint64)
-    names, inverse = np.unique(values.astype(str), return_inverse=True)
-    digests = [hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names]
-    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)[inverse]
+    return word_hashes(values.astype(str))
 
 
 def mix(x: HashArray) -> HashArray:
@@ -162,3 +168,32 @@ def mix(x: HashArray) -> HashArray:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(x ^ (x >> np.uint64(31)))
+
+
+def word_hashes(words: AnyArray) -> HashArray:
+    """64-bit hash of every word, of whatever length.
+
+    Parameters
+    ----------
+    words : ndarray of str of shape (n,)
+
+    Returns
+    -------
+    ndarray of uint64 of shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.rows.keys import word_hashes
+    >>> h = word_hashes(np.array(["a", "b", "a"]))
+    >>> bool(h[0] == h[2]), bool(h[0] == h[1])
+    (True, False)
+    """
+    named = words.tolist()
+    known = {word: hash_of_bytes(word.encode("utf-8", "replace")) for word in set(named)}
+    return np.array([known[word] for word in named], dtype=np.uint64)
+
+
+def hash_of_bytes(data: bytes) -> int:
+    """64-bit hash of some bytes."""
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")

@@ -1,4 +1,4 @@
-"""Batches of pyarrow as matrices of numbers, and its errors told with their place."""
+"""Batches of pyarrow as matrices of numbers, and errors of pyarrow that name the file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from negcorr._common.types import FloatArray
 from negcorr.exceptions import ChunkError
 
-__all__ = ["grown", "matrix", "telling", "unreadable", "with_names"]
+__all__ = ["joined_batches", "matrix", "placing_errors", "unreadable", "with_names"]
 
 
 def unreadable() -> tuple[type[Exception], ...]:
-    """What is raised for files that are damaged, gone, or not as they should be.
+    """Types of the errors that pyarrow raises for files that are damaged, gone or unusual.
 
-    Errors of pyarrow are of many kinds, a TypeError among them, and have one parent: others of
-    these kinds would be mistakes of ours, and must not be told as if they were the file's.
+    Errors of pyarrow are of many types, TypeError among them, and have one parent. Other errors of
+    these types would be mistakes in our code, and no message may blame the file for them.
     """
     import pyarrow
 
@@ -26,8 +26,8 @@ def unreadable() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def telling(where: str) -> Iterator[None]:
-    """Let errors of pyarrow say where they were."""
+def placing_errors(where: str) -> Iterator[None]:
+    """Let errors of pyarrow say where they happened."""
     try:
         yield
     except ChunkError:
@@ -36,11 +36,11 @@ def telling(where: str) -> Iterator[None]:
         raise ChunkError(f"{where}: {error}") from error
 
 
-def grown(batches: Iterator[Any], most_rows: int) -> Iterator[Any]:
-    """Batches joined as far as that makes no more than so many rows.
+def joined_batches(batches: Iterator[Any], most_rows: int) -> Iterator[Any]:
+    """Consecutive batches joined into larger ones of at most so many rows.
 
-    Text comes in batches of a megabyte, and filters leave few rows of a batch: every chunk that is
-    worked on has a price of its own.
+    Text comes in batches of a megabyte, and filters leave few rows of a batch, but each chunk that
+    is worked on takes some time of its own.
     """
     import pyarrow
 
@@ -57,7 +57,7 @@ def grown(batches: Iterator[Any], most_rows: int) -> Iterator[Any]:
 
 
 def matrix(batch: Any, names: list[str], where: str, row: int) -> FloatArray:
-    """Columns of a batch as numbers; what is none is told with its place."""
+    """Columns of a batch as numbers; an error names the column and row of what is no number."""
     import pyarrow
 
     out = np.empty((batch.num_rows, len(names)), order="F")

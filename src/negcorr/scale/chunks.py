@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sized
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -46,10 +47,15 @@ class Chunk:
         """Rows."""
         return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
 
-    def failed(self, error: Exception) -> ChunkError:
-        """An error that says where it was."""
-        last = self.first_row + max(self.n_rows, 1)
-        return ChunkError(f"{self.where} (rows {self.first_row + 1} to {last}): {error}")
+    @contextmanager
+    def placing_errors(self) -> Iterator[None]:
+        """Let errors about these rows say where the rows were found."""
+        try:
+            yield
+        except (ValueError, TypeError) as error:
+            last = self.first_row + max(self.n_rows, 1)
+            rows = f"rows {self.first_row + 1} to {last}"
+            raise ChunkError(f"{self.where} ({rows}): {error}") from error
 
 
 @dataclass(frozen=True)
@@ -72,34 +78,40 @@ class Width:
     reading: int = 0
 
 
-class Source(Protocol):
+class Source:
     """Rows that can be read in chunks."""
 
     @property
     def repeatable(self) -> bool:
         """Whether they can be read twice."""
+        return True
 
     @property
     def n_chunks(self) -> int | None:
         """How many chunks there will be, None where that is not known."""
+        return None
 
     @property
     def width(self) -> Width | None:
         """What is known of the columns, None where chunks are as the user makes them."""
+        return None
 
     def in_chunks_of(self, n_rows: int) -> Self:
-        """The same rows, in chunks of at most so many."""
+        """The same rows in chunks of at most so many, unless chunks are as the user makes them."""
+        return self
 
     def count_rows(self) -> int | None:
         """How many rows there are, None where only reading them would tell."""
+        return None
 
     def chunks(self) -> Iterator[Chunk]:
         """All rows, chunk by chunk, from the start."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, repr=False)
-class ArraySource:
-    """Rows in memory, cut into blocks.
+class ArraySource(Source):
+    """Rows in memory, cut into blocks of consecutive rows.
 
     Attributes
     ----------
@@ -115,15 +127,28 @@ class ArraySource:
     weight: AnyArray | None
     block_size: int
 
-    @property
-    def repeatable(self) -> bool:
-        """Always."""
-        return True
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: Any, block_size: int) -> Self:
+        """A table with a target, and where given a weight, for each of its rows."""
+        table = X.tocsr() if sp.issparse(X) else X if hasattr(X, "shape") else np.asarray(X)
+        n_rows = table.shape[0] if len(table.shape) == 2 else 0
+        if n_rows == 0:
+            raise ValueError(f"X must be a table of rows, got shape {tuple(table.shape)}.")
+        columns = {}
+        for argument, given in (("y", y), ("sample_weight", sample_weight)):
+            values = given if given is None or is_device_array(given) else np.asarray(given)
+            if values is not None and values.shape[:1] != (n_rows,):
+                raise ValueError(
+                    f"{argument} must have a value for each of the {n_rows} rows of X, got shape "
+                    f"{values.shape}."
+                )
+            columns[argument] = values
+        return cls(table, columns["y"], columns["sample_weight"], block_size)
 
     @property
     def n_chunks(self) -> int:
         """Blocks."""
-        return -(-int(self.X.shape[0]) // self.block_size)
+        return -(-self.count_rows() // self.block_size)
 
     @property
     def width(self) -> Width:
@@ -144,15 +169,16 @@ class ArraySource:
 
     def chunks(self) -> Iterator[Chunk]:
         """Blocks of consecutive rows."""
-        for number, start in enumerate(range(0, int(self.X.shape[0]), self.block_size)):
-            rows = slice(start, min(start + self.block_size, int(self.X.shape[0])))
+        n_rows = self.count_rows()
+        for number, start in enumerate(range(0, n_rows, self.block_size)):
+            rows = slice(start, min(start + self.block_size, n_rows))
             X = self.X.iloc[rows] if hasattr(self.X, "iloc") else _at(self.X, rows)
             weight = None if self.weight is None else self.weight[rows]
             yield Chunk(X, _at(self.y, rows), weight, f"chunk {number}", start)
 
 
 @dataclass(frozen=True, repr=False)
-class IterableSource:
+class IterableSource(Source):
     """Chunks as the user makes them: (X, y) or (X, y, weight), or tables with named targets.
 
     Attributes
@@ -179,43 +205,28 @@ class IterableSource:
         """Known for lists and the like."""
         return len(self.parts) if isinstance(self.parts, Sized) else None
 
-    @property
-    def width(self) -> None:
-        """Chunks are as the iterable makes them."""
-        return
-
-    def in_chunks_of(self, n_rows: int) -> Self:
-        """The same: chunks are as the iterable makes them."""
-        return self
-
-    def count_rows(self) -> None:
-        """Not known before they are read."""
-        return
-
     def chunks(self) -> Iterator[Chunk]:
         """What the iterable gives, one by one."""
         row = 0
         for number, part in enumerate(self.parts):
-            chunk = self._chunk(part, f"chunk {number}", row)
+            where = f"chunk {number}"
+            if self.target is not None:
+                X, y, weight = split_frame(part, self.target, self.weight, where)
+            elif isinstance(part, tuple | list) and len(part) in (2, 3):
+                X, y, weight = (*part, None)[:3]
+            else:
+                raise ChunkError(
+                    f"{where} is a {type(part).__name__}; chunks must be (X, y) or (X, y, weight), "
+                    f"or tables if target names columns.{_hint(part)}"
+                )
+            chunk = Chunk(X, y, weight, where, row)
             try:
                 row += chunk.n_rows
             except (TypeError, IndexError) as error:
                 raise ChunkError(
-                    f"{chunk.where}: X must be a table of rows, got {type(chunk.X).__name__}."
+                    f"{where}: X must be a table of rows, got {type(X).__name__}."
                 ) from error
             yield chunk
-
-    def _chunk(self, part: Any, where: str, row: int) -> Chunk:
-        if self.target is not None:
-            rest, weight = split_weight(part, self.weight, where)
-            X, y = split_target(rest, self.target, where)
-            return Chunk(X, y, weight, where, row)
-        if isinstance(part, tuple | list) and len(part) in (2, 3):
-            return Chunk(part[0], part[1], part[2] if len(part) == 3 else None, where, row)
-        raise ChunkError(
-            f"{where} is a {type(part).__name__}; chunks must be (X, y) or (X, y, weight), or "
-            f"tables if target names columns.{_hint(part)}"
-        )
 
 
 def _at(table: Table, rows: slice) -> Table:
@@ -223,52 +234,61 @@ def _at(table: Table, rows: slice) -> Table:
     return table[rows, ...] if is_device_array(table) else table[rows]
 
 
-def split_target(table: Any, target: str | list[str], where: str) -> tuple[Any, Any]:
-    """Inputs and targets of a data frame."""
-    names = [target] if isinstance(target, str) else target
-    frame = _with_columns(table, names, "target", where)
-    inputs = [name for name in frame.columns if name not in names]
+def split_frame(
+    table: Any, target: str | list[str], weight: str | None, where: str
+) -> tuple[Any, FloatArray, FloatArray | None]:
+    """Inputs, targets and frequencies of a data frame, by the names of its columns.
+
+    Parameters
+    ----------
+    table : data frame, or table of pyarrow
+    target : str or list of str
+        Columns that are targets; a list makes y two-dimensional.
+    weight : str or None
+        Column of frequencies, if there is one.
+    where : str
+        What the table is, for errors.
+
+    Returns
+    -------
+    X : data frame
+    y : ndarray of shape (n,) or (n, outputs)
+    weight : ndarray of shape (n,) or None
+    """
+    frame = table.to_pandas() if hasattr(table, "column_names") else table  # pyarrow's
+    targets = [target] if isinstance(target, str) else target
+    arguments = {} if weight is None else {"sample_weight": [weight]}
+    arguments["target"] = targets
+    numbers = {}
+    for argument, names in arguments.items():
+        if not hasattr(frame, "columns"):
+            raise ChunkError(
+                f"{where} is a {type(table).__name__} without column names, of which "
+                f"{argument}={', '.join(map(repr, names))} could be some.{_hint(table)}"
+            )
+        known = list(frame.columns)
+        for name in names:
+            if known.count(name) != 1:
+                many = "no column" if name not in known else "several columns"
+                raise ChunkError(f"{where} has {many} {name!r} ({argument}); it has {known}.")
+            try:
+                numbers[name] = np.asarray(frame[name], dtype=np.float64)
+            except (ValueError, TypeError) as error:
+                raise ChunkError(f"{where}: column {name!r} must be numbers: {error}") from error
+    inputs = [name for name in frame.columns if name not in numbers]
     if not inputs:
         raise ChunkError(f"{where}: target={target!r} leaves no column as input.")
-    y = np.column_stack([_numbers(frame, name, where) for name in names])
-    return frame[inputs], y[:, 0] if isinstance(target, str) else y
-
-
-def split_weight(table: Any, weight: str | None, where: str) -> tuple[Any, Any]:
-    """All other columns of a data frame, and its frequencies, None without a name of theirs."""
-    if weight is None:
-        return table, None
-    frame = _with_columns(table, [weight], "sample_weight", where)
-    rest = [name for name in frame.columns if name != weight]
-    return frame[rest], _numbers(frame, weight, where)
-
-
-def _with_columns(table: Any, names: list[str], argument: str, where: str) -> Any:
-    """A data frame that has these columns once each."""
-    frame = table.to_pandas() if hasattr(table, "column_names") else table  # pyarrow's
-    if not hasattr(frame, "columns"):
-        raise ChunkError(
-            f"{where} is a {type(table).__name__} without column names, of which "
-            f"{argument}={', '.join(map(repr, names))} could be some.{_hint(table)}"
-        )
-    known = list(frame.columns)
-    for name in names:
-        if known.count(name) != 1:
-            many = "no column" if name not in known else "several columns"
-            raise ChunkError(f"{where} has {many} {name!r} ({argument}); it has {known}.")
-    return frame
+    y = np.column_stack([numbers[name] for name in targets])
+    return (
+        frame[inputs],
+        y[:, 0] if isinstance(target, str) else y,
+        None if weight is None else numbers[weight],
+    )
 
 
 def _hint(part: Any) -> str:
     """What to do with names of files, of which a user may have a list."""
     return " Files are given as a folder, or by pyarrow.dataset.dataset([...])." * is_path(part)
-
-
-def _numbers(frame: Any, name: str, where: str) -> FloatArray:
-    try:
-        return np.asarray(frame[name], dtype=np.float64)
-    except (ValueError, TypeError) as error:
-        raise ChunkError(f"{where}: column {name!r} must be numbers: {error}") from error
 
 
 def usable(chunks: Iterator[Chunk], name: str) -> Iterator[Chunk]:

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from negcorr._common.types import AnyArray
+from negcorr.ensemble.fitted import FittedState
 from negcorr.ensemble.stream import Stream
 from negcorr.exceptions import ChunkError
-from negcorr.scale.chunks import split_target, split_weight, weightless
+from negcorr.scale.chunks import split_frame, weightless
 from negcorr.scale.first_pass import (
     InputSummary,
     draw_from,
-    merge_summaries,
+    drop_fit,
     needs_sample,
     needs_targets,
     summary_of,
@@ -38,16 +39,17 @@ def is_dask(X: Any) -> bool:
     return _package(type(X).__module__) in ("dask", "dask_expr")
 
 
-def fit_blocks(model: Any, X: Any, y: Any, target: Any, sample_weight: Any) -> None:
+def fit_blocks(model: Any, drawn: bool, X: Any, y: Any, target: Any, sample_weight: Any) -> None:
     """Fit a model on the blocks of Dask's tables, by whatever scheduler is set up.
 
     Blocks are worked on where they are; moments, and the few rows that are kept for intervals, are
-    all that travels.
+    all that travels. If that fails, the model is as it was.
 
     Parameters
     ----------
     model : NCLRegressor
-        Drawn, or to be drawn by a first pass over the inputs.
+    drawn : bool
+        Whether the model's basis is drawn already; otherwise a first pass over the inputs does it.
     X : dask array of shape (n, d), or dask data frame
     y : dask array of shape (n,) or (n, outputs), or None
         For arrays.
@@ -56,48 +58,62 @@ def fit_blocks(model: Any, X: Any, y: Any, target: Any, sample_weight: Any) -> N
     sample_weight : dask array of shape (n,), or name of a column, or None
         Frequencies.
     """
+    working = copy.copy(model)
+    if not drawn:
+        drop_fit(working)
     blocks = _blocks(X, y, target, sample_weight)
     client = _client()
-    if "basis_" not in vars(model):
-        summarised = _Summarised(needs_sample(model), needs_targets(model))
-        draw_from(model, _reduced(summarised, blocks, merge_summaries))
-    # Moments do not need the basis, and it is the same for all.
-    bare = copy.copy(model)
+    if not drawn:
+        given = (needs_sample(model), needs_targets(model))
+        draw_from(working, _reduced(_summary_of, given, blocks, InputSummary.merged))
     if client is not None and _client() is not client:
         # Without it Dask would fetch all blocks to this process, and work on them here.
         raise _lost("the client that the first pass used is closed")
-    stream = _reduced(_Streamed(bare), blocks, _merged)
-    model._follow(replace(stream, basis=model.basis_), model._checked_settings())
+    stream = _reduced(_stream_of, (working,), blocks, Stream.merged)
+    basis, choice = working.basis_, working.choice_
+    settings = working._settings().path_settings(basis, choice)
+    stream = replace(stream, basis=basis)
+    working._state = FittedState(basis, choice, stream=stream, settings=settings)
+    vars(model).clear()
+    vars(model).update(vars(working))
 
 
 def predict_blocks(model: Any, X: Any) -> Any:
     """Predictions for a Dask table, as lazy as the table is."""
     small = model.compact()
+    single = model.path_.single_output
     if hasattr(X, "map_partitions"):
-        meta = [("prediction", "f8")] if model.path_.single_output else None
-        if meta is None:
-            outputs = [(f"prediction_{k}", "f8") for k in range(len(model.intercept_))]
-            return X.map_partitions(_predicted_frame, small, meta=outputs)
-        return X.map_partitions(_predicted_series, small, meta=meta[0])
+        names = [f"prediction_{k}" for k in range(np.size(model.intercept_))]
+        meta = ("prediction", "f8") if single else [(name, "f8") for name in names]
+        return X.map_partitions(_predicted_frame, small, meta=meta)
     rows = X.rechunk({1: -1})
     kind = np.float32 if X.dtype == np.float32 else np.float64  # as predict has it
-    if model.path_.single_output:
+    if single:
         return rows.map_blocks(_predictions, small, drop_axis=1, dtype=kind)
-    outputs_of = (len(model.intercept_),)
-    return rows.map_blocks(_predictions, small, chunks=(rows.chunks[0], outputs_of), dtype=kind)
+    outputs = (len(model.intercept_),)
+    return rows.map_blocks(_predictions, small, chunks=(rows.chunks[0], outputs), dtype=kind)
 
 
-def _blocks(X: Any, y: Any, target: Any, sample_weight: Any) -> list[tuple[Any, Any]]:
-    """Numbered delayed blocks: (X, y, weight), or frames with their targets."""
+def _blocks(X: Any, y: Any, target: Any, sample_weight: Any) -> list[tuple[int, Any]]:
+    """Numbered delayed blocks, each of them (X, y, weight)."""
     from dask.delayed import delayed
 
     if hasattr(X, "map_partitions"):
-        return _blocks_of_frame(X, y, target, sample_weight)
+        columns = target_names(target)
+        if columns is None or y is not None:
+            raise ValueError(
+                "a Dask data frame needs target, the names of its columns that are targets; y is "
+                "for Dask arrays."
+            )
+        weight = weight_name(sample_weight, columns)
+        split_frame(X._meta, columns, weight, "X")  # names are checked before any work is done
+        split = delayed(split_frame)
+        parts = enumerate(X.to_delayed())
+        return [(k, split(part, columns, weight, f"partition {k}")) for k, part in parts]
     if y is None or target is not None:
         raise ValueError("a Dask array needs y, another Dask array; target is for data frames.")
     rows = X.rechunk({1: -1})
-    others = {"y": y, "sample_weight": sample_weight}
-    others = {name: each for name, each in others.items() if each is not None}
+    others = {"y": y} if sample_weight is None else {"y": y, "sample_weight": sample_weight}
     for name, each in {"X": rows, **others}.items():
         if is_dask(each) and np.isnan(each.shape[0]):
             raise ValueError(
@@ -112,85 +128,55 @@ def _blocks(X: Any, y: Any, target: Any, sample_weight: Any) -> list[tuple[Any, 
         other.rechunk({0: rows.chunks[0], **dict.fromkeys(range(1, other.ndim), -1)})
         for other in others.values()
     ]
-    columns = [rows.to_delayed()[:, 0], *(other.to_delayed().ravel() for other in aligned)]
-    return [(k, delayed(_bundle)(*parts)) for k, parts in enumerate(zip(*columns, strict=True))]
-
-
-def _blocks_of_frame(X: Any, y: Any, target: Any, sample_weight: Any) -> list[tuple[Any, Any]]:
-    """Numbered delayed partitions, taken apart into (X, y, weight)."""
-    from dask.delayed import delayed
-
-    columns = target_names(target)
-    if columns is None or y is not None:
-        raise ValueError(
-            "a Dask data frame needs target, the names of its columns that are targets; y is for "
-            "Dask arrays."
-        )
-    weight = weight_name(sample_weight, columns)
-    _split(X._meta, columns, weight, "X")  # names are checked before any work is done
-    split = delayed(_split)
-    parts = X.to_delayed()
-    return [(k, split(part, columns, weight, f"partition {k}")) for k, part in enumerate(parts)]
+    blocks = zip(
+        rows.to_delayed()[:, 0], *(other.to_delayed().ravel() for other in aligned), strict=True
+    )
+    return [(k, delayed(_bundle)(*block)) for k, block in enumerate(blocks)]
 
 
 def _bundle(X: Any, y: Any, weight: Any = None) -> tuple[Any, Any, Any]:
     return X, y, weight
 
 
-def _split(frame: Any, target: Any, weight: str | None, where: str) -> tuple[Any, Any, Any]:
-    rest, mass = split_weight(frame, weight, where)
-    return *split_target(rest, target, where), mass
-
-
-def _counts(block: tuple[Any, Any, Any]) -> bool:
-    """Whether a block has rows of positive weight."""
-    return len(block[0]) > 0 and not weightless(block[2])
-
-
-class _Summarised:
+def _summary_of(X: Any, y: Any, weight: Any, sampled: bool, targets: bool) -> InputSummary:
     """What the basis needs to know of a block."""
-
-    def __init__(self, sampled: bool, targets: bool) -> None:
-        self.sampled, self.targets = sampled, targets
-
-    def __call__(self, number: int, block: tuple[Any, Any, Any]) -> InputSummary | None:
-        if not _counts(block):
-            return None
-        try:
-            y = block[1] if self.targets else None
-            return summary_of(block[0], block[2], self.sampled, y)
-        except (ValueError, TypeError) as error:
-            raise ChunkError(f"block {number}: {error}") from error
+    return summary_of(X, weight, sampled, y if targets else None)
 
 
-class _Streamed:
+def _stream_of(X: Any, y: Any, weight: Any, model: Any) -> Stream:
     """A block's moments, by the estimator's own ``partial_fit``."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def __call__(self, number: int, block: tuple[Any, Any, Any]) -> Stream | None:
-        if not _counts(block):
-            return None
-        model = copy.copy(self.model)
-        try:
-            model.partial_fit(*block)
-        except (ValueError, TypeError) as error:
-            raise ChunkError(f"block {number}: {error}") from error
-        stream: Stream = model._lazy.stream
-        return stream
+    stream: Stream = copy.copy(model).partial_fit(X, y, weight)._state.stream
+    return stream
 
 
-def _merged(parts: list[Stream]) -> Stream:
-    return reduce(Stream.merged, parts)
+def _worked_on(
+    number: int, block: tuple[Any, Any, Any], work: Callable[..., Any], given: tuple[Any, ...]
+) -> Any:
+    """What comes of a block, None where it has no rows of positive weight; errors name it."""
+    if len(block[0]) == 0 or weightless(block[2]):
+        return None
+    try:
+        return work(*block, *given)
+    except (ValueError, TypeError) as error:
+        raise ChunkError(f"block {number}: {error}") from error
 
 
-def _reduced(work: Callable[..., Any], blocks: list[tuple[int, Any]], add: Any) -> Any:
-    """Results of all blocks, added up in a tree."""
+def _added(parts: list[Any], add: Callable[[Any, Any], Any]) -> Any:
+    known = [part for part in parts if part is not None]
+    return reduce(add, known) if known else None
+
+
+def _reduced(
+    work: Callable[..., Any],
+    given: tuple[Any, ...],
+    blocks: list[tuple[int, Any]],
+    add: Callable[[Any, Any], Any],
+) -> Any:
+    """What comes of all blocks, added up in a tree."""
     from dask.base import compute
     from dask.delayed import delayed
 
-    level = [delayed(work)(number, block) for number, block in blocks]
+    level = [delayed(_worked_on)(number, block, work, given) for number, block in blocks]
     while len(level) > 1:
         groups = [level[k : k + FAN_IN] for k in range(0, len(level), FAN_IN)]
         level = [delayed(_added)(group, add) for group in groups]
@@ -243,11 +229,6 @@ def _package(module: str) -> str:
     return module.partition(".")[0]
 
 
-def _added(parts: list[Any], add: Any) -> Any:
-    known = [part for part in parts if part is not None]
-    return add(known) if known else None
-
-
 def _predictions(rows: Any, model: Any) -> AnyArray:
     """Those of a block, which may have no rows: ``predict`` refuses that."""
     if len(rows):
@@ -256,16 +237,12 @@ def _predictions(rows: Any, model: Any) -> AnyArray:
     return np.empty((0, *np.shape(model.intercept_)), dtype=getattr(rows, "dtype", None))
 
 
-def _predicted_series(frame: Any, model: Any) -> Any:
-    import pandas
-
-    values = _predictions(frame, model)
-    return pandas.Series(values, index=frame.index, name="prediction", dtype=np.float64)
-
-
 def _predicted_frame(frame: Any, model: Any) -> Any:
+    """Those of a partition: a series, or a data frame with a column for each output."""
     import pandas
 
     values = _predictions(frame, model)
-    names = [f"prediction_{k}" for k in range(values.shape[1])]
-    return pandas.DataFrame(values, index=frame.index, columns=names, dtype=np.float64)
+    given = {"index": frame.index, "dtype": np.float64}
+    if values.ndim == 1:
+        return pandas.Series(values, name="prediction", **given)
+    return pandas.DataFrame(values, **given).add_prefix("prediction_")

@@ -1,4 +1,4 @@
-"""What files tell of their size before their rows are read."""
+"""What files say of their size before their rows are read."""
 
 from __future__ import annotations
 
@@ -50,25 +50,20 @@ def held_while_reading(fragments: Any, columns: list[str]) -> int:
         return TEXT_BYTES
     if isinstance(kind, pyarrow.dataset.IpcFileFormat):
         return RECORD_BYTES * len(columns)
+    whole_pages = PAGE_BYTES * len(columns)
     try:
-        return _held_of_parquet(first, columns)
+        metadata = getattr(first, "metadata", None)
+        if metadata is None or metadata.num_row_groups == 0:
+            return whole_pages
+        groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
     except unreadable():
-        return PAGE_BYTES * len(columns)  # what is wrong is told when it is read
-
-
-def _held_of_parquet(fragment: Any, columns: list[str]) -> int:
-    metadata = getattr(fragment, "metadata", None)
-    if metadata is None or metadata.num_row_groups == 0:
-        return PAGE_BYTES * len(columns)
-    groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+        return whole_pages  # what is wrong is told when it is read
     largest = max(groups, key=lambda group: group.total_byte_size)
-    wanted = set(columns)
-    held = 0
-    for k in range(largest.num_columns):
-        column = largest.column(k)
-        if column.path_in_schema in wanted:
-            held += min(PAGE_BYTES, PAGE_COPIES * column.total_uncompressed_size)
-    return held
+    sizes = {
+        column.path_in_schema: min(PAGE_BYTES, PAGE_COPIES * column.total_uncompressed_size)
+        for column in map(largest.column, range(largest.num_columns))
+    }
+    return sum(size for name, size in sizes.items() if name in columns)
 
 
 def rows_known(dataset: Any) -> int | None:

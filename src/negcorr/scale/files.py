@@ -10,8 +10,8 @@ from typing import Any, Self
 
 from negcorr.exceptions import ChunkError
 from negcorr.reading.arrow_files import arrow_batches
-from negcorr.scale.batches import grown, matrix, telling, unreadable, with_names
-from negcorr.scale.chunks import Chunk, Width
+from negcorr.scale.batches import joined_batches, matrix, placing_errors, unreadable, with_names
+from negcorr.scale.chunks import Chunk, Source, Width
 from negcorr.scale.file_sizes import fragments_of, held_while_reading, rows_known
 
 __all__ = ["FileSource", "as_dataset", "open_files"]
@@ -28,13 +28,30 @@ FORMATS = {
 
 
 def open_files(path: Any) -> Any:
-    """The pyarrow dataset of a file or a folder of files of one format."""
-    dataset = _pyarrow_dataset()
+    """The pyarrow dataset of a file, or of a folder of files of one format.
+
+    Files of the folder's own folders are among them, but no hidden ones, in the order of names.
+    """
+    try:
+        import pyarrow.dataset
+    except ImportError as error:
+        raise ImportError(
+            "files are read by pyarrow, which is not installed: pip install 'negcorr[cli]'"
+        ) from error
     place = Path(path)
     if not place.exists():
         raise FileNotFoundError(f"X={str(place)!r} does not exist.")
-    files = [place] if place.is_file() else _files_below(place)
-    endings = {_ending(file) for file in files}
+    files = [place]
+    if place.is_dir():
+        inside = [file for file in place.rglob("*") if file.is_file()]
+        parts = {file: file.relative_to(place).parts for file in inside}
+        files = sorted(f for f in inside if not any(p.startswith((".", "_")) for p in parts[f]))
+    endings = set()
+    for file in files:
+        ending, inner = file.suffix.lower(), Path(file.stem).suffix.lower()
+        # Text may be compressed, which pyarrow undoes.
+        compressed = ending in (".gz", ".bz2", ".zst", ".lz4") and inner == ".csv"
+        endings.add(inner if compressed else ending)
     formats = {FORMATS.get(ending, ending) for ending in endings}
     if len(formats) != 1 or not formats <= set(FORMATS.values()):
         found = sorted(ending or "no ending" for ending in endings)
@@ -43,26 +60,9 @@ def open_files(path: Any) -> Any:
             f"{', '.join(FORMATS)}; found {', '.join(found) or 'nothing'}."
         )
     try:
-        return dataset.dataset([str(file) for file in files], format=formats.pop())
+        return pyarrow.dataset.dataset([str(file) for file in files], format=formats.pop())
     except unreadable() as error:
         raise ChunkError(f"{place} cannot be read: {error}") from error
-
-
-def _ending(file: Path) -> str:
-    """What tells the format; text may be compressed, which pyarrow undoes."""
-    inner = Path(file.stem).suffix.lower()
-    compressed = file.suffix.lower() in (".gz", ".bz2", ".zst", ".lz4") and inner == ".csv"
-    return inner if compressed else file.suffix.lower()
-
-
-def _files_below(folder: Path) -> list[Path]:
-    """Files of a folder and its folders, but hidden ones, in the order of their names."""
-    return sorted(
-        file
-        for file in folder.rglob("*")
-        if file.is_file()
-        and not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-    )
 
 
 def as_dataset(X: Any) -> Any:
@@ -76,18 +76,8 @@ def as_dataset(X: Any) -> Any:
     return X if isinstance(X, pyarrow.dataset.Dataset) else None
 
 
-def _pyarrow_dataset() -> Any:
-    try:
-        import pyarrow.dataset
-    except ImportError as error:
-        raise ImportError(
-            "files are read by pyarrow, which is not installed: pip install 'negcorr[cli]'"
-        ) from error
-    return pyarrow.dataset
-
-
 @dataclass(frozen=True, repr=False)
-class FileSource:
+class FileSource(Source):
     """Rows of a pyarrow dataset.
 
     Attributes
@@ -132,16 +122,6 @@ class FileSource:
         return [name for name in self.dataset.schema.names if name not in others]
 
     @property
-    def repeatable(self) -> bool:
-        """Always."""
-        return True
-
-    @property
-    def n_chunks(self) -> int | None:
-        """Not known before the files are read."""
-        return None
-
-    @property
     def columns(self) -> list[str]:
         """All that are read."""
         return [*self.inputs, *self.targets, *([] if self.weight is None else [self.weight])]
@@ -159,7 +139,7 @@ class FileSource:
         return replace(self, block_size=n_rows)
 
     def count_rows(self) -> int | None:
-        """Rows of all files where they tell it without being read: text, and filters, do not."""
+        """Rows of all files, None for text and filters: only reading would tell."""
         return rows_known(self.dataset)
 
     def chunks(self) -> Iterator[Chunk]:
@@ -167,7 +147,7 @@ class FileSource:
         row = 0
         for where, batches in self._parts():
             for number in itertools.count():
-                with telling(f"{where}, after row {row}"):
+                with placing_errors(f"{where}, after row {row}"):
                     batch = next(batches, None)
                 if batch is None:
                     break
@@ -184,17 +164,17 @@ class FileSource:
         fragments = fragments_of(self.dataset)
         if fragments is None:
             batches = self.dataset.to_batches(columns=self.columns, **self._batch_options)
-            yield "filtered dataset", grown(batches, self.block_size)
+            yield "filtered dataset", joined_batches(batches, self.block_size)
             return
         for fragment in fragments:
             where = str(getattr(fragment, "path", "table in memory"))
-            with telling(where):
+            with placing_errors(where):
                 self._check_columns(fragment)
                 read = self._reader(fragment)
             yield from read(fragment, where)
 
     def _reader(self, fragment: Any) -> Any:
-        """What reads a file: pyarrow's datasets hold far more of one than a batch at a time."""
+        """The method that reads a file: pyarrow's datasets hold far more of it than a batch."""
         import pyarrow.dataset
 
         kind = getattr(fragment, "format", None)
@@ -206,7 +186,7 @@ class FileSource:
         return self._scanned
 
     def _parquet(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
-        with telling(where):
+        with placing_errors(where):
             metadata, groups = fragment.metadata, [group.id for group in fragment.row_groups]
             handle = fragment.open()
         with handle:
@@ -219,39 +199,37 @@ class FileSource:
                 )
 
     def _feather(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
-        with telling(where):
+        with placing_errors(where):
             handle = fragment.open()
         with handle:
             yield where, arrow_batches(handle, "feather", self.columns, self.block_size)
 
     def _scanned(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
-        with telling(where):
-            batches = fragment.to_batches(
-                schema=self._schema(fragment), columns=self.columns, **self._batch_options
-            )
-        yield where, grown(batches, self.block_size)
-
-    @property
-    def _batch_options(self) -> dict[str, int]:
-        return {"batch_size": self.block_size, "batch_readahead": 1, "fragment_readahead": 1}
-
-    def _schema(self, fragment: Any) -> Any:
-        """Columns as a file has them, and those of a CSV as the first file has them.
+        """Batches with columns as the file has them, and those of a CSV as the first file has them.
 
         The type of a column of a CSV is guessed from its first rows: whole numbers there do not
         mean that there are no others.
         """
         import pyarrow
 
-        own, common = fragment.physical_schema, self.dataset.schema
         csv = isinstance(getattr(fragment, "format", None), pyarrow.dataset.CsvFileFormat)
+        own, common = fragment.physical_schema, self.dataset.schema
         fields = []
         for name in self.columns:
             field = common.field(name) if csv or name not in own.names else own.field(name)
             if csv and (pyarrow.types.is_integer(field.type) or pyarrow.types.is_null(field.type)):
                 field = field.with_type(pyarrow.float64())
             fields.append(field)
-        return pyarrow.schema(fields)
+        schema = pyarrow.schema(fields)
+        with placing_errors(where):
+            batches = fragment.to_batches(
+                schema=schema, columns=self.columns, **self._batch_options
+            )
+        yield where, joined_batches(batches, self.block_size)
+
+    @property
+    def _batch_options(self) -> dict[str, int]:
+        return {"batch_size": self.block_size, "batch_readahead": 1, "fragment_readahead": 1}
 
     def _check_columns(self, fragment: Any) -> None:
         """Columns that are missing would silently be read as missing values."""

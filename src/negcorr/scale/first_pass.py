@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,18 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from negcorr._common.arrays import dispatched, place_of, taken, to_host
-from negcorr._common.types import FloatArray, IntArray
+from negcorr._common.types import BoolArray, FloatArray
 from negcorr._common.validation import check_weight, float_types, target_columns
+from negcorr.bases import AutoBasis, FourierFeatures
+from negcorr.bases.named import as_basis
 from negcorr.rows.keys import HashArray, content_hash
+from negcorr.rows.smallest import SmallestKeys, smallest_keys
 from negcorr.scale.chunks import Chunk
-from negcorr.selection.automatic_basis import open_questions
 
 __all__ = [
     "InputSummary",
     "draw_from",
-    "merge_summaries",
+    "drop_fit",
     "needs_sample",
     "needs_targets",
     "summarise_inputs",
@@ -31,16 +32,13 @@ __all__ = [
 #: Rows that are kept for bases that are drawn from rows themselves.
 SAMPLE_ROWS = 20_000
 
-#: Bases that depend on the inputs by their means, standard deviations and mean squared distance.
-BY_MOMENTS = ("fourier", "orthogonal")
-
 #: Rows whose squares are held at a time.
 STRIP = 4096
 
 
 @dataclass(frozen=True, repr=False)
 class InputSummary:
-    """Moments of the inputs, and rows of theirs that content has chosen.
+    """Moments of the inputs, and a sample of their rows that is chosen by content.
 
     Attributes
     ----------
@@ -49,13 +47,13 @@ class InputSummary:
     mean, square : ndarray of shape (d,)
         Weighted means, and Σw(x − mean)².
     sample : ndarray of shape (k, d)
-        The distinct rows of the smallest hashes.
+        The different rows with the smallest hashes.
     keys : ndarray of shape (k,)
         Their hashes, ascending.
     names : tuple of str or None
         Of the columns.
-    here : array or None
-        No rows of the inputs where those are on a device: the basis belongs there too.
+    on_device : array or None
+        An empty array where the inputs are, if that is on a device: the basis belongs there too.
     targets : ndarray of shape (k, outputs) or None
         Of the sample, where the basis is chosen by them.
     """
@@ -66,16 +64,16 @@ class InputSummary:
     sample: FloatArray
     keys: HashArray
     names: tuple[str, ...] | None
-    here: Any = None
+    on_device: Any = None
     targets: FloatArray | None = None
 
     def __sizeof__(self) -> int:
-        """Bytes of its arrays, for a scheduler that moves it about."""
+        """Bytes of its arrays, for a scheduler that sends it to other workers."""
         arrays = (self.mean, self.square, self.sample, self.keys, self.targets)
         return sum(array.nbytes for array in arrays if array is not None)
 
     def merged(self, other: InputSummary) -> InputSummary:
-        """That of the rows of both."""
+        """The summary of the rows of both."""
         if len(self.mean) != len(other.mean):
             raise ValueError(f"there are {len(other.mean)} inputs, and were {len(self.mean)}.")
         if None not in (self.names, other.names) and self.names != other.names:
@@ -84,22 +82,21 @@ class InputSummary:
                 "names and their order must be the same in all chunks."
             )
         weight = self.weight + other.weight
-        apart = other.mean - self.mean
+        difference = other.mean - self.mean
         share = other.weight / weight
         targets = None
         if self.targets is not None and other.targets is not None:
             targets = np.concatenate([self.targets, other.targets])
-        keys, first = _distinct(np.concatenate([self.keys, other.keys]), targets)
-        targets = None if targets is None else targets[first]
+        chosen = _sampled(np.concatenate([self.keys, other.keys]), targets)
         return InputSummary(
             weight,
-            self.mean + share * apart,
-            self.square + other.square + self.weight * share * apart**2,
-            np.concatenate([self.sample, other.sample])[first],
-            keys,
+            self.mean + share * difference,
+            self.square + other.square + self.weight * share * difference**2,
+            np.concatenate([self.sample, other.sample])[chosen.index],
+            chosen.keys,
             self.names if other.names is None else other.names,
-            self.here,
-            targets,
+            self.on_device,
+            None if targets is None else targets[chosen.index],
         )
 
     def two_rows(self) -> tuple[Any, FloatArray]:
@@ -118,8 +115,8 @@ class InputSummary:
         return self._named(self.sample)
 
     def _named(self, rows: FloatArray) -> Any:
-        if self.here is not None:
-            return place_of(self.here).floats(rows)
+        if self.on_device is not None:
+            return place_of(self.on_device).floats(rows)
         if self.names is None:
             return rows
         import pandas
@@ -128,7 +125,7 @@ class InputSummary:
 
 
 def summary_of(X: Any, weight: Any = None, sampled: bool = True, y: Any = None) -> InputSummary:
-    """That of rows in memory, which must be numbers.
+    """The summary of rows in memory, which must be numbers.
 
     Parameters
     ----------
@@ -152,96 +149,73 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True, y: Any = None) 
     if sp.issparse(X):
         raise ValueError(
             "X is sparse, which the first pass does not take: draw the basis before, by "
-            "model.draw(X, y=y), from rows that are at hand."
+            "model.draw(X, y=y), from rows that are in memory."
         )
-    if not dispatched(X).is_numpy:
-        return _summary_on_device(X, weight, sampled, y)
+    place = dispatched(X)
     try:
-        rows = check_array(X, dtype=np.float64, input_name="X")
+        kinds = np.float64 if place.is_numpy else float_types(place)
+        rows = place.floats(check_array(X, dtype=kinds, input_name="X"))
     except (TypeError, ValueError) as error:
         if hasattr(X, "columns") and "convert" in str(error):
             raise ValueError(
                 f"{error}; the first pass takes numbers. For a basis that takes other columns, "
-                "draw it before, by model.draw(X, y=y), from rows that are at hand."
+                "draw it before, by model.draw(X, y=y), from rows that are in memory."
             ) from error
         raise
-    mass = check_weight(weight, rows)
-    total = float(len(rows)) if mass is None else float(mass.sum())
-    mean = np.average(rows, axis=0) if mass is None else mass @ rows / total
-    # A column that does not vary has no square, whatever rounding makes of its mean.
-    constant = np.ptp(rows, axis=0) == 0
-    mean = np.where(constant, rows[0], mean)
+    weights = check_weight(weight, rows)
+    total, mean, square = (_moments if place.is_numpy else _moments_on_device)(rows, weights)
     target = None if y is None else target_columns(y, rows)
     chosen, keys = np.empty(0, np.intp), np.empty(0, np.uint64)
     if sampled:
-        chosen, keys = _sample(rows, mass, target)
+        used = None if weights is None else to_host(weights) > 0
+        found = _sampled(content_hash(rows), target, used)
+        chosen, keys = found.index, found.keys
     columns: list[Any] = list(X.columns) if hasattr(X, "columns") else [None]
     # As in scikit-learn: names are names only if all are strings.
     names = tuple(columns) if all(isinstance(name, str) for name in columns) else None
     return InputSummary(
         total,
         mean,
-        _squares(rows, mean, mass),
-        rows[chosen],
-        keys,
-        names,
-        targets=None if target is None else target[chosen],
-    )
-
-
-def _summary_on_device(X: Any, weight: Any, sampled: bool, y: Any) -> InputSummary:
-    """The same of rows on a device, of which no more than the sample comes home."""
-    place = place_of(X)
-    xp = place.xp
-    rows = place.floats(check_array(X, dtype=float_types(place), input_name="X"))
-    mass = check_weight(weight, rows)
-    share = place.ones((rows.shape[0],)) if mass is None else mass
-    total = float(xp.sum(share))
-    constant = xp.max(rows, axis=0) == xp.min(rows, axis=0)
-    mean = xp.where(constant, rows[0, :], share @ rows / total)
-    square = share @ (rows - mean) ** 2
-    target = None if y is None else target_columns(y, rows)
-    chosen, keys = np.empty(0, np.intp), np.empty(0, np.uint64)
-    if sampled:
-        chosen, keys = _sample(rows, None if mass is None else to_host(mass), target)
-    return InputSummary(
-        total,
-        to_host(mean),
-        to_host(square),
+        square,
         to_host(taken(rows, chosen)),
         keys,
-        None,
-        rows[:0, :],
+        names,
+        None if place.is_numpy else rows[:0, :],
         None if target is None else target[chosen],
     )
 
 
-def _squares(rows: FloatArray, mean: FloatArray, mass: FloatArray | None) -> FloatArray:
-    """Σw(x − mean)², strip by strip: the squares of all rows would be another copy of them."""
+def _moments(rows: FloatArray, weight: FloatArray | None) -> tuple[float, FloatArray, FloatArray]:
+    """Σw, weighted means and Σw(x − mean)²."""
+    total = float(len(rows)) if weight is None else float(weight.sum())
+    mean = np.average(rows, axis=0) if weight is None else weight @ rows / total
+    # A column that does not vary has no square, whatever rounding makes of its mean.
+    mean = np.where(np.ptp(rows, axis=0) == 0, rows[0], mean)
     square = np.zeros(len(mean))
-    for start in range(0, len(rows), STRIP):
+    for start in range(0, len(rows), STRIP):  # the squares of all rows would be a copy of them
         strip = slice(start, start + STRIP)
         part = (rows[strip] - mean) ** 2
-        square += part.sum(axis=0) if mass is None else mass[strip] @ part
-    return square
+        square += part.sum(axis=0) if weight is None else weight[strip] @ part
+    return total, mean, square
 
 
-def _sample(
-    rows: FloatArray, mass: FloatArray | None, target: FloatArray | None
-) -> tuple[IntArray, HashArray]:
-    """The distinct rows of the smallest hashes by number, and these."""
-    used = np.arange(rows.shape[0]) if mass is None else np.flatnonzero(mass > 0)
-    keys, first = _distinct(content_hash(rows)[used], None if target is None else target[used])
-    return used[first], keys
+def _moments_on_device(rows: Any, weight: Any) -> tuple[float, FloatArray, FloatArray]:
+    """The same of rows on a device."""
+    place = place_of(rows)
+    xp = place.xp
+    weight = place.ones((rows.shape[0],)) if weight is None else weight
+    total = float(xp.sum(weight))
+    constant = xp.max(rows, axis=0) == xp.min(rows, axis=0)
+    mean = xp.where(constant, rows[0, :], weight @ rows / total)
+    return total, to_host(mean), to_host(weight @ (rows - mean) ** 2)
 
 
-def _distinct(keys: HashArray, target: FloatArray | None) -> tuple[HashArray, IntArray]:
-    """The smallest keys, and where each stands first; of equal ones targets decide, not order."""
-    order = np.argsort(keys, kind="stable")
-    if target is not None:
-        order = np.lexsort((content_hash(target), keys))
-    found, first = np.unique(keys[order], return_index=True)
-    return found[:SAMPLE_ROWS], order[first[:SAMPLE_ROWS]]
+def _sampled(
+    keys: HashArray, target: FloatArray | None, used: BoolArray | None = None
+) -> SmallestKeys:
+    """The sample: different rows; of equal rows the targets decide which is taken, not order."""
+    ties = None if target is None else content_hash(target)
+    return smallest_keys(keys, SAMPLE_ROWS, used=used, ties=ties, distinct=True)
 
 
 def summarise_inputs(
@@ -260,37 +234,40 @@ def summarise_inputs(
     """
     found: InputSummary | None = None
     for chunk in chunks:
-        try:
+        with chunk.placing_errors():
             part = summary_of(chunk.X, chunk.weight, sampled, chunk.y if targets else None)
             found = part if found is None else found.merged(part)
-        except (ValueError, TypeError) as error:
-            raise chunk.failed(error) from error
     if found is None:
         raise ValueError("there are no rows.")
     return found
 
 
-def merge_summaries(parts: list[InputSummary]) -> InputSummary:
-    """That of all parts."""
-    return reduce(InputSummary.merged, parts)
-
-
 def needs_sample(model: Any) -> bool:
-    """Whether the basis of a model is drawn from rows, and not from their moments."""
-    by_moments = isinstance(model.basis, str) and model.basis in BY_MOMENTS
-    plain = model.kernel in ("auto", "gaussian") and model.inputs in ("auto", "standard", "none")
-    return not (by_moments and plain and open_questions(model) is None)
+    """Whether the basis of a model is drawn from rows, and not from their moments.
+
+    Fourier features of the Gaussian kernel depend on the inputs by their means, standard deviations
+    and mean squared distance alone.
+    """
+    basis = as_basis(model.basis, 0)
+    plain = isinstance(basis, FourierFeatures) and basis.kernel == "rbf"
+    return not (plain and basis.inputs in ("standard", "none"))
 
 
 def needs_targets(model: Any) -> bool:
     """Whether the basis of a model is chosen by targets."""
-    return open_questions(model) is not None
+    return isinstance(as_basis(model.basis, 0), AutoBasis)
+
+
+def drop_fit(model: Any) -> None:
+    """Remove what earlier fits, or :meth:`~negcorr.NCLRegressor.draw`, have left in a model."""
+    for name in ("_state", "_drawn"):
+        vars(model).pop(name, None)
 
 
 def draw_from(model: Any, summary: InputSummary) -> None:
     """Draw the basis of a model from a summary of its inputs."""
-    if not needs_sample(model):
+    if needs_sample(model):
+        model.draw(summary.sample_rows(), y=summary.targets, n_rows=summary.weight)
+    else:
         rows, weight = summary.two_rows()
         model.draw(rows, sample_weight=weight)
-    else:
-        model.draw(summary.sample_rows(), y=summary.targets, n_rows=summary.weight)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from typing import Any, TypeVar
 
-from negcorr.ensemble.partial_fit import StreamMixin, forget
-from negcorr.rows.folds import number_of_folds
-from negcorr.scale.ahead import read_ahead
-from negcorr.scale.chunks import Chunk, IterableSource, Source, is_path, usable
+from negcorr.ensemble.partial_fit import check_streamable
+from negcorr.ensemble.regressor import NCLRegressor
+from negcorr.scale.chunks import IterableSource, is_path
 from negcorr.scale.clusters import fit_blocks, is_dask, predict_blocks
-from negcorr.scale.first_pass import draw_from, needs_sample, needs_targets, summarise_inputs
-from negcorr.scale.planning import Budget, Plan
+from negcorr.scale.first_pass import (
+    draw_from,
+    drop_fit,
+    needs_sample,
+    needs_targets,
+    summarise_inputs,
+)
+from negcorr.scale.passes import watched_passes
+from negcorr.scale.planning import Budget, chunks_within, known_features
 from negcorr.scale.sources import source_of
-from negcorr.scale.watching import Watch, watching
 
 __all__ = ["fit", "predict"]
 
-Model = TypeVar("Model", bound=StreamMixin)
+Model = TypeVar("Model", bound=NCLRegressor)
 
 #: Where there is nothing that a budget could decide.
 _NO_CHUNKS = "{} is for files and tables, whose chunks it decides; {}: make those smaller."
@@ -100,72 +104,44 @@ def fit(
     >>> model.path_.spectrum.weight
     600.0
     """
-    if not isinstance(model, StreamMixin):
+    if not isinstance(model, NCLRegressor):
         raise TypeError(f"model={model!r} must be an NCLRegressor.")
-    model._checked_settings()
-    n_folds = number_of_folds(model.cv)
+    check_streamable(model._settings())
     budget = Budget.of(block_size, memory)
-    drawn = "basis_" in vars(model) and not model.__sklearn_is_fitted__()
+    drawn = "_drawn" in vars(model) and not model.__sklearn_is_fitted__()
     if is_dask(X):
         if budget.asked_for or block_size is not None:
             told = budget.told or f"block_size={block_size!r}"
             raise ValueError(_NO_CHUNKS.format(told, "blocks of Dask are as it has them"))
-        return _fit_on_cluster(model, drawn, X, y, target, sample_weight)
+        fit_blocks(model, drawn, X, y, target, sample_weight)
+        return model
     source = source_of(X, y, target, sample_weight, budget.most_rows)
     if budget.asked_for and isinstance(source, IterableSource):
         raise ValueError(_NO_CHUNKS.format(budget.told, "chunks of an iterable are as it has them"))
     name = f"X={str(X)!r}" if is_path(X) else "X"
     first_pass = not drawn and source.repeatable
-    plan = Plan.of(model, n_folds, budget, drawn)
-    source = plan.before(source, first_pass)
-    with watching(progress, source, 1 + first_pass) as watch:
+    n_features = known_features(model, drawn)
+    source = chunks_within(budget, source, model, n_features, first_pass)
+    with watched_passes(progress, source, 1 + first_pass) as passes:
         if first_pass:
-            with _read(source, name, watch, 1) as chunks:
+            with closing(passes.chunks(source, name, 1)) as chunks:
                 summary = summarise_inputs(chunks, needs_sample(model), needs_targets(model))
             draw_from(model, summary)
             name += ", read for a second time,"
         elif not drawn:
-            forget(model)
+            drop_fit(model)
         try:
-            source = plan.after(source) if "basis_" in vars(model) else source
-            with _read(source, name, watch, 1 + first_pass) as chunks:
-                _add(model, chunks)
+            n_drawn = known_features(model, "_drawn" in vars(model))
+            if n_drawn != n_features:
+                source = chunks_within(budget, source, model, n_drawn)
+            with closing(passes.chunks(source, name, passes.count)) as chunks:
+                for chunk in chunks:
+                    with chunk.placing_errors():
+                        model.partial_fit(chunk.X, chunk.y, chunk.weight)
         except BaseException:
             if not drawn and not model.__sklearn_is_fitted__():
-                forget(model)  # a basis of rows that failed is not one that the user has drawn
+                drop_fit(model)  # a basis of rows that failed is not one that the user has drawn
             raise
-    return model
-
-
-@contextmanager
-def _read(source: Source, name: str, watch: Watch, number: int) -> Iterator[Iterator[Chunk]]:
-    """Chunks of a pass; neither a thread nor a bar outlives the block, however it is left."""
-    with (
-        closing(read_ahead(usable(source.chunks(), name))) as chunks,
-        closing(watch.over(chunks, number)) as watched,
-    ):
-        yield watched
-
-
-def _add(model: StreamMixin, chunks: Iterator[Chunk]) -> None:
-    """Add the rows of all chunks to a model."""
-    for chunk in chunks:
-        try:
-            model.partial_fit(chunk.X, chunk.y, chunk.weight)
-        except (ValueError, TypeError) as error:
-            raise chunk.failed(error) from error
-
-
-def _fit_on_cluster(
-    model: Model, drawn: bool, X: Any, y: Any, target: Any, sample_weight: Any
-) -> Model:
-    """Fit a copy where the blocks are: where that fails, the model is as it was."""
-    working = copy.copy(model)
-    if not drawn:
-        forget(working)
-    fit_blocks(working, X, y, target, sample_weight)
-    vars(model).clear()
-    vars(model).update(vars(working))
     return model
 
 

@@ -1,4 +1,9 @@
-"""Rows of a chunk: as the user has it, or as many as a budget of memory allows."""
+"""Rows of a chunk: as the user has it, or as many as a budget of memory allows.
+
+What a fit takes of memory is an upper bound, counted from what the code holds at a time: moments of
+the folds while those of a chunk are added to them, features of the rows that threads work on, and
+chunks that wait. Nothing is measured, so that the same settings give the same chunks.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +14,170 @@ from typing import Any
 from negcorr._common.memory import available_bytes, in_words, parse_bytes
 from negcorr._common.threads import blas_threads
 from negcorr._common.validation import check_positive_int
+from negcorr.bases.named import as_basis
+from negcorr.ensemble.intervals import MOST_KEPT_ROWS
+from negcorr.moments.scan import BLOCK_BYTES
+from negcorr.rows.folds import number_of_folds
 from negcorr.scale.chunks import Source, Width
-from negcorr.scale.costs import (
-    FEWEST_ROWS,
-    MOST_ROWS,
-    SLACK,
-    Costs,
-    Shape,
-    costs_of_first_pass,
-    costs_of_fit,
-    rows_within,
-)
-from negcorr.scale.first_pass import needs_sample
+from negcorr.scale.first_pass import SAMPLE_ROWS, needs_sample
 
-__all__ = ["Budget", "Plan"]
+__all__ = [
+    "Budget",
+    "Costs",
+    "chunks_within",
+    "costs_of_first_pass",
+    "costs_of_fit",
+    "known_features",
+]
 
 #: Share of the available memory that a fit may take unless the user names a budget.
 SHARE = 0.25
+
+#: Rows of a chunk at most: enough to keep the cores busy.
+MOST_ROWS = 131_072
+
+#: Rows of a chunk at least: with fewer, most of the time goes to what each chunk costs by itself.
+FEWEST_ROWS = 1024
+
+#: Chunks that are alive at a time, one of them in the making.
+CHUNKS = 4
+
+#: Copies of a chunk beside these: as pyarrow has it, by columns, and as the estimator validates it.
+COPIES = 3
+
+#: Numbers for each row of a chunk beside its columns: hashes, folds, orders, and what they take.
+NUMBERS = 24
+
+#: What allocators hold beyond what is asked of them.
+SLACK = 1.25
+
+#: Bytes that are taken whatever is fitted: stacks and heaps of threads, libraries that are loaded.
+BASE_BYTES = 32 * 2**20
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Bytes that a pass over the rows takes.
+
+    Attributes
+    ----------
+    moments : int
+        Moments of all folds, or what the first pass keeps, with what is added and the sum.
+    reading : int
+        What a reader of files holds of each column, whatever the size of chunks.
+    row : int
+        For each row of a chunk.
+    feature_row : int
+        For each row of which threads hold features.
+    most_feature_rows : int
+        Of such rows, however many there are in a chunk.
+    """
+
+    moments: int
+    reading: int
+    row: int
+    feature_row: int = 0
+    most_feature_rows: int = 0
+
+    def total(self, n_rows: int) -> int:
+        """Of chunks of so many rows.
+
+        Examples
+        --------
+        >>> from negcorr.scale.planning import Costs
+        >>> Costs(moments=1000, reading=0, row=8, feature_row=80, most_feature_rows=5).total(100)
+        33557182
+        """
+        features = self.feature_row * min(n_rows, self.most_feature_rows)
+        rows = self.row * n_rows + features
+        return BASE_BYTES + int(SLACK * (self.moments + self.reading + rows))
+
+    def most_rows(self, budget: int) -> int | None:
+        """Rows of a chunk that a budget allows: a power of two times the fewest, or None.
+
+        Parameters
+        ----------
+        budget : int
+            Bytes.
+
+        Examples
+        --------
+        >>> from negcorr.scale.planning import Costs
+        >>> costs = Costs(moments=2**20, reading=0, row=1000)
+        >>> costs.most_rows(2**30), costs.most_rows(2**26), costs.most_rows(2**20)
+        (131072, 16384, None)
+        """
+        n_rows = MOST_ROWS
+        while self.total(n_rows) > budget:
+            n_rows //= 2
+            if n_rows < FEWEST_ROWS:
+                return None
+        return n_rows
+
+
+def costs_of_first_pass(width: Width, *, sampled: bool) -> Costs:
+    """Those of a look at the inputs.
+
+    Parameters
+    ----------
+    width : Width
+        Columns of the rows.
+    sampled : bool
+        Whether rows are kept, for a basis that is drawn from rows.
+    """
+    # Those so far, those of a chunk, both, and the smallest of both; drawing sorts and copies them.
+    kept = 6 * 8 * SAMPLE_ROWS * width.n_inputs if sampled else 0
+    return Costs(kept, width.reading, _row(width))
+
+
+def costs_of_fit(
+    width: Width, n_features: int, n_folds: int, n_threads: int, accurate: bool = False
+) -> Costs:
+    """Those of moments that are added up chunk by chunk.
+
+    Parameters
+    ----------
+    width : Width
+        Columns of the rows.
+    n_features : int
+        Of all members.
+    n_folds : int
+        Each fold has moments of its own.
+    n_threads : int
+        Threads that work on features.
+    accurate : bool, default=False
+        Whether moments are factors (``solver="qr"``).
+
+    Examples
+    --------
+    >>> from negcorr.scale.chunks import Width
+    >>> from negcorr.scale.planning import costs_of_fit
+    >>> costs_of_fit(Width(20, 1, 21), n_features=1000, n_folds=5, n_threads=2).moments // 2**20
+    156
+    """
+    size = n_features + width.n_outputs + 1
+    matrix = 8 * size**2
+    # So far, of the chunk, and the sum; and each thread has the product of a block beside its own.
+    n_matrices = 3 * n_folds + 2 * n_threads + 1
+    copies = 1
+    if accurate:
+        # Factorising takes copies, of the factor and of the rows that are stacked below it.
+        n_matrices, copies = n_matrices + 4 * n_threads, 3
+    kept = 4 * 8 * MOST_KEPT_ROWS * width.n_numbers
+    basis = 3 * 8 * (width.n_inputs + 1) * n_features
+    # Blocks are of nearly equal size, which can be half as much again as is aimed at.
+    block = max(BLOCK_BYTES // (8 * size), 64) * 3 // 2
+    return Costs(
+        matrix * n_matrices + kept + basis,
+        width.reading,
+        _row(width),
+        8 * (copies * size + width.n_numbers),
+        block * n_threads,
+    )
+
+
+def _row(width: Width) -> int:
+    return 8 * ((CHUNKS + COPIES) * width.n_numbers + NUMBERS)
 
 
 @dataclass(frozen=True)
@@ -35,13 +187,13 @@ class Budget:
     Attributes
     ----------
     block_size : int or None
-        Rows of a chunk as the user has them; then memory is the user's care.
+        Rows of a chunk that the user has asked for; memory is then the user's own concern.
     n_bytes : int or None
         What a fit should stay below; None where nothing is known of the machine's memory.
     most_bytes : int or None
         What a fit whose smallest chunks are larger than that may take, before it is refused.
     told : str
-        The budget for people.
+        The budget in words.
     """
 
     block_size: int | None
@@ -89,84 +241,61 @@ class Budget:
         """Rows of a chunk."""
         if self.n_bytes is None or self.most_bytes is None:
             return self.most_rows
-        found = rows_within(costs, self.n_bytes)
-        if found is None and costs.total(FEWEST_ROWS) <= self.most_bytes:
-            found = FEWEST_ROWS
-        if found is None:
-            kind = ValueError if self.asked_for else MemoryError
-            raise kind(_too_little(costs, self.told))
-        return found
+        found = costs.most_rows(self.n_bytes)
+        if found is not None:
+            return found
+        least = costs.total(FEWEST_ROWS)
+        if least <= self.most_bytes:
+            return FEWEST_ROWS
+        chunks = least - SLACK * (costs.moments + costs.reading)
+        parts = {
+            "the moments of all folds, while others are added to them,": SLACK * costs.moments,
+            "reading the columns": SLACK * costs.reading,
+            f"chunks of {FEWEST_ROWS} rows and all else": chunks,
+        }
+        listed = ", ".join(f"{part} {in_words(size)}" for part, size in parts.items() if size)
+        kind = ValueError if self.asked_for else MemoryError
+        raise kind(
+            f"{self.told} is too little for this fit, which takes {in_words(least)}: {listed}. "
+            "Use fewer members or components (n_members, n_components), fewer folds (cv), fewer "
+            "columns, or more memory."
+        )
 
 
-def _too_little(costs: Costs, told: str) -> str:
-    """What takes how much, and what to do about it."""
-    chunks = costs.total(FEWEST_ROWS) - SLACK * (costs.moments + costs.reading)
-    parts = {
-        "the moments of all folds, while others are added to them,": SLACK * costs.moments,
-        "reading the columns": SLACK * costs.reading,
-        f"chunks of {FEWEST_ROWS} rows and all else": chunks,
-    }
-    list_of_parts = ", ".join(f"{part} {in_words(size)}" for part, size in parts.items() if size)
-    return (
-        f"{told} is too little for this fit, which takes {in_words(costs.total(FEWEST_ROWS))}: "
-        f"{list_of_parts}. Use fewer members or components (n_estimators, n_components), fewer "
-        "folds (cv), fewer columns, or more memory."
-    )
+def known_features(model: Any, drawn: bool) -> int | None:
+    """Features of all members, None where only drawing the basis would tell."""
+    if drawn:
+        return int(model.basis_.block_starts_[-1])
+    basis = as_basis(model.basis, 0)
+    n_members, width = getattr(basis, "n_members", None), getattr(basis, "n_components", None)
+    if isinstance(n_members, numbers.Integral) and isinstance(width, numbers.Integral):
+        return int(n_members) * int(width)
+    return None
 
 
-@dataclass(frozen=True, repr=False)
-class Plan:
-    """Chunks of a source for a model.
+def chunks_within(
+    budget: Budget, source: Source, model: Any, n_features: int | None, first_pass: bool = False
+) -> Source:
+    """The source in chunks that a budget allows.
 
-    Attributes
+    Parameters
     ----------
-    model : NCLRegressor
-    n_folds : int
     budget : Budget
+    source : Source
+    model : NCLRegressor
     n_features : int or None
-        Features of all members as far as they are known before the basis is drawn.
+        Features of all members; where they are not known, the fit is not counted.
+    first_pass : bool, default=False
+        Whether the chunks are for a look at the inputs too.
     """
-
-    model: Any
-    n_folds: int
-    budget: Budget
-    n_features: int | None
-
-    @classmethod
-    def of(cls, model: Any, n_folds: int, budget: Budget, drawn: bool) -> Plan:
-        """For a model before its fit, whose basis is drawn or not."""
-        sizes = (model.n_estimators, model.n_components)
-        n_features = None
-        if drawn:
-            n_features = int(model.basis_.block_starts_[-1])
-        elif isinstance(model.basis, str) and all(isinstance(n, numbers.Integral) for n in sizes):
-            n_features = int(sizes[0]) * int(sizes[1])
-        return cls(model, n_folds, budget, n_features)
-
-    def before(self, source: Source, first_pass: bool) -> Source:
-        """The source in chunks for the first pass and, as far as that is known, for the second."""
-        width = self._width(source)
-        if width is None:
-            return source
-        costs = []
-        if self.n_features is not None:
-            costs.append(self._costs(width, self.n_features))
-        if first_pass:
-            costs.append(costs_of_first_pass(width, sampled=needs_sample(self.model)))
-        return source.in_chunks_of(min(map(self.budget.rows, costs))) if costs else source
-
-    def after(self, source: Source) -> Source:
-        """The source in chunks for the second pass, now that the basis is drawn."""
-        n_features = int(self.model.basis_.block_starts_[-1])
-        width = self._width(source)
-        if width is None or n_features == self.n_features:
-            return source
-        return source.in_chunks_of(self.budget.rows(self._costs(width, n_features)))
-
-    def _width(self, source: Source) -> Width | None:
-        # Not asked for in vain: files have to be opened for it.
-        return None if self.budget.n_bytes is None else source.width
-
-    def _costs(self, width: Width, n_features: int) -> Costs:
-        accurate = self.model.solver == "qr"
-        return costs_of_fit(Shape(width, n_features, self.n_folds, blas_threads(), accurate))
+    # Files have to be opened to know their width.
+    width = None if budget.n_bytes is None else source.width
+    if width is None:
+        return source
+    costs = []
+    if n_features is not None:
+        n_folds, accurate = number_of_folds(model.cv), model.solver == "qr"
+        costs.append(costs_of_fit(width, n_features, n_folds, blas_threads(), accurate))
+    if first_pass:
+        costs.append(costs_of_first_pass(width, sampled=needs_sample(model)))
+    return source.in_chunks_of(min(map(budget.rows, costs))) if costs else source

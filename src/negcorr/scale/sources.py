@@ -1,21 +1,16 @@
-"""What reads the rows, from the arguments of ``negcorr.scale.fit``."""
+"""The source that reads the rows, from the arguments of ``negcorr.scale.fit``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-
-from negcorr._common.arrays import is_device_array
 from negcorr.scale.chunks import (
     ArraySource,
     IterableSource,
     Source,
     is_path,
-    split_target,
-    split_weight,
+    split_frame,
 )
 from negcorr.scale.files import FileSource, as_dataset, open_files
 
@@ -35,15 +30,14 @@ def source_of(X: Any, y: Any, target: Any, sample_weight: Any, size: int) -> Sou
             raise ValueError("target=None: name the column, or columns, that are targets.")
         return FileSource(dataset, columns, weight_name(sample_weight, columns), size)
     if y is not None:
-        return _array_source(X, y, sample_weight, size)
+        return ArraySource.of(X, y, sample_weight, size)
     if hasattr(X, "shape"):
         if not hasattr(X, "columns") or columns is None:
             raise ValueError(
                 "a table in memory needs y, or target to name columns of a data frame; got "
                 f"y=None, target={target!r} and X a {type(X).__name__}."
             )
-        rest, weight = split_weight(X, weight_name(sample_weight, columns), "X")
-        return ArraySource(*split_target(rest, columns, "X"), weight, size)
+        return ArraySource(*split_frame(X, columns, weight_name(sample_weight, columns), "X"), size)
     if not isinstance(X, Iterable):
         raise TypeError(
             f"X={X!r} must be a path, a pyarrow dataset, an iterable of chunks, or a table with y, "
@@ -80,24 +74,3 @@ def weight_name(sample_weight: Any, target: str | list[str] | None) -> str | Non
     ):
         raise ValueError(f"sample_weight={sample_weight!r} is a target as well.")
     return sample_weight
-
-
-def _as_array(values: Any) -> Any:
-    """Values where they are, if they are in an array of any library."""
-    return values if is_device_array(values) else np.asarray(values)
-
-
-def _array_source(X: Any, y: Any, sample_weight: Any, size: int) -> ArraySource:
-    """A table in memory whose targets and weights are as many as its rows."""
-    table = X.tocsr() if sp.issparse(X) else X if hasattr(X, "shape") else np.asarray(X)
-    n_rows = table.shape[0] if len(table.shape) == 2 else 0
-    if n_rows == 0:
-        raise ValueError(f"X must be a table of rows, got shape {tuple(table.shape)}.")
-    targets, weight = _as_array(y), None if sample_weight is None else _as_array(sample_weight)
-    for argument, values in (("y", targets), ("sample_weight", weight)):
-        if values is not None and values.shape[:1] != (n_rows,):
-            raise ValueError(
-                f"{argument} must have a value for each of the {n_rows} rows of X, got shape "
-                f"{values.shape}."
-            )
-    return ArraySource(table, targets, weight, size)

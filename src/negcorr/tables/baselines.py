@@ -1,4 +1,4 @@
-"""What others predict from the same features: the mean, ridge regression, forest, boosting."""
+"""What other methods predict from the same features: mean, ridge regression, forest, boosting."""
 
 from __future__ import annotations
 
@@ -14,80 +14,83 @@ from sklearn.linear_model import RidgeCV
 from sklearn.multioutput import MultiOutputRegressor
 from threadpoolctl import threadpool_limits
 
-from negcorr._common.types import AnyArray, FloatArray
+from negcorr._common.types import AnyArray
+from negcorr.columns.samples import Samples
+from negcorr.tables.comparison import Result
 
-__all__ = ["BASELINES", "check_baselines", "dense", "fit_baseline"]
+__all__ = ["BASELINES", "check_baselines", "dense", "fit_baselines"]
 
-
-def _mean(seed: int, n_jobs: int, single: bool) -> Any:
-    return DummyRegressor()
-
-
-def _ridge(seed: int, n_jobs: int, single: bool) -> Any:
-    # Features have about unit variance, so this spans least squares to the mean.
-    return RidgeCV(alphas=np.logspace(-3.0, 6.0, 28), alpha_per_target=not single)
+#: Names of the methods, in the order of the table.
+BASELINES = ("mean", "ridge", "random forest", "gradient boosting")
 
 
-def _forest(seed: int, n_jobs: int, single: bool) -> Any:
-    return RandomForestRegressor(random_state=seed, n_jobs=n_jobs)
-
-
-def _boosting(seed: int, n_jobs: int, single: bool) -> Any:
-    model = HistGradientBoostingRegressor(random_state=seed)
-    return model if single else MultiOutputRegressor(model)
-
-
-#: Rivals by name, in the order of the table.
-BASELINES: dict[str, Callable[[int, int, bool], Any]] = {
-    "mean": _mean,
-    "ridge": _ridge,
-    "random forest": _forest,
-    "gradient boosting": _boosting,
-}
-
-
-def fit_baseline(
-    name: str,
-    features: AnyArray,
-    y: FloatArray,
-    weight: FloatArray | None = None,
+def fit_baselines(
+    names: Sequence[str],
+    encoder: Any,
+    known: Samples,
+    new: AnyArray,
     *,
     seed: int = 0,
     n_jobs: int = 1,
-) -> tuple[Any, float]:
-    """A fitted rival, and the seconds that its fit took.
+    tell: Callable[[str], None] | None = None,
+) -> list[Result]:
+    """Fit other methods, and predict with them.
 
     Parameters
     ----------
-    name : str
-        One of :data:`BASELINES`.
-    features : ndarray of shape (n, q)
-        Dense.
-    y : ndarray of shape (n,) or (n, outputs)
-    weight : ndarray of shape (n,), optional
+    names : sequence of str
+        Of :data:`BASELINES`.
+    encoder : Pipeline
+        Fitted, from inputs to features.
+    known : Samples
+        Rows to fit to.
+    new : {ndarray, sparse matrix} of shape (n, q)
+        Features of the rows to predict.
     seed, n_jobs : int
         Seed and number of threads.
+    tell : callable, optional
+        Called with a few words before each fit.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from negcorr.tables.baselines import fit_baseline
+    >>> from negcorr.columns.samples import Samples
+    >>> from negcorr.tables.baselines import fit_baselines
+    >>> from sklearn.preprocessing import StandardScaler
     >>> X, y = np.arange(12.0).reshape(6, 2), np.arange(6.0)
-    >>> fit_baseline("mean", X, y)[0].predict(X[:1])
+    >>> rows, scaler = Samples(X, y, None, None, np.arange(6)), StandardScaler().fit(X)
+    >>> fit_baselines(["mean"], scaler, rows, scaler.transform(X[:1]))[0].predicted
     array([2.5])
     """
-    model = BASELINES[name](seed, n_jobs, y.ndim == 1)
-    given = {} if weight is None else {"sample_weight": weight}
-    start = time.perf_counter()
-    # Boosting takes every core it finds, and has no parameter for that. Its threads wait for each
-    # other so often that it takes minutes for seconds where others need a core too: half will do.
-    with threadpool_limits(limits=max(n_jobs // 2, 1) if name == "gradient boosting" else n_jobs):
-        model.fit(features, y, **given)
-    return model, time.perf_counter() - start
+    single = known.y.ndim == 1
+    boosting = HistGradientBoostingRegressor(random_state=seed)
+    models: dict[str, Any] = {
+        "mean": DummyRegressor(),
+        # Features have about unit variance, so this spans least squares to the mean.
+        "ridge": RidgeCV(alphas=np.logspace(-3.0, 6.0, 28), alpha_per_target=not single),
+        "random forest": RandomForestRegressor(random_state=seed, n_jobs=n_jobs),
+        "gradient boosting": boosting if single else MultiOutputRegressor(boosting),
+    }
+    given = {} if known.weight is None else {"sample_weight": known.weight}
+    features, new = dense(encoder.transform(known.inputs)) if names else None, dense(new)
+    results = []
+    for name in names:
+        if tell is not None:
+            tell(f"fitting {name}")
+        # Boosting takes every core it finds, and has no parameter for that. Its threads wait for
+        # each other so often that it takes minutes for seconds where others need a core too: half
+        # of them will do.
+        limit = max(n_jobs // 2, 1) if name == "gradient boosting" else n_jobs
+        start = time.perf_counter()
+        with threadpool_limits(limits=limit):
+            model = models[name].fit(features, known.y, **given)
+        seconds = time.perf_counter() - start
+        results.append(Result(name, model.predict(new), None, seconds))
+    return results
 
 
 def check_baselines(names: Sequence[str]) -> None:
-    """Raise where a name is none of a rival."""
+    """Raise an error if one of the names is not in :data:`BASELINES`."""
     unknown = [name for name in names if name not in BASELINES]
     if unknown:
         allowed = ", ".join(map(repr, BASELINES))
@@ -95,5 +98,5 @@ def check_baselines(names: Sequence[str]) -> None:
 
 
 def dense(features: Any) -> AnyArray:
-    """Features as an array, for those who take no sparse ones."""
+    """Features as an array, for methods that take no sparse ones."""
     return features.toarray() if sp.issparse(features) else np.asarray(features)

@@ -1,4 +1,4 @@
-"""An NCL ensemble beside its rivals on the same held-out rows, and a verdict in words."""
+"""An NCL ensemble beside other methods on the same held-out rows, and a verdict in words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from negcorr._common.number_text import amount, amount_with_error
 from negcorr._common.types import FloatArray
 from negcorr.columns.samples import Samples
-from negcorr.tables.held_out_errors import Figures, held_out_figures, paired_difference
+from negcorr.tables.held_out_errors import Figures, held_out_figures, held_out_mean
 
 __all__ = ["OURS", "Comparison", "Method", "Result", "scored"]
 
@@ -56,7 +56,7 @@ class Method:
         Loss of this method less that of NCL on the same rows, and its paired standard error; 0 for
         NCL itself. Positive means that NCL is better.
     fit_seconds : float
-        Time of the fit, without that of the features for NCL's rivals.
+        Time of the fit; for other methods than NCL without the time of the features.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Method:
 
     @property
     def within_noise(self) -> bool:
-        """Whether NCL cannot be told from it: a difference of less than two standard errors."""
+        """Whether it is as good as NCL: a difference of at most two standard errors."""
         return not abs(self.gain) > NOISE * self.gain_se
 
 
@@ -79,7 +79,7 @@ class Comparison:
     Attributes
     ----------
     methods : tuple of Method
-        NCL first, then its rivals.
+        NCL first.
     targets : tuple of str
     n_train, n_test : int
         Rows that NCL was fitted to, and held-out rows.
@@ -100,8 +100,8 @@ class Comparison:
         raise KeyError(name)
 
     def __str__(self) -> str:
-        head = ["method", "output", "RMSE", "MAE", "R²", "95 % covers", "fit seconds"]
-        rows = [
+        rows = [["method", "output", "RMSE", "MAE", "R²", "95 % covers", "fit seconds"]]
+        rows += [
             [
                 method.name,
                 f.output,
@@ -114,11 +114,8 @@ class Comparison:
             for method in self.methods
             for f in method.figures
         ]
-        widths = [max(len(row[j]) for row in [head, *rows]) for j in range(len(head))]
-        lines = [
-            "  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) for r in [head, *rows]
-        ]
-        return "\n".join(line.rstrip() for line in lines)
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
     def verdict(self) -> str:
         """One sentence: who predicts best, by how much, and whether that is more than noise.
@@ -129,47 +126,44 @@ class Comparison:
         -------
         str
         """
-        if self.n_rivals is None or self.n_rivals >= self.n_train or len(self.methods) == 1:
-            return self._judged()
-        return (
-            f"{self._judged()} The comparison is not even: the others were fitted to "
-            f"{self.n_rivals} of the {self.n_train} rows that NCL had."
-        )
-
-    def _judged(self) -> str:
-        ours, rivals = self.methods[0], self.methods[1:]
+        ours, others = self.methods[0], self.methods[1:]
         error = self._error(ours)
         on = f"on {self.n_test} held-out rows"
-        if not rivals:
+        if not others:
             return f"NCL has an error of {error} {on}; nothing was compared with it."
-        best = min(rivals, key=lambda method: method.loss)
+        best = min(others, key=lambda method: method.loss)
         theirs = f"{best.name} ({self._error(best)})"
-        few = f" ({self._noise(best)})"
-        mean = next((method for method in rivals if method.name == "mean"), None)
-        if mean is not None and best is not mean and mean.within_noise and not best.within_noise:
-            return (
+        noise = "(no standard error is known)"
+        if best.gain_se > 0:
+            noise = f"({abs(best.gain) / best.gain_se:.1f} paired standard errors)"
+        mean = next((method for method in others if method.name == "mean"), best)
+        if mean is not best and mean.within_noise and not best.within_noise:
+            text = (
                 f"NCL, with an error of {error} {on}, cannot be told from predicting the mean, and "
-                f"{theirs} is better than both{few}."
+                f"{theirs} is better than both {noise}."
             )
-        if best.within_noise:
-            return (
+        elif best.within_noise:
+            text = (
                 f"NCL has an error of {error} {on}, and {theirs} is the best of the others: the "
-                f"difference is within noise{few}."
+                f"difference is within noise {noise}."
             )
-        if best.gain > 0:
-            return f"NCL predicts best, with an error of {error} {on}; {theirs} comes next{few}."
-        return f"NCL loses to {theirs}, with an error of {error} {on}{few}; prefer the other."
+        elif best.gain > 0:
+            text = f"NCL predicts best, with an error of {error} {on}; {theirs} comes next {noise}."
+        else:
+            text = (
+                f"NCL loses to {theirs}, with an error of {error} {on} {noise}; prefer the other."
+            )
+        if self.n_rivals is None or self.n_rivals >= self.n_train:
+            return text
+        return (
+            f"{text} The comparison is not even: the others were fitted to {self.n_rivals} of the "
+            f"{self.n_train} rows that NCL had."
+        )
 
     def _error(self, method: Method) -> str:
         if len(self.targets) == 1:
             return f"{amount(method.figures[0].rmse)} RMSE"
         return f"{amount(float(np.sqrt(method.loss)), 3)} standard deviations"
-
-    @staticmethod
-    def _noise(method: Method) -> str:
-        if not method.gain_se > 0:
-            return "no standard error is known"
-        return f"{abs(method.gain) / method.gain_se:.1f} paired standard errors"
 
 
 def scored(
@@ -193,44 +187,26 @@ def scored(
     n_train : int, optional
         Rows that NCL was fitted to, where ``train`` is a part of them.
     """
-    spread = _variance(train)
-    base = _losses(test, results[0].predicted, spread)
-    methods = tuple(_method(result, test, targets, spread, base) for result in results)
-    n_rivals = len(train.positions)
-    known = n_rivals if n_train is None else n_train
-    return Comparison(methods, targets, known, len(test.positions), n_rivals)
-
-
-def _method(
-    result: Result,
-    test: Samples,
-    targets: tuple[str, ...],
-    spread: FloatArray,
-    base: FloatArray,
-) -> Method:
-    losses = _losses(test, result.predicted, spread)
-    gain, error = paired_difference(losses, base, test.weight, test.groups)
-    figures = held_out_figures(
-        test.y,
-        result.predicted,
-        targets,
-        interval=result.interval,
-        weight=test.weight,
-        groups=test.groups,
-    )
-    loss = float(np.average(losses, weights=test.weight))
-    return Method(result.name, figures, loss, gain, error, result.fit_seconds)
-
-
-def _variance(train: Samples) -> FloatArray:
-    """Of each output; 1 where it does not vary among the rows of the fit."""
     y = train.y.reshape(len(train.y), -1)
     mean = np.average(y, axis=0, weights=train.weight)
     variance = np.average((y - mean) ** 2, axis=0, weights=train.weight)
-    return np.where(variance > 0, variance, 1.0)
-
-
-def _losses(test: Samples, predicted: FloatArray, spread: FloatArray) -> FloatArray:
-    """Squared error of each row, in units of the outputs' variance."""
-    error = (test.y - predicted).reshape(len(test.y), -1)
-    return np.asarray((error**2 / spread).mean(axis=1))
+    # Outputs that do not vary among the rows of the fit keep their own units.
+    unit = np.where(variance > 0, variance, 1.0)
+    errors = [(test.y - result.predicted).reshape(len(test.y), -1) for result in results]
+    losses = [(error**2 / unit).mean(axis=1) for error in errors]
+    methods = []
+    for result, loss in zip(results, losses, strict=True):
+        gain, gain_se = held_out_mean(loss - losses[0], test.weight, test.groups)
+        figures = held_out_figures(
+            test.y,
+            result.predicted,
+            targets,
+            interval=result.interval,
+            weight=test.weight,
+            groups=test.groups,
+        )
+        mean_loss = float(np.average(loss, weights=test.weight))
+        methods.append(Method(result.name, figures, mean_loss, gain, gain_se, result.fit_seconds))
+    n_rivals = len(train.positions)
+    n_known = n_rivals if n_train is None else n_train
+    return Comparison(tuple(methods), targets, n_known, len(test.positions), n_rivals)

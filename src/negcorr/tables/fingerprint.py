@@ -11,6 +11,7 @@ import numpy as np
 from negcorr.columns.samples import Samples, hashes
 from negcorr.reading.schema import Schema
 from negcorr.rows.keys import HashArray
+from negcorr.rows.smallest import smallest_keys
 
 __all__ = ["Fingerprint"]
 
@@ -72,14 +73,23 @@ class Fingerprint:
 
     def with_hashes(self, keys: HashArray) -> Self:
         """The fingerprint of these rows and of others, hashed with the same seed."""
-        known = np.array(self.smallest, dtype=np.uint64)
-        smallest = np.unique(np.concatenate([known, keys]))[:SKETCH]
+        other = type(self)(
+            n_rows=len(keys),
+            total=int(keys.sum(dtype=np.uint64)),
+            mixed=int(np.bitwise_xor.reduce(keys, initial=np.uint64(0))),
+            smallest=tuple(smallest_keys(keys, SKETCH, distinct=True).keys.tolist()),
+        )
+        return self.merged(other)
+
+    def merged(self, other: Self) -> Self:
+        """The fingerprint of the rows of both, hashed with the seed of this one."""
+        both = np.array([*self.smallest, *other.smallest], dtype=np.uint64)
         return replace(
             self,
-            n_rows=self.n_rows + len(keys),
-            total=(self.total + int(keys.sum(dtype=np.uint64))) % 2**64,
-            mixed=self.mixed ^ int(np.bitwise_xor.reduce(keys, initial=np.uint64(0))),
-            smallest=tuple(int(key) for key in smallest),
+            n_rows=self.n_rows + other.n_rows,
+            total=(self.total + other.total) % 2**64,
+            mixed=self.mixed ^ other.mixed,
+            smallest=tuple(smallest_keys(both, SKETCH, distinct=True).keys.tolist()),
         )
 
     def share_of(self, rows: Samples, schema: Schema) -> float:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from negcorr._common.types import AnyArray, BoolArray, FloatArray
+from negcorr._common.number_text import mean_and_error
+from negcorr._common.types import AnyArray, FloatArray
 
-__all__ = ["Figures", "held_out_figures", "mean_and_error", "paired_difference"]
+__all__ = ["Figures", "held_out_figures", "held_out_mean"]
 
 
 @dataclass(frozen=True)
@@ -84,16 +85,26 @@ def held_out_figures(
     share = np.ones(len(y)) if weight is None else weight
     found = []
     for k, name in enumerate(names):
-        error = guesses[:, k] - targets[:, k]
-        inside = None
+        target = targets[:, k]
+        error = guesses[:, k] - target
+        mse, mse_se = held_out_mean(error**2, share, groups)
+        mae, mae_se = held_out_mean(np.abs(error), share, groups)
+        rmse = float(np.sqrt(mse))
+        if groups is None:
+            rmse_se = mse_se / (2.0 * rmse) if rmse > 0 else 0.0
+        else:
+            rmse_se = _jackknife(error**2, share, groups, root=True)
+        variance = np.average((target - np.average(target, weights=share)) ** 2, weights=share)
+        coverage = float("nan")
         if interval is not None:
             low, high = interval.reshape(len(y), 2, -1)[:, :, k].T
-            inside = (low <= targets[:, k]) & (targets[:, k] <= high)
-        found.append(_figures(name, error, targets[:, k], inside, share, groups))
+            coverage = float(np.average((low <= target) & (target <= high), weights=share))
+        r2 = 1.0 - mse / float(variance) if variance > 0 else float("nan")
+        found.append(Figures(name, len(y), rmse, rmse_se, mae, mae_se, r2, coverage))
     return tuple(found)
 
 
-def mean_and_error(
+def held_out_mean(
     values: FloatArray, weight: FloatArray | None = None, groups: AnyArray | None = None
 ) -> tuple[float, float]:
     """A weighted mean and its standard error.
@@ -113,58 +124,14 @@ def mean_and_error(
     Examples
     --------
     >>> import numpy as np
-    >>> from negcorr.tables.held_out_errors import mean_and_error
-    >>> mean, error = mean_and_error(np.array([1.0, 3.0]))
+    >>> from negcorr.tables.held_out_errors import held_out_mean
+    >>> mean, error = held_out_mean(np.array([1.0, 3.0]))
     >>> mean, round(error, 6)
     (2.0, 1.0)
     """
-    share = np.ones(len(values)) if weight is None else weight
-    mean = float(np.average(values, weights=share))
-    if groups is not None:
-        return mean, _jackknife(values, share, groups)
-    used = int(np.count_nonzero(share))
-    if used < 2:
-        return mean, float("nan")
-    spread = np.sqrt(np.sum((share * (values - mean)) ** 2)) / share.sum()
-    return mean, float(spread * np.sqrt(used / (used - 1)))
-
-
-def paired_difference(
-    ours: FloatArray,
-    theirs: FloatArray,
-    weight: FloatArray | None = None,
-    groups: AnyArray | None = None,
-) -> tuple[float, float]:
-    """Mean difference of losses on the same rows, and its standard error."""
-    return mean_and_error(ours - theirs, weight, groups)
-
-
-def _figures(
-    name: str,
-    error: FloatArray,
-    y: FloatArray,
-    inside: BoolArray | None,
-    weight: FloatArray,
-    groups: Any,
-) -> Figures:
-    mse, mse_se = mean_and_error(error**2, weight, groups)
-    mae, mae_se = mean_and_error(np.abs(error), weight, groups)
-    rmse = float(np.sqrt(mse))
-    if groups is None:
-        rmse_se = mse_se / (2.0 * rmse) if rmse > 0 else 0.0
-    else:
-        rmse_se = _jackknife(error**2, weight, groups, root=True)
-    spread = float(np.average((y - np.average(y, weights=weight)) ** 2, weights=weight))
-    return Figures(
-        output=name,
-        n_rows=len(error),
-        rmse=rmse,
-        rmse_se=float(rmse_se),
-        mae=mae,
-        mae_se=mae_se,
-        r2=1.0 - mse / spread if spread > 0 else float("nan"),
-        coverage=float("nan") if inside is None else float(np.average(inside, weights=weight)),
-    )
+    weight = np.ones(len(values)) if weight is None else weight
+    mean, error = mean_and_error(values, weight)
+    return float(mean), float(error) if groups is None else _jackknife(values, weight, groups)
 
 
 def _jackknife(values: FloatArray, weight: FloatArray, groups: Any, root: bool = False) -> float:

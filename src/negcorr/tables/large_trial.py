@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,17 +12,17 @@ from sklearn.pipeline import Pipeline
 
 from negcorr._common.progress import progress_bar
 from negcorr._common.types import FloatArray
-from negcorr.columns.samples import Samples, hashes, samples
+from negcorr.columns.samples import hashes, samples
 from negcorr.columns.typed_columns import placing
+from negcorr.ensemble.partial_fit import check_streamable
 from negcorr.exceptions import TableError
 from negcorr.reading.schema import Schema
 from negcorr.reading.table_chunks import TableChunks
-from negcorr.rows.folds import number_of_folds
-from negcorr.tables.baselines import BASELINES, check_baselines, dense, fit_baseline
-from negcorr.tables.comparison import OURS, Comparison, Result, scored
+from negcorr.tables.baselines import BASELINES, check_baselines, dense, fit_baselines
+from negcorr.tables.comparison import OURS, Result, scored
 from negcorr.tables.pipeline import make_tabular
-from negcorr.tables.second_pass import Passed, pass_over, with_counts
-from negcorr.tables.splitting import LEAST_ROWS, check_split, last_by
+from negcorr.tables.second_pass import pass_over, with_counts
+from negcorr.tables.splitting import LEAST_ROWS, check_held_out, check_split, largest_keys
 from negcorr.tables.table_sample import SAMPLE_ROWS, TableSample, sample_of
 from negcorr.tables.trial import Trial, predicted_by
 
@@ -36,7 +35,7 @@ def try_out_large(
     *,
     test_size: float = 0.2,
     seed: int = 0,
-    baselines: Sequence[str] = tuple(BASELINES),
+    baselines: Sequence[str] = BASELINES,
     n_jobs: int = 1,
     parameters: Mapping[str, Any] | None = None,
     drop: Sequence[str] = (),
@@ -70,8 +69,8 @@ def try_out_large(
     group, time : str, optional
         Refused: groups and times need the table in memory.
     sample_rows : int, default=50000
-        Most rows of the sample, of those that rivals are fitted to, and of the held-out rows that
-        figures are made from.
+        Most rows of the sample, of those that other methods are fitted to, and of the held-out
+        rows that figures are made from.
     tell : callable, optional
         Called with a few words before each step.
     progress : bool or scikit-learn callback, default=False
@@ -113,18 +112,49 @@ def try_out_large(
                 f"{name}={column!r} needs the table in memory, which is read in pieces here; use "
                 "try_out with read_table."
             )
-    say = tell if tell is not None else _nothing
+    say = tell if tell is not None else lambda words: None
     chunks = table if isinstance(table, TableChunks) else TableChunks.open(table)
     say("reading a sample of the rows")
     with progress_bar(progress, chunks.n_rows, "sample", unit="rows") as advance:
         sample = sample_of(chunks, sample_rows, seed, advance)
     schema = sample.schema(target, drop=drop, categorical=categorical, weights=weights)
-    drawn, cut = _drawn(sample, schema, test_size, seed, parameters or {})
+    settings = {"random_state": seed, **(parameters or {})}
+    drawn, cut = _drawn(sample, schema, test_size, seed, settings)
     say("fitting NCL to all rows" if refit else "fitting NCL")
     with progress_bar(progress, sample.n_rows, "fit", unit="rows") as advance:
         passed = pass_over(sample, schema, drawn, cut, seed, sample_rows, advance)
-    rivals = _Rivals(tuple(baselines), seed, n_jobs)
-    return _trial(sample, schema, drawn, passed, rivals, refit, say)
+    known, held = (side.samples(passed.chunks, schema) for side in (passed.known, passed.held))
+    check_held_out(held, schema)
+    tried = _ending_with(passed.known.model, drawn)
+    start = clock.perf_counter()
+    features = dense(tried[:-1].transform(held.inputs))
+    ours, interval = predicted_by(tried[-1], features)
+    seconds = passed.seconds + clock.perf_counter() - start
+    others = fit_baselines(
+        baselines, tried[:-1], known, features, seed=seed, n_jobs=n_jobs, tell=tell
+    )
+    results = [Result(OURS, ours, interval, seconds), *others]
+    n_known, n_held = passed.known.n_rows, passed.held.n_rows
+    comparison = scored(results, known, held, schema.targets, n_train=n_known)
+    model, seen = tried, passed.known.seen
+    if refit:
+        model = _ending_with(passed.known.model.merge(passed.held.model), drawn)
+        seen = passed.known.seen.merged(passed.held.seen)
+    notes = list(sample.notes)
+    if not sample.is_whole:
+        notes.append(
+            f"roles of columns, medians, scales and features are from a sample of "
+            f"{len(sample.frame)} of {sample.n_rows} rows."
+        )
+    if comparison.n_test < n_held:
+        notes.append(f"figures are of {comparison.n_test} of {n_held} held-out rows.")
+    if len(known.positions) < n_known and len(results) > 1:
+        notes.append(
+            f"rivals were fitted to {len(known.positions)} of {n_known} rows, and NCL to all of "
+            "them: with more rows they may do better."
+        )
+    counted = with_counts(schema, passed, sample)
+    return Trial(counted, tried, model, held, ours, comparison, seen, tuple(notes))
 
 
 def predict_frames(model: Any, chunks: TableChunks) -> Iterator[tuple[Any, FloatArray]]:
@@ -155,7 +185,8 @@ def predict_frames(model: Any, chunks: TableChunks) -> Iterator[tuple[Any, Float
     >>> from pathlib import Path
     >>> import pandas as pd
     >>> from negcorr import make_tabular
-    >>> from negcorr.tables import TableChunks, infer_columns, predict_frames
+    >>> from negcorr.reading import TableChunks
+    >>> from negcorr.tables import infer_columns, predict_frames
     >>> frame = pd.DataFrame({"x": [k / 7 for k in range(40)], "y": range(40)})
     >>> model = make_tabular(frame, "y", n_estimators=5).fit(frame, frame["y"])
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -172,26 +203,17 @@ def predict_frames(model: Any, chunks: TableChunks) -> Iterator[tuple[Any, Float
         row += len(frame)
 
 
-@dataclass(frozen=True)
-class _Rivals:
-    names: tuple[str, ...]
-    seed: int
-    n_jobs: int
-
-
 def _drawn(
     sample: TableSample,
     schema: Schema,
     test_size: float,
     seed: int,
-    parameters: Mapping[str, Any],
+    settings: Mapping[str, Any],
 ) -> tuple[Pipeline, np.uint64]:
     """A pipeline whose steps know the sample, and the hash from which on rows are held out."""
-    settings = {"random_state": seed, **parameters}
     pipeline = make_tabular(sample.frame, schema.targets, schema=schema, **settings)
     model = pipeline[-1]
-    model._checked_settings()
-    number_of_folds(model.cv)
+    check_streamable(model._settings())
     rows = samples(sample.frame, schema)
     if len(rows.positions) < 2 * LEAST_ROWS:
         raise TableError(
@@ -199,7 +221,7 @@ def _drawn(
             "least are needed to hold some out."
         )
     keys = hashes(rows, schema, seed)
-    cut = keys[last_by(keys, test_size, "content")].min()
+    cut = keys[largest_keys(keys, test_size, "content")].min()
     # In an order of their own, so that not a bit depends on that of the file, or on its format.
     order = np.argsort(keys) if rows.weight is None else np.lexsort((rows.weight, keys))
     rows = samples(sample.frame, schema, rows.positions[order])
@@ -207,65 +229,6 @@ def _drawn(
     return pipeline, cut
 
 
-def _trial(
-    sample: TableSample,
-    schema: Schema,
-    drawn: Pipeline,
-    passed: Passed,
-    rivals: _Rivals,
-    refit: bool,
-    say: Callable[[str], None],
-) -> Trial:
-    known, held = passed.known, passed.held
-    if held.weight is not None and not held.weight.any():
-        raise TableError(
-            f"all held-out rows have no weight in {schema.weights!r}; try another seed."
-        )
-    tried = _with_model(drawn, passed.tried)
-    start = clock.perf_counter()
-    features = dense(tried[:-1].transform(held.inputs))
-    ours, interval = predicted_by(tried[-1], features)
-    seconds = passed.seconds + clock.perf_counter() - start
-    results = [Result(OURS, ours, interval, seconds)]
-    old = dense(tried[:-1].transform(known.inputs)) if rivals.names else features
-    for name in rivals.names:
-        say(f"fitting {name}")
-        rival, taken = fit_baseline(
-            name, old, known.y, known.weight, seed=rivals.seed, n_jobs=rivals.n_jobs
-        )
-        results.append(Result(name, rival.predict(features), None, taken))
-    comparison = scored(results, known, held, schema.targets, n_train=passed.n_known)
-    model, seen = tried, passed.seen_known
-    if refit:
-        model, seen = _with_model(drawn, passed.tried.merge(passed.other)), passed.seen_all
-    told = with_counts(schema, passed, sample)
-    notes = (*sample.notes, *_notes(sample, passed, known, comparison))
-    return Trial(told, tried, model, held, ours, comparison, seen, notes)
-
-
-def _with_model(pipeline: Pipeline, model: Any) -> Pipeline:
-    """The pipeline with its last step fitted; the others are shared."""
+def _ending_with(model: Any, pipeline: Pipeline) -> Pipeline:
+    """The pipeline with a fitted last step; the others are shared."""
     return Pipeline([*pipeline.steps[:-1], ("model", model)])
-
-
-def _notes(
-    sample: TableSample, passed: Passed, known: Samples, comparison: Comparison
-) -> list[str]:
-    notes = []
-    if not sample.is_whole:
-        notes.append(
-            f"roles of columns, medians, scales and features are from a sample of "
-            f"{len(sample.frame)} of {sample.n_rows} rows."
-        )
-    if comparison.n_test < passed.n_held:
-        notes.append(f"figures are of {comparison.n_test} of {passed.n_held} held-out rows.")
-    if len(known.positions) < passed.n_known and len(comparison.methods) > 1:
-        notes.append(
-            f"rivals were fitted to {len(known.positions)} of {passed.n_known} rows, and NCL to "
-            "all of them: with more rows they may do better."
-        )
-    return notes
-
-
-def _nothing(words: str) -> None:
-    """Stand in for ``tell`` where nobody listens."""

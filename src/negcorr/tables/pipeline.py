@@ -71,38 +71,33 @@ def make_tabular(
     """
     if schema is None:
         schema = infer_columns(frame, target)
-    _check_target(target, schema)
-    model = _ensemble(estimator, random_state, ncl_parameters)
-    reader = TypedColumns.of_schema(schema)
-    encoder = column_encoder(list(reader.numbers), list(reader.categories), list(reader.dates))
-    return Pipeline([("read", reader), ("encode", encoder), ("model", model)])
-
-
-def _ensemble(estimator: Any, random_state: Any, parameters: dict[str, Any]) -> Any:
-    """The last step."""
-    if estimator is not None:
-        if parameters:
-            raise TypeError(
-                f"{', '.join(parameters)} are for an NCLRegressor, and estimator={estimator!r} is "
-                "given: set its parameters there."
-            )
-        return clone(estimator)
-    # The encoder has scaled what is to be scaled. Features are searched for where that is asked.
-    searched = parameters.get("basis") == "auto"
-    settings: dict[str, Any] = {} if searched else {"basis": "fourier", "gamma": "kwok-tsang"}
-    settings |= {"standardize": False, "random_state": random_state, **parameters}
-    unknown = settings.keys() - set(NCLRegressor._get_param_names())
-    if unknown:
-        raise TypeError(
-            f"{min(unknown)}={settings[min(unknown)]!r} is no parameter of make_tabular or "
-            f"NCLRegressor, which has {', '.join(NCLRegressor._get_param_names())}."
-        )
-    return NCLRegressor(**settings)
-
-
-def _check_target(target: str | Sequence[str], schema: Schema) -> None:
     wanted = {target} if isinstance(target, str) else set(target)
     if wanted != set(schema.targets):
         raise ValueError(
             f"target={target!r} is not what schema has as targets: {', '.join(schema.targets)}."
         )
+    if estimator is not None and ncl_parameters:
+        raise TypeError(
+            f"{', '.join(ncl_parameters)} are for an NCLRegressor, and estimator={estimator!r} is "
+            "given: set its parameters there."
+        )
+    model = clone(estimator) if estimator is not None else _ensemble(random_state, ncl_parameters)
+    reader = TypedColumns.of_schema(schema)
+    encoder = column_encoder(list(reader.numbers), list(reader.categories), list(reader.dates))
+    return Pipeline([("read", reader), ("encode", encoder), ("model", model)])
+
+
+def _ensemble(random_state: Any, parameters: dict[str, Any]) -> NCLRegressor:
+    """The ensemble at the end, for inputs that the encoder has scaled."""
+    # Features are searched for where that is asked.
+    searched = parameters.get("basis") == "auto"
+    settings: dict[str, Any] = {} if searched else {"basis": "fourier", "gamma": "kwok-tsang"}
+    settings |= {"standardize": False, "random_state": random_state, **parameters}
+    known = NCLRegressor._get_param_names()
+    unknown = settings.keys() - set(known)
+    if unknown:
+        raise TypeError(
+            f"{min(unknown)}={settings[min(unknown)]!r} is no parameter of make_tabular or "
+            f"NCLRegressor, which has {', '.join(known)}."
+        )
+    return NCLRegressor(**settings)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import time
+from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from negcorr._common.number_text import shortened
-from negcorr._common.types import BoolArray, FloatArray, IntArray
+from negcorr._common.types import FloatArray, IntArray
 from negcorr.columns.samples import Samples, samples, typed_hashes
 from negcorr.columns.typed_columns import MISSING_LEVEL, TypedColumns, placing
 from negcorr.exceptions import TableError
@@ -22,13 +24,49 @@ from negcorr.reading.chunk_sources import TextSource
 from negcorr.reading.number_cells import as_numbers
 from negcorr.reading.schema import Column, Schema
 from negcorr.reading.table_chunks import TableChunks
+from negcorr.scale.passes import read_ahead
 from negcorr.tables.baselines import dense
 from negcorr.tables.fingerprint import Fingerprint
 from negcorr.tables.smallest import SmallestHashes
 from negcorr.tables.splitting import LEAST_ROWS
 from negcorr.tables.table_sample import TableSample
 
-__all__ = ["Passed", "pass_over", "with_counts"]
+__all__ = ["Passed", "Side", "pass_over", "with_counts"]
+
+
+@dataclass(eq=False)
+class Side:
+    """The rows that are held out, or those that are not, and an ensemble that is fitted to them.
+
+    Attributes
+    ----------
+    model : NCLRegressor
+    kept : SmallestHashes
+        Some of the rows.
+    seen : Fingerprint
+        Of all of them.
+    """
+
+    model: Any
+    kept: SmallestHashes
+    seen: Fingerprint
+
+    @property
+    def n_rows(self) -> int:
+        """All rows of this side."""
+        return self.kept.n_rows
+
+    def samples(self, chunks: TableChunks, schema: Schema) -> Samples:
+        """The rows that were kept, in the order of the file."""
+        rows = self.kept.rows()
+        if self.n_rows < LEAST_ROWS:
+            raise TableError(
+                f"{self.n_rows} rows are on one side of the split, where {LEAST_ROWS} at least are "
+                "needed; try another seed or test_size."
+            )
+        order = np.argsort(rows.positions, kind="stable")
+        found = samples(chunks.frame(rows.table.take(order), 0), schema)
+        return replace(found, positions=rows.positions[order])
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,28 +75,19 @@ class Passed:
 
     Attributes
     ----------
-    tried, other : NCLRegressor
-        Fitted to the rows that are not held out, and to those that are.
-    known, held : Samples
-        Some of these rows.
-    n_known, n_held : int
-        How many there are.
-    seen_known, seen_all : Fingerprint
-        Of those that are not held out, and of both.
+    known, held : Side
+        Rows that are not held out, and rows that are.
+    chunks : TableChunks
+        The file, read by the schema.
     missing : dict of str to int
         Cells without a value, of all columns that were read.
     seconds : float
-        That features and moments of the first took.
+        That features and moments of the rows that are not held out took.
     """
 
-    tried: Any
-    other: Any
-    known: Samples
-    held: Samples
-    n_known: int
-    n_held: int
-    seen_known: Fingerprint
-    seen_all: Fingerprint
+    known: Side
+    held: Side
+    chunks: TableChunks
     missing: dict[str, int]
     seconds: float
 
@@ -82,7 +111,7 @@ def pass_over(
     drawn : Pipeline
         Its steps fitted, its ensemble drawn.
     cut : uint64
-        Rows with a larger hash are held out, and those with this one.
+        Rows with this hash, or a larger one, are held out.
     seed : int
         Of the hash.
     most : int
@@ -94,51 +123,42 @@ def pass_over(
     kinds = sample.chunks.kinds if isinstance(source, TextSource) else source.kinds(schema)
     chunks = sample.chunks.reading(kinds_with_roles(kinds, schema))
     # Copies that share their basis, so that they can be merged.
-    sides = _Side(copy.copy(drawn[-1]), most), _Side(copy.copy(drawn[-1]), most)
-    missing = dict.fromkeys(chunks.kinds, 0)
-    seen_known = seen_all = Fingerprint(seed=seed)
-    row, seconds = 0, 0.0
-    for table in chunks.tables():
-        piece = _Piece.of(chunks, table, row, schema, drawn[0])
-        for name, count in piece.missing(schema).items():
-            missing[name] += count
-        start = time.perf_counter()
-        features = dense(drawn[1].transform(piece.typed))
-        keys = typed_hashes(piece.typed, piece.y, schema, seed)
-        held = keys >= cut
-        seen_known, seen_all = seen_known.with_hashes(keys[~held]), seen_all.with_hashes(keys)
-        for side, chosen in zip(sides, (~held, held), strict=True):
-            side.add(features, piece, keys, chosen)
-        seconds += (time.perf_counter() - start) * float(np.mean(~held)) if len(held) else 0.0
-        row += table.num_rows
-        advance(table.num_rows)
-    known, held_out = (side.samples(chunks, schema) for side in sides)
-    n_known, n_held = (side.kept.n_rows for side in sides)
-    return Passed(
-        tried=sides[0].model,
-        other=sides[1].model,
-        known=known,
-        held=held_out,
-        n_known=n_known,
-        n_held=n_held,
-        seen_known=seen_known,
-        seen_all=seen_all,
-        missing=missing,
-        seconds=seconds,
+    known, held = (
+        Side(copy.copy(drawn[-1]), SmallestHashes(most), Fingerprint(seed=seed)) for _ in range(2)
     )
+    missing: Counter[str] = Counter()
+    row, seconds = 0, 0.0
+    with closing(read_ahead(chunks.tables())) as tables:
+        for table in tables:
+            piece = _Piece.of(chunks, table, row, schema, drawn[0])
+            missing.update(piece.missing)
+            start = time.perf_counter()
+            features = dense(drawn[1].transform(piece.typed))
+            keys = typed_hashes(piece.typed, piece.y, schema, seed)
+            held_out = keys >= cut
+            for side, at in ((known, np.flatnonzero(~held_out)), (held, np.flatnonzero(held_out))):
+                if len(at):
+                    weight = None if piece.weight is None else piece.weight[at]
+                    side.model.partial_fit(features[at], piece.y[at], weight)
+                    side.kept.add(keys[at], piece.table.take(at), piece.positions[at])
+                    side.seen = side.seen.with_hashes(keys[at])
+            if len(keys):
+                seconds += (time.perf_counter() - start) * float(np.mean(~held_out))
+            row += table.num_rows
+            advance(table.num_rows)
+    return Passed(known, held, chunks, {name: missing[name] for name in chunks.kinds}, seconds)
 
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """Rows of a piece that have their targets."""
+    """Rows of a piece that have their targets, and counts of the missing cells of all its rows."""
 
     table: Any
     typed: Any
     y: FloatArray
     weight: FloatArray | None
     positions: IntArray
-    all_typed: Any
-    all_y: FloatArray
+    missing: dict[str, int]
 
     @classmethod
     def of(
@@ -147,99 +167,54 @@ class _Piece:
         frame = chunks.frame(table, row)
         with placing(chunks.path, frame, reader, row):
             typed = reader.transform(frame)
-        targets = []
-        for name in schema.targets:
-            form = schema[name].form
-            with placing(chunks.path, frame, TypedColumns({name: form}, (), {}), row):
-                targets.append(as_numbers(frame[name], form, name))
-        y = np.stack(targets, axis=1)
+        y = np.stack([_numbers(chunks.path, frame, schema[n], row) for n in schema.targets], axis=1)
+        weight = None
+        if schema.weights is not None:
+            name = schema.weights
+            weight = _numbers(chunks.path, frame, schema[name], row)
+            bad = ~(weight >= 0)
+            if bad.any():
+                first = int(np.argmax(bad))
+                raise TableError(
+                    f"{chunks.path}, row {row + first + 1}: weights={name!r} must hold a number of "
+                    f"at least 0 in every row, got {shortened(frame[name].iloc[first])}."
+                )
+        missing = dict(zip(schema.targets, np.isnan(y).sum(axis=0).tolist(), strict=True))
+        for name in schema.inputs:
+            values = typed[name]
+            gone = values == MISSING_LEVEL if schema[name].role == "category" else values.isna()
+            missing[name] = int(gone.sum())
         there = ~np.isnan(y).any(axis=1)
         at = np.flatnonzero(there)
-        weight = _weights(chunks.path, frame, schema, row)
         return cls(
             table=table if there.all() else table.take(at),
             typed=typed if there.all() else typed.iloc[at],
-            y=y[at, 0] if len(targets) == 1 else y[at],
+            y=y[at, 0] if y.shape[1] == 1 else y[at],
             weight=None if weight is None else weight[at],
             positions=row + at,
-            all_typed=typed,
-            all_y=y,
+            missing=missing,
         )
 
-    def missing(self, schema: Schema) -> dict[str, int]:
-        """Cells without a value, rows without a target among them."""
-        counts = {
-            name: int(np.isnan(y).sum())
-            for name, y in zip(schema.targets, self.all_y.T, strict=True)
-        }
-        for name in schema.inputs:
-            values = self.all_typed[name]
-            gone = values == MISSING_LEVEL if schema[name].role == "category" else values.isna()
-            counts[name] = int(gone.sum())
-        return counts
 
-
-class _Side:
-    """One of the two ensembles, and some of its rows."""
-
-    def __init__(self, model: Any, most: int) -> None:
-        self.model = model
-        self.kept = SmallestHashes(most)
-
-    def add(self, features: FloatArray, piece: _Piece, keys: Any, chosen: BoolArray) -> None:
-        at = np.flatnonzero(chosen)
-        if not len(at):
-            return
-        weight = None if piece.weight is None else piece.weight[at]
-        self.model.partial_fit(features[at], piece.y[at], weight)
-        self.kept.add(keys[at], piece.table.take(at), piece.positions[at])
-
-    def samples(self, chunks: TableChunks, schema: Schema) -> Samples:
-        """The rows that were kept, in the order of the file."""
-        rows = self.kept.rows()
-        if rows.n_rows < LEAST_ROWS:
-            raise TableError(
-                f"{rows.n_rows} rows are on one side of the split, where {LEAST_ROWS} at least are "
-                "needed; try another seed or test_size."
-            )
-        order = np.argsort(rows.positions, kind="stable")
-        found = samples(chunks.frame(rows.table.take(order), 0), schema)
-        return replace(found, positions=rows.positions[order])
-
-
-def _weights(path: Path, frame: Any, schema: Schema, row: int) -> FloatArray | None:
-    if schema.weights is None:
-        return None
-    name = schema.weights
-    form = schema[name].form
-    with placing(path, frame, TypedColumns({name: form}, (), {}), row):
-        weight = as_numbers(frame[name], form, name)
-    bad = ~(weight >= 0)
-    if bad.any():
-        at = int(np.argmax(bad))
-        raise TableError(
-            f"{path}, row {row + at + 1}: weights={name!r} must hold a number of at least 0 in "
-            f"every row, got {shortened(frame[name].iloc[at])}."
-        )
-    return weight
+def _numbers(path: Path, frame: Any, column: Column, row: int) -> FloatArray:
+    """A column as numbers; errors name the row."""
+    with placing(path, frame, TypedColumns({column.name: column.form}, (), {}), row):
+        return as_numbers(frame[column.name], column.form, column.name)
 
 
 def with_counts(schema: Schema, passed: Passed, sample: TableSample) -> Schema:
-    """The schema with missing values counted in all rows, where they were all looked at."""
+    """The schema with missing values counted in all rows, where all rows were looked at."""
     if sample.is_whole:
         return schema
-    columns = tuple(_counted(column, passed.missing.get(column.name)) for column in schema.columns)
-    return replace(schema, columns=columns)
-
-
-def _counted(column: Column, missing: int | None) -> Column:
-    if missing is None:
-        said = "counts of the sample"
-        return replace(column, remark=f"{column.remark}; {said}" if column.remark else said)
-    remark = column.remark
-    if column.role == "target":
-        words = "rows without it are left out"
-        remark = remark.removesuffix(f"{column.n_missing} {words}").removesuffix("; ")
-        left_out = f"{missing} {words}" if missing else ""
-        remark = "; ".join(filter(None, [remark, left_out]))
-    return replace(column, n_missing=missing, remark=remark)
+    columns = []
+    for column in schema.columns:
+        missing, remark, said = passed.missing.get(column.name), column.remark, ""
+        if missing is None:
+            missing, said = column.n_missing, "counts of the sample"
+        elif column.role == "target":
+            words = "rows without it are left out"
+            remark = remark.removesuffix(f"{column.n_missing} {words}").removesuffix("; ")
+            said = f"{missing} {words}" if missing else ""
+        remark = "; ".join(filter(None, [remark, said]))
+        columns.append(replace(column, n_missing=missing, remark=remark))
+    return replace(schema, columns=tuple(columns))

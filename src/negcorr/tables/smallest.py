@@ -1,8 +1,7 @@
-"""Rows of the smallest hashes: a sample of a table that comes in pieces, in whatever order."""
+"""A sample of a table that comes in pieces: the rows with the smallest hashes."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,8 @@ import numpy as np
 
 from negcorr._common.types import AnyArray, IntArray
 from negcorr.reading.cell_kinds import text_buffers
-from negcorr.rows.keys import HashArray, content_hash, mix
+from negcorr.rows.keys import HashArray, content_hash, hash_of_bytes, mix
+from negcorr.rows.smallest import smallest_keys
 
 __all__ = ["Kept", "SmallestHashes", "table_hash"]
 
@@ -31,26 +31,27 @@ class Kept:
         In the order of their hashes.
     positions : ndarray of int
         Where they stand among all rows; equal rows stand where the first of them does.
-    n_rows : int
-        All rows that were seen.
     """
 
     table: Any
     positions: IntArray
-    n_rows: int
 
 
 class SmallestHashes:
-    """Keep rows by their hashes, a bounded number of them.
+    """A bounded number of rows, those with the smallest hashes.
 
     Which rows are kept depends neither on their order nor on how they were cut into pieces. Equal
-    rows are held once and counted, so that they do not crowd out all others, and come back as
-    often as is their due.
+    rows are held once and counted: otherwise one frequent row could take the place of all others.
 
     Parameters
     ----------
     most : int
         Rows to keep.
+
+    Attributes
+    ----------
+    n_rows : int
+        All rows that were added.
 
     Examples
     --------
@@ -66,61 +67,62 @@ class SmallestHashes:
     def __init__(self, most: int) -> None:
         self.most = most
         self.n_rows = 0
-        self._keys = np.empty(0, dtype=np.uint64)
-        self._counts = np.empty(0, dtype=np.int64)
+        self._kept = smallest_keys(np.empty(0, dtype=np.uint64), most, distinct=True)
         self._positions = np.empty(0, dtype=np.int64)
         self._table: Any = None
 
     def add(self, keys: HashArray, table: Any, first: int | IntArray) -> None:
-        """Rows of a table of pyarrow, by their hashes; ``first`` is the position of the first.
+        """Add the rows of a table of pyarrow.
 
-        Positions of all of them may be given instead.
+        Parameters
+        ----------
+        keys : ndarray of uint64 of shape (n,)
+            Their hashes.
+        table : pyarrow.Table
+        first : int, or ndarray of int of shape (n,)
+            Position of the first row among all rows, or the positions of all of them.
         """
         import pyarrow
 
         self.n_rows += len(keys)
-        low = keys <= self._keys[-1] if len(self._keys) == self.most else np.ones(len(keys), bool)
-        if self._table is not None and not low.any():
+        n_kept = len(self._kept.keys)
+        positions = first + np.arange(len(keys)) if isinstance(first, int) else first
+        self._kept = smallest_keys(
+            np.concatenate([self._kept.keys, keys]),
+            self.most,
+            cut=self._kept.cut,
+            distinct=True,
+            counts=np.concatenate([self._kept.counts, np.ones(len(keys), dtype=np.int64)]),
+        )
+        index = self._kept.index
+        self._positions = np.concatenate([self._positions, positions])[index]
+        is_new = index >= n_kept
+        if self._table is not None and not is_new.any():
             return
-        at = np.flatnonzero(low)
-        where = first + at if isinstance(first, int) else first[at]
-        both = np.concatenate([self._keys, keys[at]])
-        counts = np.concatenate([self._counts, np.ones(len(at), dtype=np.int64)])
-        distinct, index, inverse = np.unique(both, return_index=True, return_inverse=True)
-        index = index[: self.most]
-        self._counts = np.bincount(inverse, weights=counts).astype(np.int64)[: self.most]
-        self._keys = distinct[: self.most]
-        self._positions = np.concatenate([self._positions, where])[index]
-        new = table.take(pyarrow.array(at))
+        new = table.take(pyarrow.array(index[is_new] - n_kept))
         if self._table is not None:
             new = pyarrow.concat_tables([self._table, new], promote_options="permissive")
+        where = np.where(is_new, n_kept + np.cumsum(is_new) - 1, index)
         # Copies, so that nothing else of the pieces stays in memory.
-        self._table = new.unify_dictionaries().take(pyarrow.array(index)).combine_chunks()
+        self._table = new.unify_dictionaries().take(pyarrow.array(where)).combine_chunks()
 
     def rows(self) -> Kept:
-        """What was kept."""
+        """The rows that were kept: as often as they were there, or as is their share of a sample.
+
+        A row that is very frequent gets no more than its share of all rows, whatever else is kept.
+        The rest is thinned evenly, in the order of the hashes.
+        """
         import pyarrow
 
-        copies = _copies(self._counts, self.n_rows, self.most)
+        copies = self._kept.counts
+        if self.n_rows > self.most:
+            copies = np.minimum(copies, np.maximum(1, -(-copies * self.most // self.n_rows)))
+            running = np.cumsum(copies)
+            if len(running) and running[-1] > self.most:
+                copies = np.diff(running * self.most // running[-1], prepend=0)
         index = np.repeat(np.arange(len(copies)), copies)
         table = self._table.take(pyarrow.array(index)) if self._table is not None else None
-        return Kept(table, self._positions[index], self.n_rows)
-
-
-def _copies(counts: IntArray, n_rows: int, most: int) -> IntArray:
-    """How often each row comes back: as often as it was there, or its share of a sample.
-
-    One that is very frequent gets no more than its share of all rows, whatever else is kept. The
-    rest is thinned evenly, in the order of the hashes.
-    """
-    if n_rows <= most:
-        return counts
-    shares = np.minimum(counts, np.maximum(1, -(-counts * most // n_rows)))
-    running = np.cumsum(shares)
-    total = int(running[-1]) if len(running) else 0
-    if total <= most:
-        return np.asarray(shares)
-    return np.diff(running * most // total, prepend=0)
+        return Kept(table, self._positions[index])
 
 
 def table_hash(table: Any, seed: int = 0) -> HashArray:
@@ -144,45 +146,36 @@ def table_hash(table: Any, seed: int = 0) -> HashArray:
         if any(test(kind) for test in (kinds.is_integer, kinds.is_floating, kinds.is_boolean)):
             columns.append(np.asarray(column.cast("float64", safe=False).to_numpy()))
         elif kinds.is_temporal(kind):
-            whole = [chunk.view(f"int{kind.bit_width}") for chunk in column.chunks]
-            columns.append(_joined([part.cast("float64", safe=False) for part in whole]))
+            whole = column.cast(f"int{kind.bit_width}")
+            columns.append(np.asarray(whole.cast("float64", safe=False).to_numpy()))
         elif not kinds.is_nested(kind) and not kinds.is_null(kind):
-            bits = _bits_of_column(column)
-            columns += [half.astype(np.float64) for half in (bits >> _HALF, bits & _LOW)]
+            bits = [_text_hashes(chunk) for chunk in _as_text(column).chunks]
+            words = np.concatenate([np.empty(0, dtype=np.uint64), *bits])
+            halves = words >> np.uint64(32), words & np.uint64(2**32 - 1)
+            columns += [half.astype(np.float64) for half in halves]
     if not columns:
         return np.zeros(table.num_rows, dtype=np.uint64)
     return content_hash(np.stack(columns, axis=1), seed=seed)
 
 
-_HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
-
-
-def _joined(parts: list[Any]) -> AnyArray:
-    arrays = [part.to_numpy(zero_copy_only=False) for part in parts]
-    return np.concatenate(arrays) if arrays else np.empty(0)
-
-
-def _bits_of_column(column: Any) -> HashArray:
+def _as_text(column: Any) -> Any:
+    """A column of pyarrow as text; bytes are taken as text as they are."""
     import pyarrow
 
-    if pyarrow.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pyarrow.types.is_binary(column.type) or pyarrow.types.is_large_binary(column.type):
-        parts = [chunk.view(_text_type(chunk.type)) for chunk in column.chunks]
-    else:
-        parts = [chunk.cast(pyarrow.large_string()) for chunk in column.chunks]
-    bits = [_text_bits(part) for part in parts]
-    return np.concatenate(bits) if bits else np.empty(0, dtype=np.uint64)
+    kind = column.type
+    if pyarrow.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if pyarrow.types.is_binary(kind) or pyarrow.types.is_large_binary(kind):
+        text = pyarrow.string() if pyarrow.types.is_binary(kind) else pyarrow.large_string()
+        return pyarrow.chunked_array([chunk.view(text) for chunk in column.chunks], text)
+    return column.cast(pyarrow.large_string())
 
 
-def _text_type(kind: Any) -> Any:
-    import pyarrow
+def _text_hashes(array: Any) -> HashArray:
+    """64-bit hashes of all cells, eight bytes of them at a time: files may have many cells.
 
-    return pyarrow.large_string() if pyarrow.types.is_large_binary(kind) else pyarrow.string()
-
-
-def _text_bits(array: Any) -> HashArray:
-    """Eight bytes of all cells at a time."""
+    Other words are hashed one by one, by :func:`~negcorr.rows.keys.word_hashes`.
+    """
     data, starts, lengths = text_buffers(array)
     bits = mix(lengths.astype(np.uint64))
     bits[np.asarray(array.is_null().to_numpy(zero_copy_only=False))] = np.uint64(1)
@@ -197,5 +190,5 @@ def _text_bits(array: Any) -> HashArray:
         left = left[lengths[left] > done]
     for j in np.flatnonzero(lengths > LONG_BYTES):
         cell = data[starts[j] : starts[j] + lengths[j]].tobytes()
-        bits[j] = int.from_bytes(hashlib.blake2b(cell, digest_size=8).digest(), "little")
+        bits[j] = hash_of_bytes(cell)
     return bits

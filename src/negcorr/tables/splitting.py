@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 
-from negcorr._common.types import AnyArray, IntArray
+from negcorr._common.types import AnyArray, BoolArray, IntArray
 from negcorr.columns.samples import Samples, digests, hashes, labels, samples, times
 from negcorr.exceptions import TableError
 from negcorr.reading.schema import Schema
 from negcorr.rows.folds import ContentKFold
 from negcorr.rows.keys import content_hash
 
-__all__ = ["LEAST_ROWS", "check_split", "folds_for", "hold_out", "last_by"]
+__all__ = ["LEAST_ROWS", "check_held_out", "check_split", "folds_for", "hold_out", "largest_keys"]
 
 #: A fit and a standard error take two rows each.
 LEAST_ROWS = 2
@@ -70,8 +70,15 @@ def hold_out(
         raise TableError(
             f"{n} rows have their targets; {2 * LEAST_ROWS} at least are needed to hold some out."
         )
-    keys, what = _keys(frame, schema, rows, seed)
-    held = last_by(keys, test_size, what)
+    keys: AnyArray
+    if schema.time is not None:
+        keys, what = times(frame, schema)[rows.positions], f"time in {schema.time!r}"
+    elif rows.groups is not None:
+        names = np.stack(digests(rows.groups), axis=1)
+        keys, what = content_hash(names, seed=seed), f"group in {schema.group!r}"
+    else:
+        keys, what = hashes(rows, schema, seed), "content"
+    held = largest_keys(keys, test_size, what)
     return rows.positions[~held], rows.positions[held]
 
 
@@ -116,7 +123,7 @@ def folds_for(schema: Schema, frame: Any) -> Any:
 
 
 def check_split(test_size: Any, seed: Any) -> None:
-    """Raise where a share or a seed is none."""
+    """Raise an error if the share or the seed is not one that is allowed."""
     if not isinstance(test_size, numbers.Real) or not 0.0 < float(test_size) < 1.0:
         raise ValueError(f"test_size={test_size!r} must be a number between 0 and 1.")
     whole = isinstance(seed, numbers.Integral) and not isinstance(seed, bool)
@@ -125,18 +132,16 @@ def check_split(test_size: Any, seed: Any) -> None:
         raise ValueError(f"seed={seed!r} must be a whole number, at least 0 and below 2**32.")
 
 
-def _keys(frame: Any, schema: Schema, rows: Samples, seed: int) -> tuple[AnyArray, str]:
-    """What rows are held out by, the largest first, and its name."""
-    if schema.time is not None:
-        return times(frame, schema)[rows.positions], f"time in {schema.time!r}"
-    if rows.groups is not None:
-        names = np.stack(digests(rows.groups), axis=1)
-        return content_hash(names, seed=seed), f"group in {schema.group!r}"
-    return hashes(rows, schema, seed), "content"
+def check_held_out(held: Samples, schema: Schema) -> None:
+    """Raise an error if all held-out rows have no weight."""
+    if held.weight is not None and not held.weight.any():
+        raise TableError(
+            f"all held-out rows have no weight in {schema.weights!r}; try another seed."
+        )
 
 
-def last_by(keys: AnyArray, test_size: float, what: str) -> AnyArray:
-    """Rows with the largest keys, as near to a share as equal keys allow."""
+def largest_keys(keys: AnyArray, test_size: float, what: str) -> BoolArray:
+    """Which rows have the largest keys: a share of them, as nearly as equal keys allow."""
     n = len(keys)
     distinct, counts = np.unique(keys, return_counts=True)
     if len(distinct) < 2:

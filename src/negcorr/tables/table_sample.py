@@ -1,8 +1,9 @@
-"""sample_of: rows from all over a large table, from which its columns are judged."""
+"""sample_of: rows from all over a large table, from which the roles of its columns are found."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,17 +15,19 @@ from negcorr.columns.kinds import infer_columns
 from negcorr.exceptions import TableError
 from negcorr.reading.cell_kinds import kinds_of_cells
 from negcorr.reading.chunk_sources import TextSource
+from negcorr.reading.column_types import data_frame
 from negcorr.reading.number_cells import as_numbers
-from negcorr.reading.schema import Column, Schema
+from negcorr.reading.schema import Schema
 from negcorr.reading.table_chunks import TableChunks
-from negcorr.tables.smallest import Kept, SmallestHashes, table_hash
+from negcorr.scale.passes import read_ahead
+from negcorr.tables.smallest import SmallestHashes, table_hash
 
 __all__ = ["SAMPLE_ROWS", "TableSample", "sample_of"]
 
 #: Rows of a sample: medians, levels and bandwidths are known well from so many.
 SAMPLE_ROWS = 50_000
 
-#: Apart from the seeds that rows are held out by, so that a sample has rows of both sides.
+#: Added to the seed: other seeds than rows are held out by, so a sample has rows of both sides.
 _OTHER_SEEDS = 2**32
 
 
@@ -81,21 +84,18 @@ class TableSample:
         found = infer_columns(
             self.frame, target, drop=drop, categorical=categorical, weights=weights
         )
-        if not self.is_whole:
-            columns = tuple(self._row_numbers(column) for column in found.columns)
-            if any(column.is_input for column in columns):
-                found = replace(found, columns=columns)
-        return replace(found, n_rows=self.n_rows)
-
-    def _row_numbers(self, column: Column) -> Column:
-        """Numbers that count the rows, which a sample does not show by their order alone."""
-        if column.role != "number" or column.n_missing:
-            return column
-        values = as_numbers(self.frame[column.name], column.form, column.name)
-        start = values[0] - self.positions[0]
-        if start in (0.0, 1.0) and np.array_equal(values, self.positions + start):
-            return replace(column, role="identifier", remark="numbers the rows")
-        return column
+        columns = list(found.columns)
+        for place, column in enumerate(columns):
+            if column.role != "number" or column.n_missing or self.is_whole:
+                continue
+            # Numbers that count the rows, which a sample does not show by their order alone.
+            values = as_numbers(self.frame[column.name], column.form, column.name)
+            start = values[0] - self.positions[0]
+            if start in (0.0, 1.0) and np.array_equal(values, self.positions + start):
+                columns[place] = replace(column, role="identifier", remark="numbers the rows")
+        if not any(column.is_input for column in columns):
+            columns = list(found.columns)
+        return replace(found, columns=tuple(columns), n_rows=self.n_rows)
 
 
 def sample_of(
@@ -132,7 +132,8 @@ def sample_of(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from negcorr.tables import TableChunks, sample_of
+    >>> from negcorr.reading import TableChunks
+    >>> from negcorr.tables import sample_of
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "sizes.csv")
     ...     _ = file.write_text("size,y\n" + "".join(f"{x % 7},{x}\n" for x in range(500)))
@@ -142,46 +143,30 @@ def sample_of(
     """
     check_positive_int("n", n)
     kept = SmallestHashes(n)
-    for table in chunks.tables(chunks.names):
-        kept.add(table_hash(table, seed + _OTHER_SEEDS), table, kept.n_rows)
-        if advance is not None:
-            advance(table.num_rows)
+    with closing(read_ahead(chunks.tables(chunks.names))) as tables:
+        for table in tables:
+            kept.add(table_hash(table, seed + _OTHER_SEEDS), table, kept.n_rows)
+            if advance is not None:
+                advance(table.num_rows)
     rows = kept.rows()
     if rows.table is None:
         raise TableError(f"{chunks.path}: the table has no row.")
-    return _typed(chunks, rows)
-
-
-def _typed(chunks: TableChunks, rows: Kept) -> TableSample:
-    """The sample in its types."""
     in_file = np.argsort(rows.positions, kind="stable")
     table = rows.table.take(in_file)
     notes: list[str] = []
     if isinstance(chunks.source, TextSource):
         cells = [column.to_pylist() for column in table.columns]
         kinds, values, notes = kinds_of_cells(chunks.names, cells, chunks.source.delimiter)
-        frame = _frame(values)
+        frame = data_frame(values)
     else:
         kinds = chunks.source.kinds(None)
         frame = chunks.source.frame(table, kinds, 0)
-    whole = table.num_rows == rows.n_rows
-    said = [note if whole else f"in the sample, {note}" for note in notes]
+    if table.num_rows < kept.n_rows:
+        notes = [f"in the sample, {note}" for note in notes]
     return TableSample(
         frame=frame,
         positions=rows.positions[in_file],
-        n_rows=rows.n_rows,
+        n_rows=kept.n_rows,
         chunks=chunks.reading(kinds),
-        notes=(*chunks.notes, *said),
+        notes=(*chunks.notes, *notes),
     )
-
-
-def _frame(values: dict[str, Any]) -> Any:
-    import pandas
-
-    columns = [
-        pandas.Series(column, dtype=object if column.dtype == object else None)
-        for column in values.values()
-    ]
-    frame = pandas.DataFrame(dict(enumerate(columns)))
-    frame.columns = pandas.Index(list(values), dtype=object)
-    return frame

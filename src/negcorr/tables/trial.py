@@ -1,4 +1,4 @@
-"""try_out: an ensemble tried on rows that it has not seen, beside its rivals, and fitted to all."""
+"""try_out: an ensemble compared with other methods on held-out rows, and fitted to all rows."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from negcorr._common.types import FloatArray
 from negcorr.columns.samples import Samples, samples
 from negcorr.exceptions import TableError
 from negcorr.reading.schema import Schema
-from negcorr.tables.baselines import BASELINES, check_baselines, dense, fit_baseline
+from negcorr.tables.baselines import BASELINES, check_baselines, fit_baselines
 from negcorr.tables.comparison import OURS, Comparison, Result, scored
 from negcorr.tables.fingerprint import Fingerprint
 from negcorr.tables.pipeline import make_tabular
-from negcorr.tables.splitting import folds_for, hold_out
+from negcorr.tables.splitting import check_held_out, folds_for, hold_out
 
 __all__ = ["Trial", "compare", "fitted_to", "predicted_by", "try_out"]
 
@@ -44,7 +44,7 @@ class Trial:
     predicted : ndarray of shape (n,) or (n, outputs)
         What ``tried`` makes of them.
     comparison : Comparison
-        Beside its rivals, on the held-out rows.
+        With other methods, on the held-out rows.
     seen : Fingerprint
         Of the rows that ``model`` was fitted to.
     notes : tuple of str
@@ -78,14 +78,14 @@ def try_out(
     test: Any = None,
     test_size: float = 0.2,
     seed: int = 0,
-    baselines: Sequence[str] = tuple(BASELINES),
+    baselines: Sequence[str] = BASELINES,
     n_jobs: int = 1,
     pipeline: Any = None,
     parameters: Mapping[str, Any] | None = None,
     refit: bool = True,
     tell: Callable[[str], None] | None = None,
 ) -> Trial:
-    """Fit NCL and its rivals, compare them on rows that none has seen, and fit NCL to all rows.
+    """Fit NCL and other methods, compare them on rows that none has seen, and fit NCL to all rows.
 
     Parameters
     ----------
@@ -129,33 +129,41 @@ def try_out(
     (400, 320, 80)
     """
     check_baselines(baselines)
-    say = tell if tell is not None else _nothing
-    known, held = _parts(frame, schema, test, test_size, seed)
-    made = _Made(frame, schema, seed, pipeline, parameters or {})
+    if test is None:
+        train, held_out = hold_out(frame, schema, test_size=test_size, seed=seed)
+        known, held = samples(frame, schema, train), samples(frame, schema, held_out)
+    else:
+        known, held = samples(frame, schema), samples(test, schema)
+        if len(held.positions) < 2:
+            raise TableError(
+                f"{len(held.positions)} of the rows for testing have their targets; 2 at least "
+                "are needed."
+            )
+    check_held_out(held, schema)
+    settings = {"random_state": seed, **(parameters or {})}
+    say = tell if tell is not None else lambda words: None
     say("fitting NCL")
     start = time.perf_counter()
-    tried = fitted_to(made.pipeline(known), known)
+    tried = fitted_to(_unfitted(pipeline, known, frame, schema, settings), known)
     seconds = time.perf_counter() - start
     features = tried[:-1].transform(held.inputs)
     ours, interval = predicted_by(tried[-1], features)
-    results = [Result(OURS, ours, interval, seconds)]
-    old, new = dense(tried[:-1].transform(known.inputs)), dense(features)
-    for name in baselines:
-        say(f"fitting {name}")
-        rival, taken = fit_baseline(name, old, known.y, known.weight, seed=seed, n_jobs=n_jobs)
-        results.append(Result(name, rival.predict(new), None, taken))
+    others = fit_baselines(
+        baselines, tried[:-1], known, features, seed=seed, n_jobs=n_jobs, tell=tell
+    )
+    results = [Result(OURS, ours, interval, seconds), *others]
     comparison = scored(results, known, held, schema.targets)
     model, seen = tried, known
     if refit and test is None:
         say("fitting NCL to all rows")
         seen = samples(frame, schema)
-        model = fitted_to(made.pipeline(seen), seen)
+        model = fitted_to(_unfitted(pipeline, seen, frame, schema, settings), seen)
     fingerprint = Fingerprint.of(seen, schema, seed)
     return Trial(schema, tried, model, held, ours, comparison, fingerprint)
 
 
 def compare(frame: Any, schema: Schema, **options: Any) -> Comparison:
-    """Fit NCL and its rivals on the same rows, and compare them on the same held-out ones.
+    """Fit NCL and other methods to the same rows, and compare them on the same held-out ones.
 
     Parameters
     ----------
@@ -184,6 +192,16 @@ def compare(frame: Any, schema: Schema, **options: Any) -> Comparison:
     return try_out(frame, schema, refit=False, **options).comparison
 
 
+def _unfitted(
+    given: Any, rows: Samples, frame: Any, schema: Schema, settings: Mapping[str, Any]
+) -> Any:
+    """A pipeline for some rows: a copy of the given one, or the default with folds for them."""
+    if given is not None:
+        return clone(given)
+    folds = folds_for(schema, frame.iloc[rows.positions])
+    return make_tabular(frame, schema.targets, schema=schema, **{"cv": folds, **settings})
+
+
 def fitted_to(pipeline: Any, rows: Samples) -> Any:
     """The pipeline, fitted to rows, with groups where it takes folds, and with weights."""
     given = {
@@ -202,45 +220,3 @@ def predicted_by(model: Any, features: Any) -> tuple[FloatArray, FloatArray | No
     if not hasattr(model, "predict_interval"):
         return predicted, None
     return predicted, np.asarray(model.predict_interval(features, COVERAGE))
-
-
-@dataclass(frozen=True, eq=False)
-class _Made:
-    """How a pipeline is made for the rows that it will be fitted to."""
-
-    frame: Any
-    schema: Schema
-    seed: int
-    given: Any
-    parameters: Mapping[str, Any]
-
-    def pipeline(self, rows: Samples) -> Any:
-        if self.given is not None:
-            return clone(self.given)
-        folds = folds_for(self.schema, self.frame.iloc[rows.positions])
-        settings = {"random_state": self.seed, "cv": folds, **self.parameters}
-        return make_tabular(self.frame, self.schema.targets, schema=self.schema, **settings)
-
-
-def _parts(
-    frame: Any, schema: Schema, test: Any, test_size: float, seed: int
-) -> tuple[Samples, Samples]:
-    if test is None:
-        train, held_out = hold_out(frame, schema, test_size=test_size, seed=seed)
-        known, held = samples(frame, schema, train), samples(frame, schema, held_out)
-    else:
-        known, held = samples(frame, schema), samples(test, schema)
-        if len(held.positions) < 2:
-            raise TableError(
-                f"{len(held.positions)} of the rows for testing have their targets; 2 at least "
-                "are needed."
-            )
-    if held.weight is not None and not held.weight.any():
-        raise TableError(
-            f"all held-out rows have no weight in {schema.weights!r}; try another seed."
-        )
-    return known, held
-
-
-def _nothing(words: str) -> None:
-    """Stand in for ``tell`` where nobody listens."""

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from negcorr._common import number_text
+from negcorr._common.number_text import with_error
 from negcorr._common.types import FloatArray
 from negcorr.dof.monte_carlo.step_size import StepCheck
 
-__all__ = ["MonteCarloDof", "mean_and_error", "with_error"]
+__all__ = ["MonteCarloDof", "mean_and_error"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,15 +68,6 @@ class MonteCarloDof:
         )
 
 
-def with_error(value: float | FloatArray, std_error: float | FloatArray) -> str:
-    """Numbers as people write them: 12.3 ± 0.4, in brackets for several outputs."""
-    pairs = zip(np.atleast_1d(value), np.atleast_1d(std_error), strict=True)
-    text = ", ".join(
-        f"{number:.4g}" + (f" ± {error:.2g}" if error != 0 else "") for number, error in pairs
-    )
-    return f"[{text}]" if np.ndim(value) else text
-
-
 def mean_and_error(
     values: FloatArray, rounding: FloatArray, other_variance: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
@@ -87,12 +80,8 @@ def mean_and_error(
     other_variance : ndarray of shape (outputs,), optional
         Another estimate of the variance of a value; the larger counts.
     """
-    n_probes = len(values)
-    mean = values.mean(axis=0)
-    if n_probes == 1:
-        return mean, np.full(mean.shape, np.nan)
-    variance = values.var(axis=0, ddof=1)
+    mean, error = number_text.mean_and_error(values)
     if other_variance is not None:
-        variance = np.maximum(variance, other_variance)
+        error = np.maximum(error, np.sqrt(other_variance / len(values)))
     # Rounding need not average out: targets of few digits are rounded alike in every fit.
-    return mean, np.sqrt(variance / n_probes + (rounding**2).mean(axis=0))
+    return mean, np.hypot(error, np.sqrt((rounding**2).mean(axis=0)))
