@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from negcorr._common import number_text
 from negcorr._common.number_text import with_error
 from negcorr._common.types import FloatArray
 from negcorr.dof.monte_carlo.step_size import StepCheck
@@ -80,8 +79,12 @@ def mean_and_error(
     other_variance : ndarray of shape (outputs,), optional
         Another estimate of the variance of a value; the larger counts.
     """
-    mean, error = number_text.mean_and_error(values)
+    n_probes = len(values)
+    mean = values.mean(axis=0)
+    if n_probes == 1:
+        return mean, np.full(mean.shape, np.nan)
+    variance = values.var(axis=0, ddof=1)
     if other_variance is not None:
-        error = np.maximum(error, np.sqrt(other_variance / len(values)))
+        variance = np.maximum(variance, other_variance)
     # Rounding need not average out: targets of few digits are rounded alike in every fit.
-    return mean, np.hypot(error, np.sqrt((rounding**2).mean(axis=0)))
+    return mean, np.sqrt(variance / n_probes + (rounding**2).mean(axis=0))
