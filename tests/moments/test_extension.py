@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from negcorr.bases import KernelFeatures, MappedFeatures, NestedFeatures, NystroemFeatures
 from negcorr.bases import kernel_features as kernel_module
 from negcorr.moments import scan
-from negcorr.moments import update as extension
 from negcorr.moments.moments import GramMoments, total
 from negcorr.moments.scan import scan_moments
 from negcorr.moments.update import extend_moments, retarget_moments
@@ -139,13 +138,13 @@ class TestGivenFeatures:
             centred = z - z.mean(axis=0)
             np.testing.assert_allclose(moments.scatter, centred.T @ centred, rtol=1e-5, atol=1e-5)
 
-    @pytest.mark.parametrize("n_lanes", [2, 3])
-    def test_may_be_scanned_by_several_threads_in_small_blocks(self, n_lanes, monkeypatch):
+    @pytest.mark.parametrize("n_threads", [2, 3])
+    def test_may_be_scanned_by_several_threads_in_small_blocks(self, n_threads, monkeypatch):
         rows, groups = table(900, 12, 2, True), dealt(900, 4)
         expected = scanned(rows, groups)
         one = extended_given(rows, np.array([0, 5, 6]), groups)
         monkeypatch.setattr(scan, "BLOCK_BYTES", 1)
-        monkeypatch.setattr(extension, "blas_threads", lambda: n_lanes)
+        monkeypatch.setattr(scan, "blas_threads", lambda: n_threads)
         found = extended_given(rows, np.array([0, 5, 6]), groups)
         assert_same_moments(found, expected)
         again = extended_given(rows, np.array([0, 5, 6]), groups)

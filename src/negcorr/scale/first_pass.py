@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from negcorr._common.arrays import dispatched, place_of, taken, to_host
+from negcorr._common.arrays import dispatched, place_of, rows_at, to_host
 from negcorr._common.types import FloatArray, IntArray
 from negcorr._common.validation import check_weight, float_types, target_columns
 from negcorr.rows.keys import HashArray, content_hash
@@ -208,7 +208,7 @@ def _summary_on_device(X: Any, weight: Any, sampled: bool, y: Any) -> InputSumma
         total,
         to_host(mean),
         to_host(square),
-        to_host(taken(rows, chosen)),
+        to_host(rows_at(rows, chosen)),
         keys,
         None,
         rows[:0, :],
