@@ -18,7 +18,6 @@ from negcorr._common.arrays import (
     thin_svd,
 )
 from negcorr.bases import FourierFeatures
-from negcorr.ensemble.fitted import LazyAttributes
 
 
 class Mine(FourierFeatures):
@@ -80,14 +79,22 @@ def test_what_is_shared_stays_shared_and_what_is_foreign_stays_itself():
     assert arrays_to_numpy(theirs) is theirs
 
 
-def test_a_copy_has_a_lock_of_its_own():
-    lazy = LazyAttributes(None, None)
-    assert arrays_to_numpy(lazy)._lock is not lazy._lock
+class Cached(Mine):
+    """An object whose copies leave out what can be computed again."""
+
+    def __getstate__(self):
+        return {name: part for name, part in vars(self).items() if name != "cache"}
+
+
+def test_a_copy_may_leave_out_what_is_computed_again():
+    thing = Cached()
+    thing.cache = np.ones(3)
+    assert "cache" not in vars(arrays_to_numpy(thing))
 
 
 def test_a_model_in_numpy_computes_nothing_for_its_copy():
     X = np.random.default_rng(0).normal(size=(60, 3))
-    model = NCLRegressor(4, 3, random_state=0, basis="fourier", gamma="kwok-tsang").fit(X, X[:, 0])
+    model = NCLRegressor(FourierFeatures(4, 3)).fit(X, X[:, 0])
     before = set(vars(model.path_.spectrum))
     assert "vectors" not in before
     assert set(vars(model.to_numpy().path_.spectrum)) == before

@@ -209,7 +209,7 @@ def test_rows_of_frames_reach_the_basis_as_frames(form, frame, n_threads, block_
 @pytest.mark.parametrize("form", FORMS)
 def test_sparse_rows_give_the_moments_of_dense_ones(form, n_threads):
     rows = data(400)
-    basis = fourier(rows, standardize=True)
+    basis = fourier(rows, inputs="standard")
     sparse = Rows(sp.csr_array(rows.X), rows.y, rows.weight)
     (moments,) = scan_moments(sparse, basis, [np.arange(400)], form)
     assert_moments(moments, basis.transform(rows.X), rows.y, rows.weight, form)
