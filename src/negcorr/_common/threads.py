@@ -38,6 +38,14 @@ _limit = _Limit()
 _worker = threading.local()
 
 
+#: Lets this thread set the limits of BLAS, whichever thread set them last. Newer releases of
+#: threadpoolctl accept limits from one thread only and silently ignore other threads. But of
+#: callers that overlap in time the first need not be the last to leave.
+_take_control = getattr(
+    threadpoolctl.OpenBLASController, "clear_controlling_thread", lambda force: None
+)
+
+
 def blas_threads() -> int:
     """Number of threads that BLAS may use now, or could use before we limited it to one.
 
@@ -53,17 +61,6 @@ def blas_threads() -> int:
         return max((library["num_threads"] for library in _limit.controller.info()), default=1)
 
 
-def _take_control() -> None:
-    """Let this thread set the limits of BLAS, whichever thread set them last.
-
-    Newer releases of threadpoolctl accept limits from one thread only and silently ignore other
-    threads. But of callers that overlap in time the first need not be the last to leave.
-    """
-    release = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
-    if release is not None:
-        release(force=True)
-
-
 @contextmanager
 def our_own_threads() -> Iterator[None]:
     """Limit BLAS to one thread while any caller is inside the block: our threads use the cores.
@@ -75,7 +72,7 @@ def our_own_threads() -> Iterator[None]:
     with _limit.lock:
         if _limit.callers == 0:
             _limit.before = blas_threads()
-            _take_control()
+            _take_control(force=True)
             _limit.limiter = _limit.controller.limit(limits=1)
         _limit.callers += 1
     try:
@@ -84,9 +81,9 @@ def our_own_threads() -> Iterator[None]:
         with _limit.lock:
             _limit.callers -= 1
             if _limit.callers == 0:
-                _take_control()
+                _take_control(force=True)
                 _limit.limiter.restore_original_limits()
-                _take_control()
+                _take_control(force=True)
 
 
 class _AbandonedError(Exception):

@@ -1,7 +1,7 @@
 """Quick leave-one-out: the error at every λ from one decomposition, for comparing many bases.
 
-The blocks are whitened once, by all rows. Whitening does not use y, so the error is an honest one, of
-an ensemble that differs a little from NCL refitted without the row
+The blocks are whitened once, by all rows. Whitening does not use y, so the error is an honest one,
+of an ensemble that differs a little from NCL refitted without the row
 (:mod:`negcorr.criteria.leave_one_out`). The rest is ridge regression on whitened features (Theorem
 7), whose leave-one-out has a closed form, as that of kernel ridge regression has.
 """
