@@ -6,7 +6,7 @@ All three are optional and imported only when a bar is wanted.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import ExitStack, contextmanager
 from time import monotonic
 from typing import Any, Protocol
 
@@ -100,38 +100,34 @@ def is_bar(progress: Any) -> bool:
     return progress is None or isinstance(progress, bool | np.bool_)
 
 
-def _best_bar(
-    progress: bool, total: int | None, title: str, unit: str | None
-) -> AbstractContextManager[Advance]:
-    """The best bar that the installed libraries can draw."""
-    try:
-        if unit is None:
-            from sklearn.callback import ProgressBar
-
-            # Making one raises ImportError as well, where rich is missing.
-            return _callback_bar(ProgressBar(), total, title, unit)
-        import rich.progress  # noqa: F401
-
-        return _rich_bar(total, title, unit)
-    except ImportError:
-        pass
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        newer = f" (with scikit-learn 1.9 or newer; installed: {sklearn.__version__})"
-        raise ImportError(
-            f"progress=True needs a library that draws bars: install rich{'' if unit else newer} "
-            "or tqdm, or leave progress=False."
-        ) from None
-    options = {} if unit is None else {"unit": f" {unit}", "unit_scale": True}
-    return _tqdm_bar(tqdm(total=total, desc=title, **options))
-
-
 @contextmanager
-def _tqdm_bar(bar: Any) -> Iterator[Advance]:
-    """Let tqdm draw the bar."""
-    with bar:
-        yield lambda units=1: bar.update(units)
+def _best_bar(progress: bool, total: int | None, title: str, unit: str | None) -> Iterator[Advance]:
+    """The best bar that the installed libraries can draw."""
+    with ExitStack() as stack:
+        try:
+            if unit is None:
+                from sklearn.callback import ProgressBar
+
+                # Making one raises ImportError as well, where rich is missing.
+                bar = _callback_bar(ProgressBar(), total, title, unit)
+            else:
+                import rich.progress  # noqa: F401
+
+                bar = _rich_bar(total, title, unit)
+        except ImportError:
+            try:
+                from tqdm.auto import tqdm
+            except ImportError:
+                newer = f" (with scikit-learn 1.9 or newer; installed: {sklearn.__version__})"
+                raise ImportError(
+                    "progress=True needs a library that draws bars: install "
+                    f"rich{'' if unit else newer} or tqdm, or leave progress=False."
+                ) from None
+            options = {} if unit is None else {"unit": f" {unit}", "unit_scale": True}
+            drawn = stack.enter_context(tqdm(total=total, desc=title, **options))
+            yield lambda units=1: drawn.update(units)
+            return
+        yield stack.enter_context(bar)
 
 
 @contextmanager

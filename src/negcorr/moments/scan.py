@@ -76,19 +76,35 @@ def scan_moments(
     if is_device_array(rows.X):
         return scan_on_device(rows, basis, groups, shift, form)
     n_workers = blas_threads() if basis.thread_safe else 1
-    if form == "gram":
-        return _scan_gram(rows, basis, groups, shift, n_workers)
-    plan = blocks_by_worker(groups, len(shift) + 1, n_workers)
-    with worker_threads(n_workers) as run:
-        by_worker = run(partial(_factors, rows, basis, shift), plan)
+    size = len(shift) + 1
     moments: list[Moments] = []
-    for of_group in zip(*by_worker, strict=True):
-        stacked = np.vstack([factor for factor, _ in of_group])
-        # The scan keeps the constant last; the factor wants it first.
-        factor = compress(np.roll(stacked, 1, axis=1))
-        weight = float(factor[:, 0] @ factor[:, 0])
-        n_rows = sum(n for _, n in of_group)
-        moments.append(FactorMoments(weight, shift, factor, rows.y.shape[1], n_rows))
+    if form == "factor":
+        plan = blocks_by_worker(groups, size, n_workers)
+        with worker_threads(n_workers) as run:
+            by_worker = run(partial(_factors, rows, basis, shift), plan)
+        for factors in zip(*by_worker, strict=True):
+            stacked = np.vstack([factor for factor, _ in factors])
+            # The scan keeps the constant last; the factor wants it first.
+            factor = compress(np.roll(stacked, 1, axis=1))
+            weight = float(factor[:, 0] @ factor[:, 0])
+            n_rows = sum(n for _, n in factors)
+            moments.append(FactorMoments(weight, shift, factor, rows.y.shape[1], n_rows))
+        return moments
+    # Threads wait for each other only after a batch of groups, whose products stay in memory.
+    at_once = max(1, PRODUCT_BYTES // (8 * size**2) - (n_workers - 1))
+    with worker_threads(n_workers) as run:
+        for first in range(0, len(groups), at_once):
+            plan = blocks_by_worker(groups[first : first + at_once], size, n_workers)
+            # Aᵀ A of one array is a symmetric rank-k update in BLAS: half the work.
+            sums = run(partial(_summed, rows, basis, shift, lambda z: [z.T @ z]), plan)
+            for of_group in zip(*sums, strict=True):
+                products = [each[0] for each, _ in of_group if each] or [np.zeros((size, size))]
+                squares = sum_of_squares(products)
+                run(partial(merge_products, products, n_workers), range(n_workers))
+                n_rows = sum(n for _, n in of_group)
+                moments.append(
+                    GramMoments.from_merged(products, shift, rows.y.shape[1], n_rows, squares)
+                )
     return moments
 
 
@@ -188,29 +204,6 @@ def _fill_block(
     return int(np.count_nonzero(part.weight))
 
 
-def _scan_gram(
-    rows: Rows, basis: Basis, groups: list[IntArray], shift: FloatArray, n_workers: int
-) -> list[Moments]:
-    size = len(shift) + 1
-    # Threads wait for each other only after a batch of groups, whose products stay in memory.
-    at_once = max(1, PRODUCT_BYTES // (8 * size**2) - (n_workers - 1))
-    moments: list[Moments] = []
-    with worker_threads(n_workers) as run:
-        for first in range(0, len(groups), at_once):
-            plan = blocks_by_worker(groups[first : first + at_once], size, n_workers)
-            # Aᵀ A of one array is a symmetric rank-k update in BLAS: half the work.
-            by_worker = run(partial(_products, rows, basis, shift, lambda z: [z.T @ z]), plan)
-            for of_group in zip(*by_worker, strict=True):
-                products = [each[0] for each, _ in of_group if each] or [np.zeros((size, size))]
-                squares = sum_of_squares(products)
-                run(partial(merge_products, products, n_workers), range(n_workers))
-                n_rows = sum(n for _, n in of_group)
-                moments.append(
-                    GramMoments.from_merged(products, shift, rows.y.shape[1], n_rows, squares)
-                )
-    return moments
-
-
 def products_by_group(
     rows: Rows,
     basis: Basis,
@@ -225,7 +218,7 @@ def products_by_group(
     n_workers = blas_threads() if basis.thread_safe else 1
     plan = blocks_by_worker(groups, len(shift) + 1, n_workers)
     with worker_threads(n_workers) as run:
-        by_worker = run(partial(_products, rows, basis, shift, multiply), plan)
+        by_worker = run(partial(_summed, rows, basis, shift, multiply), plan)
     return [
         [
             np.sum(parts, axis=0)
@@ -235,7 +228,7 @@ def products_by_group(
     ]
 
 
-def _products(
+def _summed(
     rows: Rows,
     basis: Basis,
     shift: FloatArray,

@@ -210,7 +210,8 @@ def _folds_of_splitter(cv: Any, X: Table, y: FloatArray, groups: Any) -> Folds:
     if not splits:
         raise ValueError(f"cv={cv!r} gives no split with both training and test rows.")
     tests = [test for _, test in splits]
-    if all(_each_row_once(parts, n_rows) for parts in (tests, *splits)):
+    times = [np.bincount(np.concatenate(parts), minlength=n_rows) for parts in (tests, *splits)]
+    if all((each == 1).all() for each in times):
         return Folds.from_partition([place.integers(test) for test in tests])
     # Overlapping or partial splits (ShuffleSplit, TimeSeriesSplit) share no sums.
     cells = [np.arange(n_rows), *itertools.chain.from_iterable(splits)]
@@ -230,10 +231,6 @@ def _row_numbers(cv: Any, given: Any, n_rows: int) -> IntArray:
             f"mask of {n_rows} rows."
         )
     return rows.astype(np.intp)
-
-
-def _each_row_once(parts: Sequence[IntArray], n_rows: int) -> bool:
-    return bool((np.bincount(np.concatenate(parts), minlength=n_rows) == 1).all())
 
 
 def number_of_folds(cv: Any) -> int:

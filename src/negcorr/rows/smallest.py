@@ -107,16 +107,15 @@ def smallest_keys(
         index = index[candidates <= np.partition(candidates, most - 1)[most - 1]]
     order = (keys[index],) if ties is None else (ties[index], keys[index])
     index = index[np.lexsort(order)]
+    stand_for = np.ones(min(len(index), most), dtype=np.int64)
     if distinct:
         ordered = keys[index]
         first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(index)])
         each = np.ones(len(index), dtype=np.int64) if counts is None else counts[index]
         index, n_found = index[first], len(first)
-        counts = np.add.reduceat(each, first)[:most]
+        stand_for = np.add.reduceat(each, first)[:most]
     index = index[:most]
-    if not distinct:
-        counts = np.ones(len(index), dtype=np.int64)
     chosen = keys[index]
     if n_found > most:
         cut = chosen[-1]
-    return SmallestKeys(index, chosen, counts, n_found, cut)
+    return SmallestKeys(index, chosen, stand_for, n_found, cut)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -95,18 +95,11 @@ class CurvesOnly(Spectrum):
         assert self.excess_table is not None
         return self.place.floats(self.excess_table.at(gaps))
 
-    @property
-    def whitening(self) -> NoReturn:  # type: ignore[override]
-        """An error: it is no longer there."""
+    def _dropped(self, _: Any = None) -> NoReturn:
         raise ValueError(
             "this needs the factorisation, which compact() has dropped; use the model that "
             "compact() was called on, or compact(path=True)."
         )
 
-    def combine_modes(self, x: FloatArray) -> NoReturn:
-        """An error: the modes are no longer there."""
-        return self.whitening
-
-    def along_modes(self, v: FloatArray) -> NoReturn:
-        """An error: the modes are no longer there."""
-        return self.whitening
+    whitening = property(_dropped)  # type: ignore[assignment]
+    combine_modes = along_modes = _dropped
