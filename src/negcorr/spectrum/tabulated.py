@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -95,11 +95,18 @@ class CurvesOnly(Spectrum):
         assert self.excess_table is not None
         return self.place.floats(self.excess_table.at(gaps))
 
-    def _dropped(self, _: Any = None) -> NoReturn:
+    def combine_modes(self, x: FloatArray) -> NoReturn:
+        """An error that says which model has the modes."""
+        self._raise_dropped()
+
+    def along_modes(self, v: FloatArray) -> NoReturn:
+        """An error that says which model has the modes."""
+        self._raise_dropped()
+
+    def _raise_dropped(self) -> NoReturn:
         raise ValueError(
             "this needs the factorisation, which compact() has dropped; use the model that "
             "compact() was called on, or compact(path=True)."
         )
 
-    whitening = property(_dropped)  # type: ignore[assignment]
-    combine_modes = along_modes = _dropped
+    whitening = property(_raise_dropped)
