@@ -141,7 +141,7 @@ def rates(
     from negcorr.scale.files import FileSource, open_files
     from negcorr.scale.first_pass import summary_of
     from negcorr.scale.planning import MOST_ROWS
-    from negcorr.spectrum.modes import tridiagonalise
+    from negcorr.spectrum.tridiagonal import tridiagonalise
 
     rng = np.random.default_rng(0)
     n_features = n_members * width

@@ -6,7 +6,13 @@ import time
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from negcorr._common.threads import blas_threads, lanes, one_blas_thread, pause_point, spread
+from negcorr._common.threads import (
+    blas_threads,
+    our_own_threads,
+    spread,
+    stop_if_abandoned,
+    worker_threads,
+)
 
 
 def blas_limits():
@@ -27,28 +33,28 @@ def test_callers_limit_is_the_number_of_threads(limit):
         assert blas_threads() == max(blas_limits())
 
 
-def test_one_blas_thread_holds_inside_the_block_only():
-    with one_blas_thread():
+def test_one_blas_thread_is_left_inside_the_block_only():
+    with our_own_threads():
         assert set(blas_limits()) == {1}
     assert set(blas_limits()) == {2}
 
 
 def test_limit_returns_after_an_error():
-    with pytest.raises(RuntimeError, match="inside"), one_blas_thread():
+    with pytest.raises(RuntimeError, match="inside"), our_own_threads():
         raise RuntimeError("inside")
     assert set(blas_limits()) == {2}
 
 
 def test_blocks_may_be_nested():
-    with one_blas_thread():
-        with one_blas_thread():
+    with our_own_threads():
+        with our_own_threads():
             assert set(blas_limits()) == {1}
         assert set(blas_limits()) == {1}
     assert set(blas_limits()) == {2}
 
 
 def test_blocks_of_two_threads_that_overlap_leave_the_limit_as_it_was():
-    first, second = one_blas_thread(), one_blas_thread()
+    first, second = our_own_threads(), our_own_threads()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
@@ -58,46 +64,46 @@ def test_blocks_of_two_threads_that_overlap_leave_the_limit_as_it_was():
     assert set(blas_limits()) == {2}
 
 
-@pytest.mark.parametrize("n_lanes", [1, 2, 5])
-def test_results_come_in_the_order_of_lanes(n_lanes):
-    with lanes(n_lanes) as run:
-        assert run(lambda lane: lane**2) == [lane**2 for lane in range(n_lanes)]
-        assert run(lambda lane: -lane) == [-lane for lane in range(n_lanes)]
+@pytest.mark.parametrize("n_workers", [1, 2, 5])
+def test_results_come_in_the_order_of_items(n_workers):
+    with worker_threads(n_workers) as run:
+        assert run(lambda item: item**2, range(7)) == [item**2 for item in range(7)]
+        assert run(lambda item: -item, range(2)) == [0, -1]
 
 
-def test_lanes_run_side_by_side_with_one_blas_thread_each():
+def test_workers_run_in_parallel_with_one_blas_thread_each():
     meeting = threading.Barrier(3, timeout=30)
 
-    def work(lane):
-        meeting.wait()  # passes only when all three lanes are here at once
+    def work(worker):
+        meeting.wait()  # passes only when all three workers are here at once
         return threading.get_ident(), max(blas_limits())
 
-    with lanes(3) as run:
-        results = run(work)
+    with worker_threads(3) as run:
+        results = run(work, range(3))
     assert len({thread for thread, _ in results}) == 3
     assert {limit for _, limit in results} == {1}
     assert set(blas_limits()) == {2}
 
 
-def test_one_lane_runs_in_the_callers_thread_with_the_callers_limit():
-    with lanes(1) as run:
-        assert run(lambda lane: (lane, threading.get_ident(), max(blas_limits()))) == [
+def test_one_worker_runs_in_the_callers_thread_with_the_callers_limit():
+    with worker_threads(1) as run:
+        assert run(lambda item: (item, threading.get_ident(), max(blas_limits())), [0]) == [
             (0, threading.get_ident(), 2)
         ]
 
 
-@pytest.mark.parametrize("n_lanes", [1, 3])
-def test_error_in_a_lane_reaches_the_caller_and_the_limit_returns(n_lanes):
-    def work(lane):
-        if lane == n_lanes - 1:
-            raise RuntimeError(f"lane {lane}")
-        return lane
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_error_in_a_worker_reaches_the_caller_and_the_limit_returns(n_workers):
+    def work(worker):
+        if worker == n_workers - 1:
+            raise RuntimeError(f"worker {worker}")
+        return worker
 
     with (
-        pytest.raises(RuntimeError, match=f"lane {n_lanes - 1}"),
-        lanes(n_lanes) as run,
+        pytest.raises(RuntimeError, match=f"worker {n_workers - 1}"),
+        worker_threads(n_workers) as run,
     ):
-        run(work)
+        run(work, range(n_workers))
     assert set(blas_limits()) == {2}
 
 
@@ -122,26 +128,33 @@ def test_work_is_spread_over_as_many_threads_as_the_limit_allows():
     assert {limit for _, limit in results} == {1}
 
 
-def test_lanes_end_at_a_pause_point_when_the_block_is_left_by_an_exception():
+def test_workers_stop_when_the_block_is_left_by_an_exception():
     finished = []
 
-    def work(lane):
-        if lane == 0:
-            raise RuntimeError("this lane fails")
+    def work(worker):
+        if worker == 0:
+            raise RuntimeError("this worker fails")
         for _ in range(1000):
-            pause_point()
+            stop_if_abandoned()
             time.sleep(0.01)
-        finished.append(lane)
+        finished.append(worker)
 
-    with pytest.raises(RuntimeError, match="this lane fails"), lanes(2) as run:
-        run(work)
+    with pytest.raises(RuntimeError, match="this worker fails"), worker_threads(2) as run:
+        run(work, range(2))
     assert finished == []
 
 
-def test_a_pause_point_outside_lanes_does_nothing():
-    pause_point()
+def test_outside_workers_nothing_is_abandoned():
+    stop_if_abandoned()
 
 
-def test_lanes_do_not_open_lanes_of_their_own():
-    with lanes(2) as run:
-        assert run(lambda lane: blas_threads()) == [1, 1]
+def test_workers_start_no_workers_of_their_own():
+    with worker_threads(2) as run:
+        assert run(lambda _: blas_threads(), range(2)) == [1, 1]
+
+
+def test_work_that_is_not_parallel_stays_in_the_callers_thread():
+    assert (
+        spread(lambda _: threading.get_ident(), [0, 1, 2], parallel=False)
+        == [threading.get_ident()] * 3
+    )

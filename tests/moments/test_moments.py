@@ -105,13 +105,13 @@ def test_raw_products_with_any_shift_give_the_same_gram_moments():
     for shift in (np.zeros(z.shape[1]), z[0], np.full(z.shape[1], -3.0)):
         rows = np.column_stack([z - shift, np.ones(len(z))])
         n_rows = int(np.count_nonzero(problem.weight))
-        for n_lanes in (1, 2, 3):
+        for n_workers in (1, 2, 3):
             parts = [
                 rows[k::3].T @ (rows[k::3] * problem.weight[k::3, np.newaxis]) for k in range(3)
             ]
             squares = sum_of_squares(parts)
-            for lane in range(n_lanes):
-                merge_products(parts, n_lanes, lane)
+            for worker in range(n_workers):
+                merge_products(parts, n_workers, worker)
             moments = GramMoments.from_merged(parts, shift, 1, n_rows, squares)
             assert_same(moments, moments_of(problem, GramMoments), 1e-11)
 

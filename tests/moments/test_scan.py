@@ -22,8 +22,8 @@ from negcorr.rows.rows import Rows, canonical_order, joined
 FORMS = ["gram", "factor"]
 
 
-@pytest.fixture(params=[1, 2], ids=["one lane", "two lanes"])
-def n_lanes(request):
+@pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])
+def n_threads(request):
     with threadpool_limits(request.param, user_api="blas"):
         yield request.param
 
@@ -74,7 +74,7 @@ def assert_moments(moments, features, y, weight, form):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("outputs", [1, 2])
-def test_moments_are_those_of_the_whole_matrix(form, weighted, outputs, n_lanes, block_bytes):
+def test_moments_are_those_of_the_whole_matrix(form, weighted, outputs, n_threads, block_bytes):
     rows = data(outputs=outputs, weighted=weighted)
     basis, groups = fourier(rows), groups_of(len(rows.y))
     features = basis.transform(rows.X)
@@ -84,7 +84,7 @@ def test_moments_are_those_of_the_whole_matrix(form, weighted, outputs, n_lanes,
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_groups_of_any_size_are_scanned(form, n_lanes, block_bytes):
+def test_groups_of_any_size_are_scanned(form, n_threads, block_bytes):
     rows = data(300, weighted=False)
     basis = fourier(rows)
     features = basis.transform(rows.X)
@@ -94,7 +94,7 @@ def test_groups_of_any_size_are_scanned(form, n_lanes, block_bytes):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_groups_may_overlap_and_repeat_rows(form, n_lanes):
+def test_groups_may_overlap_and_repeat_rows(form, n_threads):
     rows = data(100)
     basis = fourier(rows)
     features = basis.transform(rows.X)
@@ -104,7 +104,7 @@ def test_groups_may_overlap_and_repeat_rows(form, n_lanes):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_group_without_rows_or_without_weight_weighs_nothing(form, n_lanes):
+def test_group_without_rows_or_without_weight_weighs_nothing(form, n_threads):
     rows = data(100)
     rows.weight[:10] = 0.0
     empty, weightless, full = scan_moments(
@@ -118,7 +118,7 @@ def test_group_without_rows_or_without_weight_weighs_nothing(form, n_lanes):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_scan_repeats_bit_for_bit(form, n_lanes, block_bytes):
+def test_scan_repeats_bit_for_bit(form, n_threads, block_bytes):
     rows = data(2000)
     basis, groups = fourier(rows), groups_of(2000)
     first, second = (scan_moments(rows, basis, groups, form) for _ in range(2))
@@ -127,7 +127,7 @@ def test_scan_repeats_bit_for_bit(form, n_lanes, block_bytes):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
-def test_two_lanes_and_small_blocks_are_what_they_say(monkeypatch):
+def test_two_threads_and_small_blocks_are_what_they_say(monkeypatch):
     rows = data(1000)
     basis = fourier(rows)
     seen = []
@@ -161,7 +161,7 @@ def test_number_of_lanes_changes_only_rounding(form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_features_far_from_zero_lose_no_digits(form, n_lanes):
+def test_features_far_from_zero_lose_no_digits(form, n_threads):
     rng = np.random.default_rng(0)
     X = rng.integers(-512, 512, size=(640, 2)) / 1024.0 + 2.0**20
     rows = Rows(X, rng.normal(size=(640, 1)))
@@ -189,7 +189,7 @@ def frame_basis():
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
-def test_rows_of_frames_reach_the_basis_as_frames(form, frame, n_lanes, block_bytes):
+def test_rows_of_frames_reach_the_basis_as_frames(form, frame, n_threads, block_bytes):
     rng = np.random.default_rng(0)
     X = frame(
         {
@@ -207,9 +207,9 @@ def test_rows_of_frames_reach_the_basis_as_frames(form, frame, n_lanes, block_by
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_sparse_rows_give_the_moments_of_dense_ones(form, n_lanes):
+def test_sparse_rows_give_the_moments_of_dense_ones(form, n_threads):
     rows = data(400)
-    basis = fourier(rows, standardize=True)
+    basis = fourier(rows, inputs="standard")
     sparse = Rows(sp.csr_array(rows.X), rows.y, rows.weight)
     (moments,) = scan_moments(sparse, basis, [np.arange(400)], form)
     assert_moments(moments, basis.transform(rows.X), rows.y, rows.weight, form)
@@ -219,8 +219,8 @@ def test_bases_that_are_not_thread_safe_are_scanned_in_one_thread(monkeypatch):
     rows = data(500)
     basis = ClonedFeatures(RBFSampler(n_components=3), 2, random_state=0).fit(rows.X)
     asked = []
-    lanes = scan.lanes
-    monkeypatch.setattr(scan, "lanes", lambda n: asked.append(n) or lanes(n))
+    workers = scan.worker_threads
+    monkeypatch.setattr(scan, "worker_threads", lambda n: asked.append(n) or workers(n))
     with threadpool_limits(2, user_api="blas"):
         scan_moments(rows, basis, [np.arange(500)], "gram")
         scan_moments(rows, fourier(rows), [np.arange(500)], "gram")
@@ -230,7 +230,7 @@ def test_bases_that_are_not_thread_safe_are_scanned_in_one_thread(monkeypatch):
 @pytest.mark.parametrize(
     "wrap", [np.asarray, sp.csr_array, pd.DataFrame], ids=["array", "sparse", "frame"]
 )
-def test_features_come_in_slices_that_cover_all_rows_once(wrap, n_lanes, block_bytes):
+def test_features_come_in_slices_that_cover_all_rows_once(wrap, n_threads, block_bytes):
     rows = data(333)
     basis = TreeFeatures(3, 4, random_state=0).fit(rows.X)
     expected = basis.transform(rows.X)
@@ -246,7 +246,7 @@ def test_features_come_in_slices_that_cover_all_rows_once(wrap, n_lanes, block_b
 
 
 @pytest.mark.parametrize("n", [1, 2, 65])
-def test_features_of_few_rows_are_scanned(n, n_lanes):
+def test_features_of_few_rows_are_scanned(n, n_threads):
     rows = data(n)
     basis = fourier(data(50))
     seen = []

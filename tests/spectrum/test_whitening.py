@@ -26,6 +26,10 @@ def both(problem, alpha=0.0):
     return whiten_gram(scatter, moments.weight, rounding, problem.starts, alpha, most), by_factor
 
 
+def ranks_of(whitening):
+    return np.diff(whitening.rank_starts).tolist()
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_block_becomes_the_identity(kind, alpha):
@@ -43,14 +47,14 @@ def test_both_keep_the_rank_of_every_block(kind):
     G, _ = gram_and_diagonal(problem)
     ranks = [np.linalg.matrix_rank(G[b, b], rtol=1e-10) for b in problem.blocks]
     for whitening in both(problem):
-        assert whitening.ranks.tolist() == ranks
+        assert ranks_of(whitening) == ranks
         assert whitening.rank_starts.tolist() == [0, *np.cumsum(ranks)]
 
 
 def test_duplicate_constant_zero_and_dependent_columns_are_cut():
     problem = make_problem("rank-deficient")
     for whitening in both(problem):
-        assert whitening.ranks.tolist() == [2, 2, 4]
+        assert ranks_of(whitening) == [2, 2, 4]
         first = whitening.blocks[0]
         assert_allclose(first[2], 0.0, atol=0)
         assert_allclose(first[0], first[1], rtol=1e-9)
@@ -60,7 +64,7 @@ def test_a_constant_column_does_not_come_back_with_a_ridge():
     problem = make_problem("rank-deficient")
     for whitening in both(problem, alpha=0.3):
         assert_allclose(whitening.blocks[0][2], 0.0, atol=0)
-        assert whitening.ranks.tolist() == [3, 3, 4]
+        assert ranks_of(whitening) == [3, 3, 4]
 
 
 @pytest.mark.parametrize("value", [1.0, 0.1, 1e6 / 3.0, 1e-12, 1e12])
@@ -74,17 +78,16 @@ def test_a_column_whose_spread_is_rounding_of_its_mean_counts_as_constant(value)
     starts = np.array([0, 2])
     by_gram = whiten_gram(centred.T @ centred, 1.0, rounding, starts, 0.0, 99)
     by_factor, _ = whiten_factor(centred, rounding, starts, 0.0, 99)
-    assert by_gram.ranks.tolist() == by_factor.ranks.tolist() == [1]
+    assert ranks_of(by_gram) == ranks_of(by_factor) == [1]
 
 
 def test_without_centring_a_constant_column_is_information():
     features = np.column_stack([np.ones(20), np.random.default_rng(0).normal(size=20)])
     starts = np.array([0, 2])
     scaled = features / np.sqrt(20)
-    assert whiten_gram(
-        scaled.T @ scaled, 1.0, np.zeros(starts[-1]), starts, 0.0, 99
-    ).ranks.tolist() == [2]
-    assert whiten_factor(scaled, np.zeros(starts[-1]), starts, 0.0, 99)[0].ranks.tolist() == [2]
+    rounding = np.zeros(starts[-1])
+    assert ranks_of(whiten_gram(scaled.T @ scaled, 1.0, rounding, starts, 0.0, 99)) == [2]
+    assert ranks_of(whiten_factor(scaled, rounding, starts, 0.0, 99)[0]) == [2]
 
 
 @pytest.mark.parametrize("max_rank", [0, 1, 2, 3])
@@ -94,7 +97,7 @@ def test_no_block_has_more_rank_than_there_are_rows(max_rank):
     starts = np.array([0, 3])
     by_gram = whiten_gram(features.T @ features, 1.0, np.zeros(starts[-1]), starts, 0.0, max_rank)
     by_factor, whitened = whiten_factor(features, np.zeros(starts[-1]), starts, 0.0, max_rank)
-    assert by_gram.ranks.tolist() == by_factor.ranks.tolist() == [max_rank]
+    assert ranks_of(by_gram) == ranks_of(by_factor) == [max_rank]
     assert whitened.shape == (30, max_rank)
     # What is left are the directions of most information.
     scale = np.linalg.norm(features, axis=0)
@@ -110,10 +113,10 @@ def test_the_rank_does_not_depend_on_units():
     for units in ([1e-150, 1.0, 1.0, 1.0], [1e8, 1e-8, 1e3, 1e-20]):
         scaled = features * np.array(units) / np.sqrt(30)
         by_factor, whitened = whiten_factor(scaled, np.zeros(4), starts, 0.0, 99)
-        assert by_factor.ranks.tolist() == [4]
+        assert ranks_of(by_factor) == [4]
         assert_allclose(whitened.T @ whitened, np.eye(4), atol=1e-12)
         by_gram = whiten_gram(scaled.T @ scaled, 1.0, np.zeros(4), starts, 0.0, 99)
-        assert by_gram.ranks.tolist() == [4]
+        assert ranks_of(by_gram) == [4]
 
 
 def test_the_factor_stays_orthonormal_however_ill_conditioned_a_block_is():
@@ -121,7 +124,7 @@ def test_the_factor_stays_orthonormal_however_ill_conditioned_a_block_is():
     columns = rng.normal(size=(40, 3))
     columns = np.column_stack([columns, columns.sum(axis=1) + 1e-11 * rng.normal(size=40)])
     whitening, whitened = whiten_factor(columns, np.zeros(4), np.array([0, 4]), 0.0, 99)
-    assert whitening.ranks.tolist() == [4]
+    assert ranks_of(whitening) == [4]
     assert whitening.condition > 1e10
     assert_allclose(whitened.T @ whitened, np.eye(4), atol=1e-14)
 

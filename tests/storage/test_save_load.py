@@ -300,7 +300,7 @@ PUBLISHED = """
     ensemble.held_out ensemble.huber_targets ensemble.kept_rows ensemble.residuals
     ensemble.solution ensemble.stream frame moments.factor moments.gram path.settings rows
     rows.folds selection.candidate selection.choice selection.chosen selection.trial
-    spectrum.banded spectrum.curves spectrum.dense spectrum.dense_modes spectrum.from_rows
+    spectrum.banded spectrum.curves spectrum.dense spectrum.from_rows
     spectrum.nested_whitening spectrum.tridiagonal spectrum.whitening spline
 """
 

@@ -1,8 +1,8 @@
-"""Arrays of other libraries than NumPy, on whatever device they are (the array API standard).
+"""Arrays of NumPy and of other libraries, on any device (the array API standard).
 
-The mathematics of a fit is written once, against the standard's functions. What decides rather than
-computes (folds, ranks, the choice of λ) takes a few numbers home to NumPy; rows, features, moments
-and factorisations stay where they are.
+The mathematics of a fit is written once, with the functions of the standard. Decisions (folds,
+ranks, the choice of λ) copy a few numbers to NumPy; rows, features, moments and factorisations stay
+on their device.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import Any
 import array_api_compat
 import numpy as np
 import sklearn
+from scipy.linalg import svd
 
-from negcorr._common.types import AnyArray
+from negcorr._common.types import AnyArray, FloatArray
 
 __all__ = [
     "NUMPY",
@@ -30,24 +31,25 @@ __all__ = [
     "is_ours",
     "place_of",
     "place_within",
-    "taken",
+    "rows_at",
+    "thin_svd",
     "to_host",
 ]
 
-#: Libraries whose arrays can be computed with: those that can be written into.
+#: Libraries whose arrays a fit accepts: arrays that can be written into.
 SUPPORTED = "NumPy, PyTorch, CuPy and array-api-strict"
 
 
 @dataclass(frozen=True)
 class Place:
-    """A library and a device, where arrays are made.
+    """An array library and a device of it.
 
     Attributes
     ----------
     xp : module
-        Functions of the array API standard.
+        The library's functions, as the array API standard names them.
     device : object
-        Where its arrays are; None for NumPy.
+        The device; None for NumPy.
     """
 
     xp: Any
@@ -63,44 +65,43 @@ class Place:
         return self.xp is NUMPY.xp
 
     def floats(self, values: Any) -> Any:
-        """Numbers from anywhere as double precision here."""
-        return self._array(values, self.xp.float64)
+        """Numbers of any library as an array of this place, in double precision."""
+        if self.is_numpy:
+            return np.asarray(
+                to_host(values) if is_device_array(values) else values, dtype=np.float64
+            )
+        if is_device_array(values) and place_of(values) == self:
+            return self.xp.astype(values, self.xp.float64, copy=False)
+        # Some libraries cannot read negative strides or read-only memory.
+        array = np.array(to_host(values), order="C", copy=True)
+        return self.xp.asarray(array, dtype=self.xp.float64, device=self.device)
 
     def integers(self, values: Any) -> Any:
-        """Row numbers from anywhere, here."""
-        return self._array(values, self.xp.int64)
+        """Row numbers of any library as an array of this place."""
+        if is_device_array(values) and place_of(values) == self:
+            return self.xp.astype(values, self.xp.int64, copy=False)
+        array = np.asarray(to_host(values), dtype=np.int64)
+        return array if self.is_numpy else self.xp.asarray(array.copy(), device=self.device)
 
     def empty(self, shape: tuple[int, ...]) -> Any:
-        """An array of double precision to be written into."""
+        """An array in double precision, whose values are still to be written."""
         return self.xp.empty(shape, dtype=self.xp.float64, device=self.device)
 
     def zeros(self, shape: tuple[int, ...]) -> Any:
-        """Zeros in double precision."""
+        """Zeros, in double precision."""
         return self.xp.zeros(shape, dtype=self.xp.float64, device=self.device)
 
     def ones(self, shape: tuple[int, ...]) -> Any:
-        """Ones in double precision."""
+        """Ones, in double precision."""
         return self.xp.ones(shape, dtype=self.xp.float64, device=self.device)
 
     def eye(self, size: int) -> Any:
-        """The identity in double precision."""
+        """The identity matrix, in double precision."""
         return self.xp.eye(size, dtype=self.xp.float64, device=self.device)
 
-    def _array(self, values: Any, dtype: Any) -> Any:
-        if self.is_numpy:
-            return np.asarray(to_host(values) if is_device_array(values) else values, dtype=dtype)
-        if is_device_array(values) and place_of(values) == self:
-            return self.xp.astype(values, dtype, copy=False)
-        # Not from negative strides or read-only memory, which some libraries cannot take.
-        array = np.array(to_host(values), order="C", copy=True)
-        return self.xp.asarray(array, dtype=dtype, device=self.device)
 
-
-#: Kinds of arrays that follow the standard, but cannot be written into.
-_READ_ONLY = (
-    array_api_compat.is_jax_array,
-    array_api_compat.is_pydata_sparse_array,
-)
+#: Tests for arrays that follow the standard but cannot be written into.
+_READ_ONLY = (array_api_compat.is_jax_array, array_api_compat.is_pydata_sparse_array)
 
 #: NumPy.
 NUMPY = Place(array_api_compat.array_namespace(np.empty(0)), None)
@@ -118,13 +119,13 @@ def is_device_array(values: Any) -> bool:
     """
     if isinstance(values, np.ndarray | np.generic | float | int | list | tuple):
         return False
-    # Dask's arrays are no arrays before they are computed, which NumPy does when asked.
+    # A Dask array has no values yet; NumPy computes them on conversion.
     lazy = array_api_compat.is_dask_array(values)
     return bool(array_api_compat.is_array_api_obj(values)) and not lazy
 
 
 def place_of(values: Any) -> Place:
-    """Where an array is; tables that are no arrays are at home."""
+    """The place of an array; NumPy for tables that are no arrays."""
     if not is_device_array(values):
         return NUMPY
     if any(is_of(values) for is_of in _READ_ONLY):
@@ -136,7 +137,7 @@ def place_of(values: Any) -> Place:
 
 
 def place_within(thing: Any) -> Place:
-    """Where the arrays that an object holds are, also within a list of objects that it holds."""
+    """The place of the arrays in an object's attributes, or in objects listed there; else NumPy."""
     for part in vars(thing).values():
         if is_device_array(part):
             return place_of(part)
@@ -148,7 +149,10 @@ def place_within(thing: Any) -> Place:
 
 
 def dispatched(X: Any) -> Place:
-    """Where a user's table asks to be worked on: at home, unless scikit-learn dispatches."""
+    """The place in which to compute with a user's table.
+
+    NumPy, unless scikit-learn is set to dispatch arrays of other libraries.
+    """
     if not is_device_array(X) or not sklearn.get_config()["array_api_dispatch"]:
         return NUMPY
     return place_of(X)
@@ -175,8 +179,8 @@ def to_host(values: Any) -> AnyArray:
     return np.asarray(np.from_dlpack(values))
 
 
-def taken(values: Any, index: Any) -> Any:
-    """Rows of an array at row numbers from anywhere."""
+def rows_at(values: Any, index: Any) -> Any:
+    """The rows of an array with the given numbers, which may be an array of another library."""
     place = place_of(values)
     if place.is_numpy:
         return values[to_host(index)]
@@ -184,43 +188,63 @@ def taken(values: Any, index: Any) -> Any:
 
 
 def contiguous(values: Any) -> Any:
-    """The same numbers with the last axis next to each other in memory, as products like them."""
+    """The same array in C order, in which matrix products are fast."""
     xp = place_of(values).xp
     return xp.reshape(xp.reshape(values, (math.prod(values.shape),)), values.shape)
 
 
 def detached(values: Any) -> Any:
-    """The same numbers without the history of how they came about, which gradients need."""
+    """The same array without the record of operations that a library keeps for gradients."""
     if not is_device_array(values) or not getattr(values, "requires_grad", False):
         return values
     return values.detach()
 
 
-def arrays_to_numpy(thing: Any) -> Any:
-    """A copy of an object whose arrays are all NumPy's, however deep inside they are.
+def thin_svd(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """U, s and Vᵀ of the thin singular value decomposition, s descending.
 
-    It shares no memory with arrays of other libraries.
+    LAPACK's fast divide-and-conquer driver sometimes fails on a matrix with many equal singular
+    values, as identical members make. Then the classical driver, slower and as accurate, does it.
     """
-    return _to_numpy(thing, {})
+    if is_device_array(matrix):
+        return tuple(place_of(matrix).xp.linalg.svd(matrix, full_matrices=False))
+    try:
+        left, values, right = np.linalg.svd(matrix, full_matrices=False)
+    except np.linalg.LinAlgError:
+        left, values, right = svd(matrix, full_matrices=False, lapack_driver="gesvd")
+    return left, values, right
 
 
-def _to_numpy(thing: Any, known: dict[int, Any]) -> Any:
-    if id(thing) in known:
-        return known[id(thing)]
+def arrays_to_numpy(thing: Any, copies: dict[int, Any] | None = None) -> Any:
+    """A copy of an object in which all arrays are NumPy's, at any depth.
+
+    The copy shares no memory with arrays of other libraries.
+
+    Parameters
+    ----------
+    thing : object
+        An array, a container, or an object of this package or of a class derived from one of its.
+        Anything else is returned as it is.
+    copies : dict, optional
+        Copies made so far, by the ``id`` of what they are copies of: what is shared stays shared.
+    """
+    copies = {} if copies is None else copies
+    if id(thing) in copies:
+        return copies[id(thing)]
     if is_device_array(thing):
         found: Any = np.array(to_host(thing), order="C", copy=True)
     elif isinstance(thing, tuple | list):
-        found = type(thing)(_to_numpy(part, known) for part in thing)
+        found = type(thing)(arrays_to_numpy(part, copies) for part in thing)
     elif isinstance(thing, Mapping):
-        found = {name: _to_numpy(part, known) for name, part in thing.items()}
+        found = {name: arrays_to_numpy(part, copies) for name, part in thing.items()}
     elif is_ours(thing):
-        found = known[id(thing)] = copy.copy(thing)
-        # Not those of the original: a copy may leave out what it makes anew.
+        found = copies[id(thing)] = copy.copy(thing)
+        # The parts of the copy: it may leave out what is computed again when needed.
         parts = vars(found)
-        parts.update({name: _to_numpy(part, known) for name, part in parts.items()})
+        parts.update({name: arrays_to_numpy(part, copies) for name, part in parts.items()})
     else:
         found = thing
-    known[id(thing)] = found
+    copies[id(thing)] = found
     return found
 
 

@@ -1,4 +1,4 @@
-"""Files that are there in full or not at all, whenever the run is killed."""
+"""Files that are written completely or not at all, even if the run is killed."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pathlib import Path
 
 __all__ = ["check_writable", "remove_leftovers", "staged", "write_atomically"]
 
-#: Half-written files; no other program's have such names.
+#: Names of unfinished files begin and end with these, and no other program's do.
 _PREFIX, _SUFFIX = ".negcorr-", ".part"
 
-#: Seconds after which no run can still be at work on files that are to appear together.
+#: Unfinished folders of this age in seconds belong to runs that were killed.
 OLD_STAGE = 3600.0
 
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace ``path`` by ``content`` in one step; its folder is made where needed.
 
-    The bytes go to a neighbour first and reach the disk before the neighbour takes the name.
-    Where that fails (disk full, no permission) the neighbour goes and the old file stays.
+    The bytes go to a temporary file beside it and reach the disk before that file gets the name.
+    Where that fails (disk full, no permission) the temporary file goes and the old file stays.
 
     Parameters
     ----------
@@ -43,16 +43,16 @@ def write_atomically(path: Path, content: bytes) -> None:
     b'all of it'
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    neighbour = path.parent / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
-    file = neighbour.open("xb")
+    temporary = path.parent / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
+    file = temporary.open("xb")
     try:
         with file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        neighbour.replace(path)
+        temporary.replace(path)
     except BaseException:
-        neighbour.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -80,30 +80,30 @@ def check_writable(folder: Path) -> None:
 
 @contextmanager
 def staged(folder: Path) -> Iterator[Path]:
-    """A place for files that are to appear in a folder together, or not at all.
+    """A temporary folder for files that appear in a folder together, or not at all.
 
     Parameters
     ----------
     folder : Path
-        Where the files go when the block ends well; made where needed, and gone again where the
-        block fails and it was not there before.
+        Where the files go when the block ends normally. It is made where needed, and removed where
+        the block fails and it was made here.
 
     Yields
     ------
     Path
-        An empty folder beside them.
+        The temporary folder, empty, inside it.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from negcorr._common.files import staged
-    >>> with tempfile.TemporaryDirectory() as home:
-    ...     with staged(Path(home, "out")) as stage:
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     with staged(Path(parent, "out")) as stage:
     ...         _ = (stage / "a.txt").write_text("a", encoding="utf-8")
     ...         _ = (stage / "b.txt").write_text("b", encoding="utf-8")
-    ...         before = Path(home, "out", "a.txt").exists()
-    ...     before, sorted(file.name for file in Path(home, "out").iterdir())
+    ...         before = Path(parent, "out", "a.txt").exists()
+    ...     before, sorted(file.name for file in Path(parent, "out").iterdir())
     (False, ['a.txt', 'b.txt'])
     """
     made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
@@ -118,28 +118,28 @@ def staged(folder: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(stage, ignore_errors=True)
         for parent in made:
-            with suppress(OSError):  # something else has come into it
+            with suppress(OSError):  # it has other files by now
                 parent.rmdir()
         raise
     stage.rmdir()
 
 
 def remove_leftovers(folder: Path, older_than: float = 5.0, within: bool = True) -> None:
-    """Remove what killed runs have left half written, under any name but its own.
+    """Remove unfinished files of killed runs.
 
     Parameters
     ----------
     folder : Path
         Where to look.
     older_than : float, default=5.0
-        Seconds. Younger files may be those of another run, which writes at this moment.
+        Age in seconds. Younger files may belong to another run that is writing now.
     within : bool, default=True
         Whether folders in it are searched too.
     """
     now = time.time()
     pattern = f"{_PREFIX}*{_SUFFIX}"
     for file in list(folder.rglob(pattern) if within else folder.glob(pattern)):
-        with suppress(FileNotFoundError):  # its run has given it its name just now
+        with suppress(FileNotFoundError):  # its run has just renamed it
             if now - file.stat().st_mtime <= older_than:
                 continue
             if file.is_dir():

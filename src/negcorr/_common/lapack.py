@@ -1,8 +1,8 @@
-"""LAPACK without the interpreter's lock, so that lanes can reduce matrices side by side.
+"""LAPACK routines called without the interpreter's lock, so that threads can run them in parallel.
 
-SciPy's wrappers hold the lock while LAPACK works, and with it all other threads. SciPy offers the
-bare routines to compiled code too (``scipy.linalg.cython_lapack``); through ``ctypes``, which lets
-go of the lock, they are called here.
+SciPy's wrappers hold the lock while LAPACK works, and all other threads wait. SciPy also exports
+the routines to compiled code (``scipy.linalg.cython_lapack``). Here they are called through
+``ctypes``, which releases the lock.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cython_lapack, svd
+from scipy.linalg import cython_lapack
 
-from negcorr._common.arrays import place_of
 from negcorr._common.types import FloatArray
 
-__all__ = ["EPS", "inverse_from_upper", "reduce_lower", "thin_svd"]
+__all__ = ["EPS", "inverse_from_upper", "reduce_lower"]
+
+#: Distance from 1 to the next larger number in double precision.
+EPS = float(np.finfo(np.float64).eps)
 
 
 def reduce_lower(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Tridiagonal form of a symmetric matrix, by reflectors that take its place (``dsytrd``).
+    """Tridiagonal form of a symmetric matrix, which reflectors overwrite (``dsytrd``).
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ def reduce_lower(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray
 
 
 def inverse_from_upper(factor: FloatArray) -> None:
-    """Upper triangle of A⁻¹ in place of that of U, for A = UᵀU (``dpotri``).
+    """Overwrite U with the upper triangle of A⁻¹, for A = UᵀU (``dpotri``).
 
     Parameters
     ----------
@@ -83,27 +85,28 @@ def _checked(matrix: FloatArray) -> int:
 
 def _call(name: str, *arguments: Any) -> None:
     """Call a routine whose last argument is its report; raise where that is not zero."""
-    # What is pointed to has to live until the routine is back.
-    held = [_held(each) for each in (*arguments, 0)]
-    _routine(name, len(held))(*(_address(each) for each in held))
-    info = held[-1].value
+    # The list keeps alive what the pointers point to until the routine returns.
+    values: list[Any] = [
+        ctypes.c_char(value)
+        if isinstance(value, bytes)
+        else ctypes.c_int(value)
+        if isinstance(value, int)
+        else value
+        for value in (*arguments, 0)
+    ]
+    pointers = [
+        int(value.ctypes.data) if isinstance(value, np.ndarray) else ctypes.addressof(value)
+        for value in values
+    ]
+    _routine(name, len(pointers))(*pointers)
+    info = values[-1].value
     if info != 0:
         raise np.linalg.LinAlgError(f"LAPACK {name} failed with info={info}.")
 
 
-def _held(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return ctypes.c_char(value)
-    return ctypes.c_int(value) if isinstance(value, int) else value
-
-
-def _address(value: Any) -> int:
-    return int(value.ctypes.data) if isinstance(value, np.ndarray) else ctypes.addressof(value)
-
-
 @cache
 def _routine(name: str, n_arguments: int) -> Callable[..., None]:
-    """A routine as SciPy exports it, taking pointers."""
+    """A LAPACK routine as SciPy exports it: a function of pointers."""
     capsule = cython_lapack.__pyx_capi__[name]
     api = ctypes.pythonapi
     name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
@@ -114,23 +117,3 @@ def _routine(name: str, n_arguments: int) -> Callable[..., None]:
     if signature.count(b",") != n_arguments - 1 or b" int *" not in signature:
         raise RuntimeError(f"SciPy's {name} is not what is expected: {signature.decode()}.")
     return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(pointer_of(capsule, signature))
-
-
-def thin_svd(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """U, s and Vᵀ of the thin decomposition, s descending.
-
-    The fast divide-and-conquer driver of LAPACK is known to give up on some matrices with
-    many equal singular values, as identical members make; the classical driver, slower and
-    as accurate, does those.
-    """
-    place = place_of(matrix)
-    if not place.is_numpy:
-        return tuple(place.xp.linalg.svd(matrix, full_matrices=False))
-    try:
-        left, values, right = np.linalg.svd(matrix, full_matrices=False)
-    except np.linalg.LinAlgError:
-        left, values, right = svd(matrix, full_matrices=False, lapack_driver="gesvd")
-    return left, values, right
-
-
-EPS = float(np.finfo(np.float64).eps)

@@ -1,4 +1,4 @@
-"""Bytes: as users write them, as people read them, and how many the machine has left."""
+"""Bytes of memory: read from text, written as text, and how many are free."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 __all__ = ["available_bytes", "in_words", "parse_bytes"]
 
-#: Units by their names in small letters: powers of 1000, and those of 1024 with an i.
+#: Bytes of each unit, by its name in small letters.
 UNITS = {
     "": 1,
     "b": 1,
@@ -20,7 +20,7 @@ UNITS = {
     **{f"{letter}ib": 1024 ** (k + 1) for k, letter in enumerate("kmgt")},
 }
 
-#: Limits of control groups above this are no limits.
+#: A control group without a limit tells a number of at least this.
 NO_LIMIT = 2**60
 
 
@@ -63,7 +63,7 @@ def parse_bytes(value: Any, argument: str = "memory") -> int:
 
 
 def in_words(n_bytes: float) -> str:
-    """A number of bytes for people.
+    """A number of bytes as text.
 
     Examples
     --------
@@ -79,40 +79,43 @@ def in_words(n_bytes: float) -> str:
 
 
 def available_bytes(root: Path = Path("/")) -> int | None:
-    """Memory that this process could take now, without swapping or being killed for it.
+    """Bytes that this process could take now without swapping or being killed.
 
-    That of the machine, or less where a container or another control group allows less.
+    The free memory of the machine, or less where a container or another control group allows less.
 
     Parameters
     ----------
     root : Path, default=Path("/")
-        Where the folders ``proc`` and ``sys`` of Linux are.
+        Folder that holds ``proc`` and ``sys`` of Linux.
 
     Returns
     -------
     int or None
-        None where nothing is known of it.
+        None where the system does not tell.
     """
-    known = [_of_machine(root), *_left_in_groups(root)]
+    known = [_left_on_machine(root), *_left_in_control_groups(root)]
     return min((found for found in known if found is not None), default=None)
 
 
-def _of_machine(root: Path) -> int | None:
-    lines = _lines(root / "proc" / "meminfo")
-    for line in lines:
-        name, _, amount = line.partition(":")
-        if name == "MemAvailable":
-            with suppress(ValueError, IndexError):
-                return 1024 * int(amount.split()[0])
+def _left_on_machine(root: Path) -> int | None:
+    """Free memory of the machine; half of all memory where the system tells no more."""
+    kilobytes = _number(root / "proc" / "meminfo", "MemAvailable")
+    if kilobytes is not None:
+        return 1024 * kilobytes
     with suppress(ImportError):
         import psutil
 
         return int(psutil.virtual_memory().available)
-    return _of_windows() if sys.platform == "win32" else _of_pages()
+    if sys.platform == "win32":
+        import ctypes
 
-
-def _of_pages() -> int | None:
-    """Free pages of the machine or, where the system does not tell, half of all."""
+        # The structure MEMORYSTATUSEX: two numbers of 32 bits, then seven of 64.
+        status = (ctypes.c_uint64 * 8)()
+        status[0] = ctypes.sizeof(status)
+        windows: Any = ctypes
+        with suppress(AttributeError, OSError):
+            if windows.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
+                return int(status[2])
     for name, share in (("SC_AVPHYS_PAGES", 1.0), ("SC_PHYS_PAGES", 0.5)):
         with suppress(AttributeError, OSError, ValueError):
             n_pages = os.sysconf(name)
@@ -121,23 +124,10 @@ def _of_pages() -> int | None:
     return None
 
 
-def _of_windows() -> int | None:
-    import ctypes
-
-    # The structure MEMORYSTATUSEX: two numbers of 32 bits, then seven of 64.
-    status = (ctypes.c_uint64 * 8)()
-    status[0] = ctypes.sizeof(status)
-    with suppress(AttributeError, OSError):
-        windows: Any = ctypes
-        if windows.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
-            return int(status[2])
-    return None
-
-
-def _left_in_groups(root: Path) -> Iterator[int]:
-    """What the control groups of this process, and those around them, have left."""
+def _left_in_control_groups(root: Path) -> Iterator[int]:
+    """Limit less usage, for the control groups of this process and those that contain them."""
     mounted = root / "sys" / "fs" / "cgroup"
-    for line in _lines(root / "proc" / "self" / "cgroup"):
+    for line in _text(root / "proc" / "self" / "cgroup").splitlines():
         _, kinds, path = [*line.split(":", 2), "", ""][:3]
         if kinds == "":  # version 2
             limits, usage = ["memory.max", "memory.high"], "memory.current"
@@ -151,34 +141,27 @@ def _left_in_groups(root: Path) -> Iterator[int]:
             continue
         # Inside a container the path is that of the host, and the container's group is the top.
         inner = PurePosixPath(path.lstrip("/"))
-        for place in {top / each for top in tops for each in (inner, *inner.parents)}:
-            for limit in limits:
-                left = _left_in_group(place, limit, usage, files)
-                if left is not None:
-                    yield left
+        for group in {top / each for top in tops for each in (inner, *inner.parents)}:
+            used = _number(group / usage)
+            if used is None:
+                continue
+            # Pages of files do not count: the kernel frees them when memory is needed.
+            used = max(used - (_number(group / "memory.stat", files) or 0), 0)
+            known = [_number(group / limit) for limit in limits]  # None for "max", no limit
+            yield from (
+                max(most - used, 0) for most in known if most is not None and most < NO_LIMIT
+            )
 
 
-def _left_in_group(group: Path, limit: str, usage: str, files: str) -> int | None:
-    """Limit less usage, in which pages of files do not count: the kernel drops them for others."""
-    most, used = _number(group / limit), _number(group / usage)
-    if most is None or most >= NO_LIMIT or used is None:
-        return None
-    for line in _lines(group / "memory.stat"):
-        name, _, amount = line.partition(" ")
-        if name == files:
-            with suppress(ValueError):
-                used -= int(amount)
-    return max(most - max(used, 0), 0)
+def _number(file: Path, name: str = "") -> int | None:
+    """The whole number at the start of a line of a file, behind a name where one is given."""
+    found = re.search(rf"^{name}:?[ \t]*(\d+)(?=\s|$)", _text(file), flags=re.ASCII | re.MULTILINE)
+    return None if found is None else int(found[1])
 
 
-def _number(file: Path) -> int | None:
-    with suppress(ValueError, IndexError):
-        return int(_lines(file)[0])  # "max" is no number, and no limit
-    return None
-
-
-def _lines(file: Path) -> list[str]:
+def _text(file: Path) -> str:
+    """All of a file, nothing where it cannot be read."""
     try:
-        return file.read_text(encoding="utf-8").splitlines()
+        return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        return []
+        return ""

@@ -1,14 +1,12 @@
-"""Progress of long runs, shown by whatever the user has: scikit-learn's callbacks, rich or tqdm.
+"""Progress of long runs, shown by scikit-learn's callbacks, rich or tqdm.
 
-Nothing here is imported before somebody asks for a bar: rich, tqdm and scikit-learn's
-callbacks are all optional.
+All three are optional and imported only when a bar is wanted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from functools import cache
+from contextlib import ExitStack, contextmanager
 from time import monotonic
 from typing import Any, Protocol
 
@@ -20,23 +18,22 @@ __all__ = ["Advance", "is_bar", "progress_bar"]
 
 
 class Advance(Protocol):
-    """Tells that something is done."""
+    """The function that reports finished work."""
 
     def __call__(self, units: int = 1) -> None:
-        """One piece of work, which may be many units."""
+        """Report one finished piece of work, of so many units."""
 
 
 @contextmanager
 def progress_bar(
     progress: Any, total: int | None, title: str, unit: str | None = None
 ) -> Iterator[Advance]:
-    """Show how far a long run has come, for as long as the block lasts.
+    """Show the progress of a long run while the block lasts.
 
-    The block gets a function ``advance()``, to be called once for each finished piece of work.
-    Where a ``unit`` is named, ``advance(units)`` tells how many of them a piece was, and the bar
-    shows how many there are in a second. The bar is taken down when the block is left, also by an
-    exception or Ctrl-C; then it stays where it was, for only a block that ends normally counts as
-    finished.
+    The block gets a function ``advance()`` and calls it once for each finished piece of work.
+    Where a ``unit`` is named, ``advance(units)`` says how many units the piece had, and the bar
+    shows units per second. The bar is closed when the block is left. A block that an exception or
+    Ctrl-C ends does not count as finished, and the bar stays where it was.
 
     Parameters
     ----------
@@ -74,24 +71,25 @@ def progress_bar(
     ...         advance()
     """
     if is_bar(progress) and not progress:
-        yield _show_nothing
+        yield lambda units=1: None
         return
-    if is_bar(progress):
-        bar = _best_bar(total, title) if unit is None else _unit_bar(total, title, unit)
-    elif _is_callback(progress):
-        bar = _callback_bar(progress, total, title)
-    else:
-        raise TypeError(
-            f"progress={progress!r} must be True, False, None or an instance that follows "
-            f"scikit-learn's FitCallback protocol, got {type(progress).__name__}; callbacks need "
-            f"scikit-learn 1.9 or newer (installed: {sklearn.__version__})."
-        )
-    with bar as advance:
-        yield _at_most(total, advance)
+    done = 0
+
+    def advance_up_to_total(units: int = 1) -> None:
+        """``advance()`` up to ``total``, then nothing: callbacks refuse more."""
+        nonlocal done
+        expected = units if total is None else min(units, total - done)
+        done += units
+        if expected > 0:
+            advance(expected)
+
+    bar = _best_bar if is_bar(progress) else _callback_bar
+    with bar(progress, total, title, unit) as advance:
+        yield advance_up_to_total
 
 
 def is_bar(progress: Any) -> bool:
-    """Whether ``progress`` asks for a bar of ours or for none, and is no callback.
+    """Whether ``progress`` is True, False or None, and so no callback.
 
     Examples
     --------
@@ -102,81 +100,34 @@ def is_bar(progress: Any) -> bool:
     return progress is None or isinstance(progress, bool | np.bool_)
 
 
-def _show_nothing(units: int = 1) -> None:
-    """Stand in for ``advance()`` where no bar is wanted."""
-
-
-def _at_most(total: int | None, advance: Advance) -> Advance:
-    """``advance()`` up to ``total``, then nothing: callbacks refuse more."""
-    done = 0
-
-    def advance_if_expected(units: int = 1) -> None:
-        nonlocal done
-        expected = units if total is None else min(units, total - done)
-        done += units
-        if expected > 0:
-            advance(expected)
-
-    return advance_if_expected
-
-
-def _best_bar(total: int | None, title: str) -> AbstractContextManager[Advance]:
-    """The best bar that the installed libraries can draw."""
-    try:
-        from sklearn.callback import ProgressBar
-
-        # Making one raises ImportError as well, where rich is missing.
-        return _callback_bar(ProgressBar(), total, title)
-    except ImportError:
-        pass
-    return _tqdm_bar(
-        f"rich (with scikit-learn 1.9 or newer; installed: {sklearn.__version__})", total, title
-    )
-
-
-def _unit_bar(total: int | None, title: str, unit: str) -> AbstractContextManager[Advance]:
-    """A bar with units per second, by rich or else by tqdm."""
-    try:
-        import rich.progress  # noqa: F401
-    except ImportError:
-        return _tqdm_bar("rich", total, title, unit=f" {unit}", unit_scale=True)
-    return _rich_bar(total, title, unit)
-
-
-def _is_callback(progress: Any) -> bool:
-    """Whether scikit-learn would accept ``progress`` as a callback."""
-    try:
-        from sklearn.callback import FitCallback
-    except ImportError:
-        return False
-    # A class has the methods as well, so the protocol alone would let it pass.
-    return isinstance(progress, FitCallback) and not isinstance(progress, type)
-
-
-def _tqdm_bar(
-    better: str, total: int | None, title: str, **options: Any
-) -> AbstractContextManager[Advance]:
-    """Let tqdm draw the bar, where ``better`` is not there."""
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        raise ImportError(
-            f"progress=True needs a library that draws bars: install {better} or tqdm, or leave "
-            "progress=False."
-        ) from None
-    return _drawn_by_tqdm(tqdm, total, title, options)
-
-
 @contextmanager
-def _drawn_by_tqdm(
-    tqdm: Any, total: int | None, title: str, options: dict[str, Any]
-) -> Iterator[Advance]:
-    with tqdm(total=total, desc=title, **options) as bar:
+def _best_bar(progress: bool, total: int | None, title: str, unit: str | None) -> Iterator[Advance]:
+    """The best bar that the installed libraries can draw."""
+    with ExitStack() as stack:
+        try:
+            if unit is None:
+                from sklearn.callback import ProgressBar
 
-        def advance(units: int = 1) -> None:
-            bar.update(units)
+                # Making one raises ImportError as well, where rich is missing.
+                bar = _callback_bar(ProgressBar(), total, title, unit)
+            else:
+                import rich.progress  # noqa: F401
 
-        yield advance
+                bar = _rich_bar(total, title, unit)
+        except ImportError:
+            try:
+                from tqdm.auto import tqdm
+            except ImportError:
+                newer = f" (with scikit-learn 1.9 or newer; installed: {sklearn.__version__})"
+                raise ImportError(
+                    "progress=True needs a library that draws bars: install "
+                    f"rich{'' if unit else newer} or tqdm, or leave progress=False."
+                ) from None
+            options = {} if unit is None else {"unit": f" {unit}", "unit_scale": True}
+            drawn = stack.enter_context(tqdm(total=total, desc=title, **options))
+            yield lambda units=1: drawn.update(units)
+            return
+        yield stack.enter_context(bar)
 
 
 @contextmanager
@@ -193,7 +144,7 @@ def _rich_bar(total: int | None, title: str, unit: str) -> Iterator[Advance]:
         TimeElapsedColumn(),
         TextColumn("{task.fields[left]}"),
     )
-    # Beside what a program prints, as tqdm does.
+    # On standard error, as tqdm does.
     with Progress(*columns, console=Console(stderr=True)) as bar:
         start = monotonic()
         task = bar.add_task(title, total=total, **_in_words(0, total, unit, 0.0))
@@ -210,7 +161,7 @@ def _rich_bar(total: int | None, title: str, unit: str) -> Iterator[Advance]:
 
 
 def _in_words(done: int, total: int | None, unit: str, seconds: float) -> dict[str, Any]:
-    """Units so far, in a second, and the time that is left."""
+    """Texts of the units done, of units per second, and of the time that is left."""
     of = "" if total is None else f"/{_short(total)}"
     rate = done / seconds if done and seconds > 0 else 0.0
     left = ""
@@ -236,11 +187,38 @@ def _short(number: float) -> str:
 
 
 @contextmanager
-def _callback_bar(callback: Any, total: int | None, title: str) -> Iterator[Advance]:
+def _callback_bar(
+    callback: Any, total: int | None, title: str, unit: str | None
+) -> Iterator[Advance]:
     """Tell a scikit-learn callback of the work as if it were the fit of an estimator."""
-    driver = _driver_class()().set_callbacks(callback)
     try:
-        task = driver.fit(total, title)
+        from sklearn.callback import CallbackSupportMixin, FitCallback, with_callbacks
+
+        # A class has the methods as well, so the protocol alone would accept it.
+        follows = isinstance(callback, FitCallback) and not isinstance(callback, type)
+    except ImportError:  # older releases of scikit-learn have no callbacks
+        follows = False
+    if not follows:
+        raise TypeError(
+            f"progress={callback!r} must be True, False, None or an instance that follows "
+            f"scikit-learn's FitCallback protocol, got {type(callback).__name__}; callbacks need "
+            f"scikit-learn 1.9 or newer (installed: {sklearn.__version__})."
+        )
+
+    class Negcorr(CallbackSupportMixin, BaseEstimator):
+        """The estimator in whose name the callback is called; bars show the class's name."""
+
+        def fit(self) -> Any:
+            """Set the callback up and open the task."""
+            task = self._init_callback_context(task_name=title, max_subtasks=total)
+            return task.call_on_fit_task_begin(estimator=self)
+
+        # The decorator takes callbacks down when a method is left, whatever the method did.
+        take_down = with_callbacks(lambda self: None)
+
+    driver: Any = Negcorr().set_callbacks(callback)
+    try:
+        task = driver.fit()
 
         def advance(units: int = 1) -> None:
             # Pieces may run side by side, so that one begins for the callback when it ends.
@@ -251,25 +229,3 @@ def _callback_bar(callback: Any, total: int | None, title: str) -> Iterator[Adva
         task.call_on_fit_task_end(estimator=driver)
     finally:
         driver.take_down()
-
-
-@cache
-def _driver_class() -> type[Any]:
-    """The estimator in whose name callbacks are called; bars show the name of its class.
-
-    It is made on demand because older releases of scikit-learn have no callbacks.
-    """
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-
-    class Negcorr(CallbackSupportMixin, BaseEstimator):
-        """Opens and closes the task, around work that is done elsewhere."""
-
-        def fit(self, total: int | None, title: str) -> Any:
-            """Set the callbacks up and open the task."""
-            task = self._init_callback_context(task_name=title, max_subtasks=total)
-            return task.call_on_fit_task_begin(estimator=self)
-
-        # The decorator takes callbacks down when a method is left, whatever the method did.
-        take_down = with_callbacks(lambda self: None)
-
-    return Negcorr

@@ -1,4 +1,4 @@
-"""_common/quantiles."""
+"""Quantiles of weighted values."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import numpy as np
 
 from negcorr._common.types import FloatArray
 
-__all__ = ["_weighted_rank", "weighted_quantile"]
+__all__ = ["weighted_quantile"]
 
 
-def weighted_quantile(values: FloatArray, weight: FloatArray, fraction: float) -> FloatArray:
+def weighted_quantile(
+    values: FloatArray, weight: FloatArray, fraction: float, *, whole_rank: bool = False
+) -> FloatArray:
     """Quantile of each column: the inverse of the distribution function, averaged at its jumps.
 
     Parameters
@@ -19,6 +21,9 @@ def weighted_quantile(values: FloatArray, weight: FloatArray, fraction: float) -
         Frequencies: integers mean the same as repeated rows.
     fraction : float
         In (0, 1).
+    whole_rank : bool, default=False
+        Return the k-th smallest value instead, where k, at least 1, is ``fraction`` of the weight
+        rounded down to a whole number.
 
     Returns
     -------
@@ -27,9 +32,12 @@ def weighted_quantile(values: FloatArray, weight: FloatArray, fraction: float) -
     Examples
     --------
     >>> import numpy as np
-    >>> from negcorr.ensemble.huber import weighted_quantile
-    >>> weighted_quantile(np.array([[1.0], [5.0], [2.0]]), np.array([1.0, 1.0, 2.0]), 0.5)
+    >>> from negcorr._common.quantiles import weighted_quantile
+    >>> values, weight = np.array([[1.0], [5.0], [2.0]]), np.array([1.0, 1.0, 2.0])
+    >>> weighted_quantile(values, weight, 0.5)
     array([2.])
+    >>> weighted_quantile(values, weight, 0.4, whole_rank=True)
+    array([1.])
     """
     used = weight > 0
     values, weight = values[used], weight[used]
@@ -38,15 +46,10 @@ def weighted_quantile(values: FloatArray, weight: FloatArray, fraction: float) -
         order = np.argsort(column, kind="stable")
         up_to = np.cumsum(weight[order])
         rank = fraction * up_to[-1]
-        low = np.searchsorted(up_to, rank * (1.0 - 1e-12), side="left")
-        high = np.searchsorted(up_to, rank * (1.0 + 1e-12), side="right")
+        if whole_rank:
+            rank = np.floor(rank * (1.0 + 1e-12))
+        low = high = np.searchsorted(up_to, rank * (1.0 - 1e-12), side="left")
+        if not whole_rank:
+            high = np.searchsorted(up_to, rank * (1.0 + 1e-12), side="right")
         found[j] = 0.5 * (column[order[low]] + column[order[high]])
     return found
-
-
-def _weighted_rank(values: FloatArray, weight: FloatArray, fraction: float) -> float:
-    """The k-th smallest value, k the whole part of ``fraction`` of the weight (at least 1)."""
-    order = np.argsort(values, kind="stable")
-    up_to = np.cumsum(weight[order])
-    rank = np.floor(fraction * up_to[-1] * (1.0 + 1e-12))
-    return float(values[order[np.searchsorted(up_to, rank * (1.0 - 1e-12), side="left")]])

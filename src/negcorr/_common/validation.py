@@ -1,4 +1,4 @@
-"""Checks of what users hand in, beyond those that scikit-learn has."""
+"""Checks of parameters and data given by users, beyond those of scikit-learn."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ __all__ = [
     "check_same_place",
     "check_weight",
     "float_types",
+    "is_integer",
     "is_number",
     "target_at",
     "target_columns",
@@ -26,12 +27,17 @@ __all__ = [
 ]
 
 
-def check_positive_int(name: str, value: Any) -> None:
-    """Raise unless ``value`` is an integer of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+def is_integer(value: Any) -> bool:
+    """Whether a value is an integer, and no truth value."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def check_positive_int(name: str, value: Any, least: int = 1) -> None:
+    """Raise unless ``value`` is an integer of at least ``least``."""
+    if not is_integer(value):
         raise TypeError(f"{name}={value!r} must be an integer, got {type(value).__name__}.")
-    if value < 1:
-        raise ValueError(f"{name}={value!r} must be at least 1.")
+    if value < least:
+        raise ValueError(f"{name}={value!r} must be at least {least}.")
 
 
 def is_number(value: Any) -> bool:
@@ -72,7 +78,7 @@ def check_per_output(
 
 
 def check_weight(sample_weight: Any, X: Table) -> FloatArray | None:
-    """Frequencies of the rows as float64, or None for one each."""
+    """Frequencies of the rows as float64, in the place of X; None means one each."""
     if sample_weight is None:
         return None
     place = place_of(X)
@@ -86,7 +92,7 @@ def check_weight(sample_weight: Any, X: Table) -> FloatArray | None:
 
 
 def float_types(place: Place) -> list[Any]:
-    """The types that inputs may have, the one that others are converted to first."""
+    """The types that inputs may have; other types are converted to the first."""
     if place.is_numpy:
         return [np.float64, np.float32]
     try:
@@ -100,7 +106,7 @@ def float_types(place: Place) -> list[Any]:
 
 
 def target_at(place: Place, y: Any) -> Any:
-    """Targets where the inputs are, whichever library they come from."""
+    """Targets of any library in the place of the inputs."""
     if not is_device_array(y) and (y is None or place.is_numpy):
         return y
     if not place.is_numpy and is_device_array(y) and place_of(y) == place:
@@ -138,23 +144,23 @@ def check_real(values: Any, name: str) -> None:
 
 
 def check_same_place(estimator: Any, X: Table, there: Place, method: str) -> None:
-    """Raise where inputs are in another library, or on another device, than the fit was."""
+    """Raise where inputs are of another library, or on another device, than those of the fit."""
     here = place_of(X)
     if here == there:
         return
     raise ValueError(
         f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace and "
         f"device as those passed to fit(): that was {there}, these are {here}. Move "
-        "them, or bring the model home by to_numpy(). Arrays of other libraries than NumPy need "
+        "them, or convert the model by to_numpy(). Arrays of other libraries than NumPy need "
         "sklearn.set_config(array_api_dispatch=True)."
     )
 
 
 def validate_table(estimator: Any, X: Table, *, reset: bool) -> Table:
-    """X as transformers given by a user get it: data frames untouched, the rest as arrays.
+    """X as a user's transformers get it: data frames unchanged, the rest as arrays.
 
-    Values are left to the transformers, whose tags do not say whether NaN is welcome (an
-    imputing pipeline's say no); sparse matrices that the tags exclude are refused here.
+    Values are left to the transformers, whose tags do not say reliably whether NaN is allowed
+    (those of an imputing pipeline say no). Sparse matrices that the tags exclude are refused here.
     """
     if hasattr(X, "columns"):
         validate_data(estimator, X, reset=reset, skip_check_array=True)

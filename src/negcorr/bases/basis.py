@@ -16,7 +16,7 @@ from negcorr._common.arrays import (
     is_device_array,
     place_of,
     place_within,
-    taken,
+    rows_at,
     to_host,
 )
 from negcorr._common.types import AnyArray, FloatArray, IntArray, Table
@@ -171,7 +171,7 @@ def rows_of_weight(X: Table, weight: FloatArray | None) -> tuple[Table, FloatArr
     used = np.flatnonzero(to_host(weight) > 0)
     if len(used) == weight.shape[0]:
         return X, weight
-    return taken(X, used), taken(weight, used)
+    return rows_at(X, used), rows_at(weight, used)
 
 
 def distinct_rows(X: Table, sample_weight: FloatArray | None) -> IntArray:
@@ -182,6 +182,6 @@ def distinct_rows(X: Table, sample_weight: FloatArray | None) -> IntArray:
     used = np.arange(X.shape[0])
     if sample_weight is not None:
         used = np.flatnonzero(to_host(sample_weight) > 0)
-    rows = taken(X, used) if is_device_array(X) else X[used]
+    rows = rows_at(X, used) if is_device_array(X) else X[used]
     _, first = np.unique(content_hash(rows), return_index=True)
     return np.asarray(used[first])

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from negcorr._common.arrays import place_of, taken, to_host
-from negcorr._common.threads import one_blas_thread
+from negcorr._common.arrays import place_of, rows_at, to_host
+from negcorr._common.threads import our_own_threads
 from negcorr._common.types import FloatArray, IntArray, Table
 from negcorr.bases.basis import distinct_rows
 from negcorr.bases.fourier import resolve_gamma
@@ -114,7 +114,7 @@ class KernelFeatures(NystroemFeatures):
         self.gamma_ = resolve_gamma(self.gamma, like, mapped, sample_weight)
         rows = rng.permutation(distinct_rows(self.input_map_.up_to_units(X), sample_weight))
         rows = rows[: self.n_members * self.n_components]
-        self.landmarks_ = taken(mapped, rows)
+        self.landmarks_ = rows_at(mapped, rows)
         if self.kernel == "linear" and sp.issparse(X):
             # Products see the centre, as distances do not.
             self.landmarks_ = self.input_map_(X[rows].toarray())
@@ -135,7 +135,7 @@ class KernelFeatures(NystroemFeatures):
         """
         n_landmarks, place = self.landmarks_.shape[0], place_of(self.landmarks_)
         # On one BLAS thread, as within a fit: what is made again has the same bits.
-        with one_blas_thread():
+        with our_own_threads():
             values = to_host(self._kernel(self.landmarks_, self.landmarks_))
             rng = np.random.RandomState(self.rotation_seed_)
             stages = _stages(values, float(min(n_landmarks, STAGE)), rng, self.stage_ranks_)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from negcorr._common.arrays import place_of, taken, to_host
+from negcorr._common.arrays import place_of, rows_at, to_host
 from negcorr._common.types import FloatArray, Table
 from negcorr.bases.basis import RandomBasis, distinct_rows
 from negcorr.bases.fourier import resolve_gamma
@@ -110,7 +110,7 @@ class NystroemFeatures(RandomBasis):
         chosen = np.concatenate(
             [rng.permutation(candidates)[:width] for _ in range(self.n_members)]
         )
-        self.landmarks_ = taken(rows, chosen)
+        self.landmarks_ = rows_at(rows, chosen)
         shape = (self.n_members, int(X.shape[1]))
         self.subspaces_ = None if share == 1 else member_columns(rng, *shape, share)
         blocks = (self._own(self.landmarks_[_block(m, width), :], m) for m in range(shape[0]))

@@ -1,8 +1,8 @@
-"""Criteria that need only the training error and the degrees of freedom.
+"""Closed-form criteria, which need only the training error and the degrees of freedom.
 
-All are pure functions of arrays that broadcast: training errors ``(..., outputs)`` with dof
-``(..., 1)`` or ``(...)``. Those that compare with new inputs, :mod:`negcorr.criteria.kfold` and
-:mod:`negcorr.criteria.leave_one_out`, have modules of their own.
+They are functions of arrays that broadcast: training errors ``(..., outputs)`` with dof
+``(..., 1)`` or ``(...)``. Held-out errors are in :mod:`negcorr.criteria.kfold` and
+:mod:`negcorr.criteria.leave_one_out`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from negcorr._common.types import FloatArray
 __all__ = ["aic", "aicc", "bic", "by_name", "gcv", "mallows_cp", "sure"]
 
 
-#: Shares of n below this are rounding of dof = n.
+#: Residual degrees of freedom below this share of n are rounding of an interpolating fit.
 NOTHING_LEFT = 1e-10
 
 
@@ -96,7 +96,7 @@ def aicc(train_error: npt.ArrayLike, dof: npt.ArrayLike, n_samples: float) -> Fl
     left = n_samples - k - 1.0
     enough = left > 0.0
     correction = 2.0 * k * (k + 1.0) / place.xp.where(enough, left, 1.0)
-    # An interpolating fit without freedom left must read as "not this one".
+    # An interpolating fit must never have the smallest value.
     value = aic(train_error, dof, n_samples) + correction
     return place.xp.asarray(place.xp.where(enough, value, np.inf))
 
@@ -137,7 +137,7 @@ def mallows_cp(
 def by_name(
     name: str, train_error: Any, dof: Any, n_samples: float, noise_variance: Any
 ) -> FloatArray:
-    """The criterion of that name; two of them look at the noise variance.
+    """The criterion of that name; two of them use the noise variance.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def by_name(
 
 
 def _common_place(*values: Any) -> Place:
-    """Where the arrays among the values are."""
+    """The library and device of the arrays among the values."""
     return next((place_of(value) for value in values if is_device_array(value)), NUMPY)
 
 

@@ -1,8 +1,8 @@
-"""Exact K-fold cross-validation from moments, without a refit on rows.
+"""Exact K-fold cross-validation from moments, without another pass over the rows.
 
-The training rows of a split have the sum of the other folds' moments, and the held-out
-squared error is a quadratic form in the held-out moments. Adding is safer than subtracting
-the held-out fold from the total. The basis stays fixed over the folds.
+The moments of a split's training rows are the sum of the other folds' moments, which is safer than
+the total less the held-out fold. The held-out squared error is a quadratic form in the held-out
+moments. The basis is the same in all folds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GAPS_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class KFold:
-    """A fit of the training rows at every λ and the held-out moments, for every split.
+    """The spectrum of the training rows and the held-out moments of every split.
 
     Attributes
     ----------
@@ -63,16 +63,17 @@ class KFold:
         cells : sequence of Moments
             Moments of ``folds.cells``.
         folds : Folds
-            How splits are made of cells.
+            Which cells train and test each split.
         starts : ndarray of shape (M + 1,)
             Where each member's block begins.
         alpha, fit_intercept, route, nesting
             As in :func:`negcorr.spectrum.factorise.factorise`.
         """
+        used = [cell.weight > 0 for cell in cells]
         numbers = [
             number
             for number, (train, test) in enumerate(folds.splits)
-            if _weighs(cells, train) and _weighs(cells, test)
+            if any(used[i] for i in train) and any(used[i] for i in test)
         ]
         if not numbers or (len(numbers) < 2 and len(folds.splits) > 1):
             raise ValueError(
@@ -80,21 +81,21 @@ class KFold:
                 "no row of positive weight. Use fewer folds (cv), or criterion='sure' or 'gcv'."
             )
 
-        def fit(number: int) -> Spectrum:
-            return factorise(
-                total([cells[i] for i in folds.splits[number][0]]),
-                starts,
-                alpha=alpha,
-                fit_intercept=fit_intercept,
-                route=route,
-                nesting=nesting,
-            )
-
         # As within a fit, so that a copy that makes them again gets the same bits.
         with our_own_threads():
             held_out = [total([cells[i] for i in folds.splits[number][1]]) for number in numbers]
-            home = place_of(cells[0].mean).is_numpy
-            fits = spread(fit, numbers) if home else [fit(number) for number in numbers]
+            fits = spread(
+                lambda number: factorise(
+                    total([cells[i] for i in folds.splits[number][0]]),
+                    starts,
+                    alpha=alpha,
+                    fit_intercept=fit_intercept,
+                    route=route,
+                    nesting=nesting,
+                ),
+                numbers,
+                parallel=place_of(cells[0].mean).is_numpy,
+            )
         return cls(tuple(fits), tuple(held_out), tuple(numbers))
 
     @property
@@ -107,20 +108,16 @@ class KFold:
         place = self.fits[0].place
         if len(gaps) == 0:
             return place.empty((0, self.fits[0].n_outputs))
-
-        def squared_error(split: int) -> FloatArray:
-            fit, moments = self.fits[split], self.held_out[split]
-            chunks = [gaps[a : a + GAPS_AT_ONCE] for a in range(0, len(gaps), GAPS_AT_ONCE)]
-            parts = [moments.squared_error(fit.coef_path(c), fit.centre) for c in chunks]
-            return place.xp.concat(parts)
-
-        splits = range(len(self.fits))
-        errors = (
-            spread(squared_error, splits) if place.is_numpy else [squared_error(k) for k in splits]
+        tasks = [
+            (fit, moments, gaps[start : start + GAPS_AT_ONCE])
+            for start in range(0, len(gaps), GAPS_AT_ONCE)
+            for fit, moments in zip(self.fits, self.held_out, strict=True)
+        ]
+        errors = spread(
+            lambda task: task[1].squared_error(task[0].coef_path(task[2]), task[0].centre),
+            tasks,
+            parallel=place.is_numpy,
         )
-        weight = sum(moments.weight for moments in self.held_out)
-        return sum(errors[1:], start=errors[0]) / weight
-
-
-def _weighs(cells: Sequence[Moments], ids: tuple[int, ...]) -> bool:
-    return any(cells[i].weight > 0 for i in ids)
+        k = len(self.fits)
+        by_chunk = [sum(errors[a + 1 : a + k], start=errors[a]) for a in range(0, len(errors), k)]
+        return place.xp.concat(by_chunk) / sum(moments.weight for moments in self.held_out)

@@ -1,4 +1,4 @@
-"""The minimum of a criterion on the lattice of gaps, one for each output."""
+"""The search for the minimum of a criterion on the lattice of gaps, for each output."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from negcorr._common.types import BoolArray, FloatArray, IntArray
+from negcorr._common.types import BoolArray, FloatArray
 from negcorr.spectrum.gap import lattice
 
 __all__ = ["SearchResult", "search_lattice"]
 
-#: Every tenth point first. A mode shrinks as a logistic function of log(gap), a decade wide,
-#: so no minimum fits between two points a fifth of a decade apart.
+#: First every tenth point. A mode shrinks as a logistic function of log(gap), a decade wide, so
+#: that no minimum fits between two points a fifth of a decade apart.
 STRIDE = 10
 
-#: Other valleys within this fraction of the curve's range above the best are refined too.
+#: Other local minima are refined too where they exceed the best by at most this share of the
+#: curve's range.
 SECOND_VALLEY = 0.02
 
-#: Values this close to the minimum, relative to the curve's size, count as equal; of equals
-#: the largest gap wins, so that flat ends do not depend on rounding.
+#: Values this close to the minimum, relative to the curve's size, count as equal. Of equal values
+#: the one at the largest gap is chosen, so that rounding does not choose where a curve is flat.
 TIE_RTOL = 1e-10
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What was evaluated and what was chosen.
+    """The evaluated points of a criterion and the chosen gaps.
 
     Attributes
     ----------
@@ -76,31 +77,24 @@ def search_lattice(curve: Callable[[FloatArray], FloatArray], smallest_gap: floa
             "the criterion is not finite at any lam: the ensemble has no fewer degrees of "
             "freedom than there are samples. Use criterion='kfold', smaller members, or more rows."
         )
-    fine = np.unique(
-        np.concatenate([_near_minima(coarse, column, len(gaps)) for column in coarse_values.T])
-    )
-    fine = np.setdiff1d(fine, coarse)
-    index = np.concatenate([coarse, fine])
-    values = np.concatenate([coarse_values, curve(gaps[fine])]) if len(fine) else coarse_values
+    fine: set[int] = set()
+    for column in coarse_values.T:
+        # Lattice points around every local minimum that could be the global one.
+        v = np.where(np.isnan(column), np.inf, column)
+        finite = v[np.isfinite(v)]
+        limit = v.min() + (SECOND_VALLEY * np.ptp(finite) if len(finite) else 0.0)
+        left, right = np.append(np.inf, v[:-1]), np.append(v[1:], np.inf)
+        for valley in coarse[(v <= left) & (v <= right) & (v <= limit)].tolist():
+            fine |= set(range(max(valley - STRIDE + 1, 0), min(valley + STRIDE, len(gaps))))
+    index = np.concatenate([coarse, np.array(sorted(fine - set(coarse.tolist())), dtype=np.intp)])
+    fine_gaps = gaps[index[len(coarse) :]]
+    values = np.concatenate([coarse_values, curve(fine_gaps)]) if len(fine_gaps) else coarse_values
     order = np.argsort(index)
     index, values = index[order], values[order]
-    best = np.array([_first_minimum(column) for column in values.T])
+    best = []
+    for column in values.T:
+        finite = column[np.isfinite(column)]
+        tolerance = TIE_RTOL * float(np.median(np.abs(finite))) if len(finite) else 0.0
+        best.append(int(np.flatnonzero(column <= np.nanmin(column) + tolerance)[0]))
     at_end = (index[best] == len(gaps) - 1) & (len(gaps) > 1)
     return SearchResult(gaps[index], values, gaps[index[best]], at_end)
-
-
-def _near_minima(coarse: IntArray, values: FloatArray, n_gaps: int) -> IntArray:
-    """Lattice points around every local minimum that could be the global one."""
-    v = np.where(np.isnan(values), np.inf, values)
-    finite = v[np.isfinite(v)]
-    limit = v.min() + (SECOND_VALLEY * np.ptp(finite) if len(finite) else 0.0)
-    left, right = np.append(np.inf, v[:-1]), np.append(v[1:], np.inf)
-    valleys = coarse[(v <= left) & (v <= right) & (v <= limit)]
-    around = valleys[:, np.newaxis] + np.arange(-STRIDE + 1, STRIDE)
-    return np.unique(np.clip(around, 0, n_gaps - 1))
-
-
-def _first_minimum(values: FloatArray) -> int:
-    finite = values[np.isfinite(values)]
-    tolerance = TIE_RTOL * float(np.median(np.abs(finite))) if len(finite) else 0.0
-    return int(np.flatnonzero(values <= np.nanmin(values) + tolerance)[0])

@@ -16,15 +16,15 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from negcorr._common.threads import pause_point, spread
+from negcorr._common.threads import spread, stop_if_abandoned
 from negcorr._common.types import FloatArray, IntArray
 from negcorr.moments.moments import FactorMoments
 from negcorr.spectrum.factorise import factorise
-from negcorr.spectrum.modes import DenseModes
-from negcorr.spectrum.spectrum import Spectrum
+from negcorr.spectrum.spectrum import DenseSpectrum, Spectrum
 
 __all__ = ["LeaveOneOut"]
 
@@ -81,13 +81,41 @@ class LeaveOneOut:
     def residuals(self, gaps: FloatArray) -> FloatArray:
         """y_i − F₋ᵢ(x_i), shape (gaps, n, outputs)."""
         out = np.empty((len(gaps), *self.y.shape))
+        shares = self._shares()
         # N·A carries N·α; without the row it is (N − w)·α, a change that is not of low rank.
         # A spectrum with α(1 − τ) absorbs it, one for each distinct weight.
-        shares = self._shares()
-        classes = [np.arange(len(self.y))] if self.alpha == 0 else _equal_values(shares)
-        for index in classes:
-            share = 0.0 if self.alpha == 0 else float(shares[index[0]])
-            self._residuals_of(index, gaps, self._spectrum(self.alpha * (1.0 - share)), out)
+        absorbed = shares if self.alpha > 0 else np.zeros(len(shares))
+        for share in np.unique(absorbed):
+            index = np.flatnonzero(absorbed == share)
+            spectrum = self._spectrum(self.alpha * (1.0 - float(share)))
+            if not isinstance(spectrum, DenseSpectrum):
+                raise TypeError("leave-one-out needs a spectrum by the QR route.")
+            n_members, rank = spectrum.n_members, len(spectrum.rho)
+            if rank < len(spectrum.vectors) and (gaps == 0).any():
+                raise ValueError(
+                    "loo at lam=1 is not defined where features are linearly dependent across "
+                    "members; give gap > 0."
+                )
+            whitened = spectrum.whitening.rows(
+                self.features[index] - spectrum.centre[: spectrum.n_features]
+            )
+            lengths = np.add.reduceat(
+                np.hstack([whitened**2, np.zeros((len(index), 1))]),
+                np.minimum(spectrum.whitening.rank_starts[:-1], whitened.shape[1]),
+                axis=1,
+            ) * (spectrum.block_ranks > 0)
+            keeps = 1.0 - shares[index] * (lengths.max(axis=1) + self.fit_intercept)
+            per_batch = max(1, _BATCH_BYTES // (8 * n_members * (rank + 2 * n_members)))
+            solvable = np.flatnonzero(keeps > LEVERAGE_LIMIT)
+            batches = [solvable[a : a + per_batch] for a in range(0, len(solvable), per_batch)]
+            work = partial(self._update, index, whitened, lengths, gaps, spectrum, out)
+            spread(work, batches)
+            for i in index[keeps <= LEVERAGE_LIMIT].tolist():
+                refitted = self._spectrum(self.alpha, without=i)
+                q = refitted.n_features
+                centred = self.features[i] - refitted.centre[:q]
+                fitted = np.einsum("q,oqg->go", centred, refitted.coef_path(gaps))
+                out[:, i] = self.y[i] - refitted.centre[q:] - fitted
         return out
 
     def _shares(self) -> FloatArray:
@@ -102,63 +130,33 @@ class LeaveOneOut:
         moments = FactorMoments.from_rows(z, weight, self.y.shape[1])
         return factorise(moments, self.starts, alpha=alpha, fit_intercept=self.fit_intercept)
 
-    def _residuals_of(
-        self, index: IntArray, gaps: FloatArray, spectrum: Spectrum, out: FloatArray
-    ) -> None:
-        if not isinstance(spectrum.modes, DenseModes):
-            raise TypeError("leave-one-out needs a spectrum by the QR route.")
-        n_members, rank = spectrum.n_members, len(spectrum.rho)
-        complete = rank == len(spectrum.modes.vectors)
-        if not complete and (gaps == 0).any():
-            raise ValueError(
-                "loo at lam=1 is not defined where features are linearly dependent across "
-                "members; give gap > 0."
-            )
-        whitened = spectrum.whitening.rows(
-            self.features[index] - spectrum.centre[: spectrum.n_features]
-        )
-        lengths = np.add.reduceat(
-            np.hstack([whitened**2, np.zeros((len(index), 1))]),
-            np.minimum(spectrum.whitening.rank_starts[:-1], whitened.shape[1]),
-            axis=1,
-        ) * (spectrum.block_ranks > 0)
-        share = self._shares()[index]
-        keeps = 1.0 - share * (lengths.max(axis=1) + self.fit_intercept)
-        per_batch = max(1, _BATCH_BYTES // (8 * n_members * (rank + 2 * n_members)))
-        solvable = np.flatnonzero(keeps > LEVERAGE_LIMIT)
-        batches = [solvable[a : a + per_batch] for a in range(0, len(solvable), per_batch)]
-        spread(
-            lambda b: self._update(index[b], whitened[b], lengths[b], gaps, spectrum, out), batches
-        )
-        for i in index[keeps <= LEVERAGE_LIMIT]:
-            self._refit(int(i), gaps, out)
-
     def _update(
         self,
         index: IntArray,
         whitened: FloatArray,
         lengths: FloatArray,
         gaps: FloatArray,
-        spectrum: Spectrum,
+        spectrum: DenseSpectrum,
         out: FloatArray,
+        batch: IntArray,
     ) -> None:
-        """Residuals of a batch of rows by the rank-M formula, for every gap."""
-        m, rho = spectrum.n_members, spectrum.rho
-        vectors = spectrum.modes.vectors  # type: ignore[attr-defined]
+        """Write the residuals of a batch of the rows ``index`` by the rank-M formula."""
+        index, whitened, lengths = index[batch], whitened[batch], lengths[batch]
+        m, rho, vectors = spectrum.n_members, spectrum.rho, spectrum.vectors
         bounds = spectrum.whitening.rank_starts
         by_block = np.stack(
             [whitened[:, a:b] @ vectors[a:b] for a, b in itertools.pairwise(bounds)],
             axis=1,
         )
-        # What every block's row has outside all modes. A is M·gap there, but a training row as a
-        # whole has no such part: its blocks' parts cancel, so null @ 1 = 0 exactly.
+        # The part of every block's row outside all modes, where A is M·gap. A training row as a
+        # whole has no such part: those of its blocks cancel, so null @ 1 = 0 exactly.
         null = -(by_block @ by_block.transpose(0, 2, 1))
         null[:, np.arange(m), np.arange(m)] += lengths
         joint = by_block.sum(axis=1)[:, :, np.newaxis]
         tau = self._shares()[index][:, np.newaxis, np.newaxis]
         y, mean_y = self.y[index][:, np.newaxis, :], spectrum.centre[spectrum.n_features :]
         for k, gap in enumerate(gaps):
-            pause_point()
+            stop_if_abandoned()
             inverse = 1.0 / (rho + gap * (m - rho))
             scaled = by_block * inverse
             K_one = scaled @ joint
@@ -172,14 +170,3 @@ class LeaveOneOut:
                 right = fitted - tau * K_one * y
             parts = np.linalg.solve(system, right)
             out[k, index] = self.y[index] - parts.sum(axis=1)
-
-    def _refit(self, i: int, gaps: FloatArray, out: FloatArray) -> None:
-        spectrum = self._spectrum(self.alpha, without=i)
-        coef = spectrum.coef_path(gaps)
-        q = spectrum.n_features
-        centred = self.features[i] - spectrum.centre[:q]
-        out[:, i] = self.y[i] - spectrum.centre[q:] - np.einsum("q,oqg->go", centred, coef)
-
-
-def _equal_values(values: FloatArray) -> list[IntArray]:
-    return [np.flatnonzero(values == value) for value in np.unique(values)]

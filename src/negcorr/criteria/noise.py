@@ -1,8 +1,7 @@
-"""Estimators of the noise variance σ²."""
+"""The noise variance σ²: from a spectrum, from neighbouring rows, or as the user gives it."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,8 @@ from negcorr._common.arrays import NUMPY, is_device_array, to_host
 from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import check_weight
 from negcorr.bases.input_maps import centre_and_scale
-from negcorr.exceptions import NoiseVarianceWarning
+from negcorr.criteria.closed_form import NOTHING_LEFT
+from negcorr.exceptions import NoiseVarianceWarning, warn_caller
 from negcorr.rows.keys import content_hash
 from negcorr.rows.rows import Rows
 from negcorr.spectrum.gap import gap_per_output, resolve_gap
@@ -28,10 +28,6 @@ __all__ = [
     "residual_noise_variance",
     "resolved_noise_variance",
 ]
-
-
-#: Residual degrees of freedom below this share of n are rounding of an interpolating fit.
-NOTHING_LEFT = 1e-10
 
 
 def paper_noise_variance(spectrum: Spectrum, *, quiet: bool = False) -> FloatArray:
@@ -49,17 +45,16 @@ def paper_noise_variance(spectrum: Spectrum, *, quiet: bool = False) -> FloatArr
     Section 7 prints the formula without the square. Where the ensemble underfits at λ = 0 the
     estimate is too large, which makes SURE careful.
     """
-    denominator = spectrum.weight - float(spectrum.dof(gap=1.0))
-    error = to_host(spectrum.train_error(gap=1.0))
-    return _estimate(spectrum, error, np.asarray(denominator), "lam=0", quiet)
+    return residual_noise_variance(spectrum, 1.0, of_paper=True, quiet=quiet)
 
 
 def residual_noise_variance(
-    spectrum: Spectrum, gap: npt.ArrayLike, *, quiet: bool = False
+    spectrum: Spectrum, gap: npt.ArrayLike, *, of_paper: bool = False, quiet: bool = False
 ) -> FloatArray:
     """Residual sum of squares over n − 2 tr S + tr S² at one gap, or one per output.
 
-    Unbiased where the ensemble has no bias; the estimate that is reported to people.
+    Unbiased where the ensemble has no bias; the estimate that is reported to people. ``of_paper``
+    divides by n − tr S instead.
 
     Returns
     -------
@@ -67,10 +62,25 @@ def residual_noise_variance(
         NaN with a :class:`~negcorr.exceptions.NoiseVarianceWarning`, unless ``quiet``, where
         the denominator is not positive.
     """
-    gaps = gap_per_output(resolve_gap(gap=gap), spectrum.n_outputs)
-    error = np.diagonal(to_host(spectrum.train_error(gap=gaps)))
-    left = to_host(spectrum.residual_dof(gap=gaps))
-    return _estimate(spectrum, error, left, "the chosen lam", quiet)
+    gaps = resolve_gap(gap=gap)
+    gap_per_output(gaps, spectrum.n_outputs)
+    error = to_host(spectrum.train_error(gap=gaps))
+    if gaps.ndim > 0:
+        error = np.diagonal(error)
+    left = spectrum.weight - spectrum.dof(gap=gaps) if of_paper else spectrum.residual_dof(gap=gaps)
+    denominator = to_host(left)
+    usable = np.broadcast_to(denominator, error.shape) > NOTHING_LEFT * spectrum.weight
+    if not usable.all() and not quiet:
+        where = "lam=0" if of_paper else "the chosen lam"
+        warn_caller(
+            f"no residual degrees of freedom at {where} ({float(np.min(denominator)):.3g} of "
+            f"{spectrum.weight:.6g}): the noise variance is NaN. The ensemble is as flexible as "
+            "the data are many, or sample_weight adds up to too little.",
+            NoiseVarianceWarning,
+        )
+    estimate = np.full(error.shape, np.nan)
+    np.divide(spectrum.weight * error, denominator, out=estimate, where=usable)
+    return estimate
 
 
 def difference_noise_variance(
@@ -121,7 +131,16 @@ def neighbour_differences(
     rows = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
     target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
     check_consistent_length(rows, target)
-    rows, target, weight = _distinct(rows, target, check_weight(sample_weight, rows))
+    given = check_weight(sample_weight, rows)
+    given = np.ones(len(target)) if given is None else given
+    used = np.flatnonzero(given > 0)
+    # Equal rows count once, with their weights added: a copy is no neighbour.
+    keys = content_hash(rows[used], target[used])
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    if len(first) < 2:
+        raise ValueError("X and y have fewer than two distinct rows of positive weight.")
+    weight = np.bincount(group, given[used]).astype(np.float64)
+    rows, target = rows[used][first], target[used][first]
     centre, scale = centre_and_scale(rows, weight)
     # Distances do not need the centre, which would make a sparse table dense.
     scaled = rows.multiply(1.0 / scale).tocsr() if sp.issparse(rows) else (rows - centre) / scale
@@ -153,35 +172,3 @@ def resolved_noise_variance(given: Any, rows: Rows, spectrum: Spectrum) -> Float
     if not (np.isfinite(value).all() and (value >= 0).all()):
         raise ValueError(f"noise_variance={given!r} must be finite and not negative.")
     return value.copy()
-
-
-def _distinct(
-    rows: Any, target: FloatArray, weight: FloatArray | None
-) -> tuple[Any, FloatArray, FloatArray]:
-    """Equal rows once, with their weights added: a copy is no neighbour."""
-    mass = np.ones(len(target)) if weight is None else weight
-    used = np.flatnonzero(mass > 0)
-    keys = content_hash(rows[used], target[used])
-    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    if len(first) < 2:
-        raise ValueError("X and y have fewer than two distinct rows of positive weight.")
-    added = np.bincount(group, mass[used]).astype(np.float64)
-    return rows[used][first], target[used][first], added
-
-
-def _estimate(
-    spectrum: Spectrum, error: FloatArray, denominator: FloatArray, where: str, quiet: bool
-) -> FloatArray:
-    """Residual sum of squares over its degrees of freedom, NaN where none are left."""
-    left = np.broadcast_to(denominator > NOTHING_LEFT * spectrum.weight, error.shape)
-    if not left.all() and not quiet:
-        warnings.warn(
-            f"no residual degrees of freedom at {where} ({float(np.min(denominator)):.3g} of "
-            f"{spectrum.weight:.6g}): the noise variance is NaN. The ensemble is as flexible as "
-            "the data are many, or sample_weight adds up to too little.",
-            NoiseVarianceWarning,
-            stacklevel=3,
-        )
-    estimate = np.full(error.shape, np.nan)
-    np.divide(spectrum.weight * error, denominator, out=estimate, where=left)
-    return estimate

@@ -1,11 +1,9 @@
-"""Leave-one-out at every λ from one decomposition, for comparing many bases quickly.
+"""Quick leave-one-out: the error at every λ from one decomposition, for comparing many bases.
 
-The blocks are whitened once, by all rows, and stay so when a row is left out. Whitening never sees
-y, so the error is an honest one, of an ensemble that differs a little from NCL refitted without the
-row (:mod:`negcorr.criteria.leave_one_out` has that one). What is left is ridge regression on
-whitened features (Theorem 7), and that has leave-one-out in closed form. Ensembles of a kernel's
-own functions with a ridge inside their blocks are taken for what they are nearest to, kernel ridge
-regression, whose leave-one-out is exact.
+The blocks are whitened once, by all rows. Whitening does not use y, so the error is an honest one,
+of an ensemble that differs a little from NCL refitted without the row
+(:mod:`negcorr.criteria.leave_one_out`). The rest is ridge regression on whitened features (Theorem
+7), whose leave-one-out has a closed form, as that of kernel ridge regression has.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import numpy as np
 from negcorr._common.types import FloatArray, IntArray
 from negcorr.spectrum.whitening import Whitening, whiten_gram
 
-__all__ = ["ScreeningFit", "ridge_losses", "screen", "span_losses"]
+__all__ = ["QuickLeaveOneOut", "ridge_losses", "screen", "span_losses"]
 
 #: Eigenvalues below this share of the largest are rounding.
 NOISE = 1e-12
@@ -25,12 +23,12 @@ NOISE = 1e-12
 #: Directions of landmarks that carry less than this share of the largest are rounding too.
 SPAN_NOISE = 1e-9
 
-#: No row is taken to determine its own prediction to more than this.
+#: The least share of its own prediction that a row is taken to leave to the other rows.
 LEAST_DENOMINATOR = 1e-10
 
 
 @dataclass(frozen=True)
-class ScreeningFit:
+class QuickLeaveOneOut:
     """Rows in the coordinates in which NCL is diagonal.
 
     Attributes
@@ -95,8 +93,8 @@ def screen(
     starts: IntArray,
     weight: FloatArray | None = None,
     alpha: float = 0.0,
-) -> ScreeningFit:
-    """Whiten by blocks, diagonalise by the smaller side.
+) -> QuickLeaveOneOut:
+    """Leave-one-out from features: whiten by blocks, and diagonalise by the smaller side.
 
     Parameters
     ----------
@@ -113,7 +111,7 @@ def screen(
 
     Returns
     -------
-    ScreeningFit
+    QuickLeaveOneOut
 
     Examples
     --------
@@ -131,7 +129,7 @@ def screen(
     mean = share @ features
     centred = (features - mean) * root
     gram = centred.T @ centred
-    # What centring leaves of a constant is no spread.
+    # A constant's spread after centring is rounding.
     rounding = NOISE * np.abs(mean)
     whitening = whiten_gram(gram, 1.0, rounding, starts, alpha, max(len(features) - 1, 0))
     whitened = whitening.rows(centred)
@@ -146,7 +144,7 @@ def screen(
         rho, right = rho[kept], right[:, kept]
         left = (whitened @ right) / np.sqrt(rho)
     about_mean = target - share @ target
-    return ScreeningFit(
+    return QuickLeaveOneOut(
         rho=rho,
         left=left,
         right=right,
@@ -172,7 +170,7 @@ def ridge_losses(
     target : ndarray of shape (n, outputs)
         Targets.
     weight : ndarray of shape (n,)
-        Frequencies, positive; a row is left out with all that it stands for.
+        Frequencies, positive; a row is left out with all its weight.
     ridges : ndarray of shape (k,)
         Positive.
 
@@ -185,9 +183,9 @@ def ridge_losses(
     -----
     With :math:`R = (K + \mathrm{ridge}\,W^{-1})^{-1}` and
     :math:`B = R - R 1 1^\top R / (1^\top R 1)`, the residual of a left-out row is
-    :math:`(B y)_i / B_{ii}`. Without the intercept it would be wrong by more than a trifle: of rows
-    and targets that were centred together each is minus the sum of the others, which tells the
-    left-out one to any model that is linear and interpolates.
+    :math:`(B y)_i / B_{ii}`. Centring rows and targets beforehand instead would be clearly wrong:
+    then each is minus the sum of the others, which reveals the left-out one to every linear model
+    that interpolates.
 
     Examples
     --------
@@ -201,11 +199,11 @@ def ridge_losses(
     root = np.sqrt(weight)[:, np.newaxis]
     values, vectors = np.linalg.eigh(root * kernel * root.T)
     resistance = 1.0 / (np.maximum(values, 0.0)[:, np.newaxis] + ridges)
-    # R 1, its diagonal and R y, all but for a factor root on either side.
+    # R 1, the diagonal of R and R y, without a factor root on either side.
     ones = vectors @ (resistance * (vectors.T @ root))
     mass = np.sum(root * ones, axis=0)
     diagonal = (vectors**2) @ resistance
-    # What is left of it where the intercept is all that a row is told by is rounding.
+    # Where a row has only the intercept, the difference is rounding.
     free = np.maximum(diagonal - ones**2 / mass, NOISE * diagonal)
     along = vectors.T @ (root * target)
     total = np.zeros_like(diagonal)
@@ -237,7 +235,7 @@ def span_losses(
     target : ndarray of shape (n, outputs)
         Targets.
     weight : ndarray of shape (n,)
-        Frequencies, positive; a row is left out with all that it stands for.
+        Frequencies, positive; a row is left out with all its weight.
     ridges : ndarray of shape (k,)
         Positive.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from negcorr._common.arrays import taken
+from negcorr._common.arrays import rows_at
 from negcorr._common.threads import our_own_threads
 from negcorr.bases import AutoBasis, Basis
 from negcorr.bases.named import as_basis, usual_ridge
@@ -18,7 +18,7 @@ from negcorr.path.tune import PathSettings, build_path, folds_for, given_gap
 from negcorr.rows.rows import Rows, canonical_order, inverse_order
 from negcorr.selection.choose import Choice, select_basis
 from negcorr.selection.space import SearchSpace, search_space
-from negcorr.spectrum.from_rows import RowsSpectrum
+from negcorr.spectrum.factorise import RowsSpectrum
 
 __all__ = ["FitSettings", "drawn_basis", "fit_rows", "fit_settings"]
 
@@ -136,7 +136,7 @@ def fit_rows(rows: Rows, groups: Any, settings: FitSettings, single_output: bool
         final = first
         if threshold is not None:
             path, moved, huber = huber_path(path, rows, first, basis, path_settings, threshold)
-            final, targets = replace(rows, y=moved), taken(moved, position)
+            final, targets = replace(rows, y=moved), rows_at(moved, position)
             targets = targets[:, 0] if single_output else targets
         kept = kept_rows(rows, folds)
         path = _stored_by_rows(path, final, basis)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from negcorr._common.arrays import to_host
-from negcorr._common.quantiles import _weighted_rank
+from negcorr._common.quantiles import weighted_quantile
 from negcorr._common.types import FloatArray, IntArray
 from negcorr.bases import Basis
 from negcorr.exceptions import CalibrationWarning
@@ -73,8 +73,8 @@ class Residuals:
             )
         return np.stack(
             [
-                np.array([_weighted_rank(v, self.weight, tail) for v in self.values.T]),
-                -np.array([_weighted_rank(-v, self.weight, tail) for v in self.values.T]),
+                weighted_quantile(self.values, self.weight, tail, whole_rank=True),
+                -weighted_quantile(-self.values, self.weight, tail, whole_rank=True),
             ]
         )
 

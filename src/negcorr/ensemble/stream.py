@@ -22,9 +22,9 @@ from negcorr.ensemble.intervals import MOST_KEPT_ROWS, KeptRows
 from negcorr.moments.moments import (
     FactorMoments,
     Moments,
-    _n_rows,
-    _same_form,
     as_gram,
+    count_rows,
+    same_form,
     total,
 )
 from negcorr.moments.scan import scan_moments
@@ -112,7 +112,7 @@ class Stream:
         left, cut = self._kept_without(other)
         pairs = zip(self.cells, other.cells, strict=True)
         cells = tuple(difference(as_gram(one), as_gram(part)) for one, part in pairs)
-        if _n_rows(cells) == 0:
+        if count_rows(cells) == 0:
             raise ValueError(f"all {self.n_rows} rows would be taken away, and none is left.")
         return replace(
             self,
@@ -158,11 +158,11 @@ class Stream:
             min((each for each in (self.cut, cut) if each is not None), default=None),
         )
         n_features = int(self.basis.block_starts_[-1])
-        n_rows = _n_rows(self.cells) + _n_rows(cells)
+        n_rows = count_rows(self.cells) + count_rows(cells)
         # As in memory: with more rows than that, products are the faster form.
         form = self.form if self.accurate or n_rows <= 2 * n_features else "gram"
         _check_memory(len(cells), n_features + rows.y.shape[1], n_rows, form)
-        pairs = [_same_form(one, other) for one, other in zip(self.cells, cells, strict=True)]
+        pairs = [same_form(one, other) for one, other in zip(self.cells, cells, strict=True)]
         added = tuple(total(list(pair)) for pair in pairs)
         if form == "gram":
             added = tuple(as_gram(cell) for cell in added)
@@ -183,7 +183,7 @@ class Stream:
     @property
     def n_rows(self) -> int:
         """Rows of positive weight so far."""
-        return _n_rows(self.cells)
+        return count_rows(self.cells)
 
     @property
     def weight(self) -> float:

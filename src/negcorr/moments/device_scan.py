@@ -1,4 +1,4 @@
-"""One pass over rows on a device: large blocks one after the other, sums where the rows are."""
+"""One pass over rows on a device: large blocks one after the other, added on the device."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from negcorr.rows.rows import Rows
 
 __all__ = ["scan_on_device"]
 
-#: Bytes of features that are held at a time: enough to keep a device busy.
+#: Bytes of features of one block: enough to keep a device busy.
 BLOCK_BYTES = 256 * 2**20
 
-#: The same where blocks are factorised one below the other: the factor so far is factorised again.
+#: The same for the factor form, in which the factor so far is factorised again with each block.
 FACTOR_BLOCK_BYTES = 2**30
 
-#: Panels of columns that a symmetric product is made of.
+#: Panels of columns in which a symmetric product is computed.
 PANELS = 4
 
 
@@ -49,16 +49,21 @@ def scan_on_device(
     -------
     list of GramMoments or FactorMoments
     """
-    of_group = _gram if form == "gram" else _factor
-    return [of_group(rows, basis, group, shift) for group in groups]
+    moments_of = _gram_moments if form == "gram" else _factor_moments
+    return [moments_of(rows, basis, group, shift) for group in groups]
 
 
-def _gram(rows: Rows, basis: Basis, group: Any, shift: Any) -> GramMoments:
+def _gram_moments(rows: Rows, basis: Basis, group: Any, shift: Any) -> GramMoments:
     place = place_of(rows.y)
     size, p = int(shift.shape[0]), rows.y.shape[1]
     product, n_rows = place.zeros((size + 1, size + 1)), 0
+    borders = [(size + 1) * k // PANELS for k in range(PANELS + 1)]
     for z, n_used in _blocks(rows, basis, group, shift, BLOCK_BYTES):
-        _add_lower_half(z, product)
+        # The standard has no symmetric product: without what is above the diagonal panels, zᵀz is
+        # little more than half of the work.
+        for low, high in itertools.pairwise(borders):
+            if high > low:
+                product[low:high, :high] += z[:, low:high].T @ z[:, :high]
         n_rows += n_used
     product = place.xp.tril(product) + place.xp.tril(product, k=-1).T
     mass = float(product[size, size])
@@ -72,19 +77,7 @@ def _gram(rows: Rows, basis: Basis, group: Any, shift: Any) -> GramMoments:
     return GramMoments(mass, shift + offset, scatter, p, n_rows, squares)
 
 
-def _add_lower_half(z: Any, product: Any) -> None:
-    """Add zᵀz, of which what is above the diagonal panels is left out: little over half the work.
-
-    The standard has no symmetric product.
-    """
-    size = z.shape[1]
-    borders = [size * k // PANELS for k in range(PANELS + 1)]
-    for low, high in itertools.pairwise(borders):
-        if high > low:
-            product[low:high, :high] += z[:, low:high].T @ z[:, :high]
-
-
-def _factor(rows: Rows, basis: Basis, group: Any, shift: Any) -> FactorMoments:
+def _factor_moments(rows: Rows, basis: Basis, group: Any, shift: Any) -> FactorMoments:
     place = place_of(rows.y)
     factor, n_rows = place.empty((0, int(shift.shape[0]) + 1)), 0
     for z, n_used in _blocks(rows, basis, group, shift, FACTOR_BLOCK_BYTES):
@@ -99,9 +92,9 @@ def _factor(rows: Rows, basis: Basis, group: Any, shift: Any) -> FactorMoments:
 def _blocks(
     rows: Rows, basis: Basis, group: Any, shift: Any, block_bytes: int
 ) -> Iterator[tuple[Any, int]]:
-    """√w·[φ − shift, y − shift, 1] of some rows at a time, and how many have weight.
+    """√w·[φ − shift, y − shift, 1] of blocks of rows, and how many rows of each have weight.
 
-    A block is overwritten by the next one.
+    The next block overwrites the array.
     """
     place = place_of(rows.y)
     xp = place.xp

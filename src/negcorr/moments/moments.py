@@ -1,10 +1,9 @@
-"""The sufficient statistics of the rows, in two forms with the same ``+``.
+"""The sufficient statistics of the rows: their weight, mean and scatter, in two forms.
 
-With z = [φ(x), y] for a row and w its frequency, everything that NCL needs from the data
-is in Σw, the mean of z and the scatter of z about that mean. :class:`GramMoments` keeps the
-scatter as a matrix: fast, but it squares condition numbers. :class:`FactorMoments` keeps a
-factor R with RᵀR = Σ w [1, z]ᵀ[1, z]: accurate, at two to four times the price. Both add
-over disjoint sets of rows, which is what folds, streams and clusters rest on.
+With z = [φ(x), y] for a row and w its frequency, :class:`GramMoments` keeps the scatter of z as a
+matrix: fast, but it squares condition numbers. :class:`FactorMoments` keeps R with
+RᵀR = Σ w [1, z]ᵀ[1, z]: accurate, and two to four times slower. Both add over disjoint sets of
+rows.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from array_api_compat import array_namespace, is_cupy_array, is_torch_array
 
-from negcorr._common.arrays import place_of, taken
+from negcorr._common.arrays import place_of, rows_at
 from negcorr._common.lapack import EPS
 from negcorr._common.types import FloatArray
 
@@ -24,24 +23,23 @@ __all__ = [
     "FactorMoments",
     "GramMoments",
     "Moments",
-    "_empty",
-    "_n_rows",
-    "_same_form",
     "as_gram",
     "compress",
+    "count_rows",
     "merge_products",
+    "same_form",
     "sum_of_squares",
     "total",
 ]
 
 
-#: Rows of a scatter matrix that are worked on while they stay in cache.
+#: Rows of a scatter matrix that are added at a time, so that they stay in cache.
 _STRIP = 64
 
 
 @dataclass(frozen=True)
 class GramMoments:
-    """Scatter matrix form.
+    """Sufficient statistics with the scatter as a matrix.
 
     Attributes
     ----------
@@ -54,7 +52,7 @@ class GramMoments:
     n_outputs : int
         Number of targets, the last columns of z.
     n_rows : int
-        Number of rows with positive weight: a bound on the rank.
+        Number of rows with positive weight, a bound on the rank.
     squares : ndarray of shape (Q + outputs,)
         Σ w (z − shift)² of the products that the scatter was centred from.
 
@@ -78,14 +76,14 @@ class GramMoments:
 
     @property
     def rounding(self) -> FloatArray:
-        """Standard deviation of a column below which it is what centring left over."""
+        """Standard deviation of each column up to which it is rounding left by centring."""
         xp = place_of(self.mean).xp
         lost = xp.sqrt(1024.0 * EPS * self.squares / self.weight)
         return xp.maximum(lost, 32.0 * EPS * xp.abs(self.mean))
 
     @classmethod
     def from_rows(cls, z: FloatArray, weight: FloatArray, n_outputs: int) -> Self:
-        """Moments of rows ``z`` held in memory, by two passes."""
+        """Moments of rows ``z`` in memory, by two passes."""
         place = place_of(z)
         xp = place.xp
         mass = float(xp.sum(weight))
@@ -148,7 +146,7 @@ class GramMoments:
         -------
         ndarray of shape (k, outputs)
         """
-        q = self.n_features
+        q = coef.shape[1]
         place = place_of(self.scatter)
         xp = place.xp
         offset = self.mean - centre
@@ -164,7 +162,7 @@ class GramMoments:
 
 @dataclass(frozen=True)
 class FactorMoments:
-    """Triangular factor form (or the weighted rows themselves, while they are few).
+    """Sufficient statistics with a triangular factor, or with the weighted rows while they are few.
 
     Attributes
     ----------
@@ -203,15 +201,15 @@ class FactorMoments:
         n_outputs: int,
         shift: FloatArray | None = None,
     ) -> Self:
-        """Moments of rows ``z`` held in memory, kept as rows while there are few."""
+        """Moments of rows ``z`` in memory, kept as rows while they are few."""
         place = place_of(z)
         xp = place.xp
         used = xp.nonzero(weight > 0)[0]
         mass = float(xp.sum(weight))
         if shift is None:
             shift = weight @ z / mass if mass > 0 else place.zeros((z.shape[1],))
-        root = xp.sqrt(taken(weight, used))[:, None]
-        factor = xp.concat([root, root * (taken(z, used) - shift)], axis=1)
+        root = xp.sqrt(rows_at(weight, used))[:, None]
+        factor = xp.concat([root, root * (rows_at(z, used) - shift)], axis=1)
         return cls(mass, shift, compress(factor), n_outputs, int(factor.shape[0]))
 
     @property
@@ -226,13 +224,17 @@ class FactorMoments:
             return self.shift
         return self.shift + self.factor[:, 0] @ self.factor[:, 1:] / self.weight
 
+    def emptied(self) -> FactorMoments:
+        """Moments of no rows, of the same features and outputs."""
+        return FactorMoments(0.0, self.shift, self.factor[:0, :], self.n_outputs, 0)
+
     def __add__(self, other: Moments) -> Moments:
         """Moments of both sets of rows together."""
         return total([self, other])
 
     @property
     def rounding(self) -> FloatArray:
-        """Standard deviation of a column below which it is what centring left over."""
+        """Standard deviation of each column up to which it is rounding left by centring."""
         place = place_of(self.factor)
         xp = place.xp
         if self.weight == 0:
@@ -247,7 +249,7 @@ class FactorMoments:
 
     def squared_error(self, coef: FloatArray, centre: FloatArray) -> FloatArray:
         """As :meth:`GramMoments.squared_error`, as a sum of squares without cancellation."""
-        q = self.n_features
+        q = coef.shape[1]
         centred = self.factor_about(centre)
         place = place_of(centred)
         errors = place.empty((coef.shape[2], self.n_outputs))
@@ -274,10 +276,43 @@ def total(parts: list[Moments]) -> Moments:
     first = parts[0]
     if any(type(part) is not type(first) for part in parts):
         raise TypeError("moments of different forms cannot be added.")
+    n_rows = sum(part.n_rows for part in parts)
+    used = [part for part in parts if part.weight > 0]
     if isinstance(first, FactorMoments):
-        return _stacked([part for part in parts if isinstance(part, FactorMoments)])
-    grams = [part for part in parts if isinstance(part, GramMoments) and part.weight > 0]
-    return _accumulated(grams) if len(grams) > 1 else (grams or [first])[0]
+        # One QR of all factors, moved to the shift of the first rows: that of no rows may be far.
+        shift = used[0].shift if used else first.shift  # type: ignore[union-attr]
+        xp = place_of(shift).xp
+        moved = [
+            xp.concat([part.factor[:, :1], part.factor_about(shift)], axis=1)
+            for part in used
+            if isinstance(part, FactorMoments)
+        ]
+        factor = compress(xp.concat(moved, axis=0)) if moved else first.factor
+        weight = sum(part.weight for part in parts)
+        return FactorMoments(weight, shift, factor, first.n_outputs, n_rows)
+    grams = [part for part in used if isinstance(part, GramMoments)]
+    if len(grams) < 2:
+        return (grams or [first])[0]
+    # Σ_k [S_k + w_k d_k d_kᵀ] with d_k the distance of a part's mean from the common one.
+    first = grams[0]
+    place = place_of(first.mean)
+    weights = place.floats([part.weight for part in grams])
+    mass = float(sum(part.weight for part in grams))
+    means = place.xp.stack([part.mean for part in grams])
+    mean = first.mean + weights @ (means - first.mean) / mass
+    distances = means - mean
+    weighted = weights[:, None] * distances
+    size = int(mean.shape[0])
+    scatter = place.empty((size, size))
+    height = _STRIP if place.is_numpy else size
+    for start in range(0, size, height):
+        strip = slice(start, start + height)
+        rows = weighted[:, strip].T @ distances
+        for part in grams:
+            rows += part.scatter[strip, :]
+        scatter[strip, :] = rows
+    squares = sum((part.squares for part in grams[1:]), start=first.squares)
+    return GramMoments(mass, mean, scatter, first.n_outputs, n_rows, squares)
 
 
 def sum_of_squares(parts: Sequence[FloatArray]) -> FloatArray:
@@ -285,11 +320,11 @@ def sum_of_squares(parts: Sequence[FloatArray]) -> FloatArray:
     return np.asarray(np.sum([np.diagonal(part)[:-1] for part in parts], axis=0))
 
 
-def merge_products(parts: Sequence[FloatArray], n_lanes: int = 1, lane: int = 0) -> None:
+def merge_products(parts: Sequence[FloatArray], n_workers: int = 1, worker: int = 0) -> None:
     """Add products Σ w [z − shift, 1]ᵀ[z − shift, 1] of parts of the rows, and centre them.
 
-    The result takes the place of the first part, but for its last row and column. Each of
-    ``n_lanes`` lanes has strips of its own, so that they can work side by side.
+    The result overwrites the first part, except its last row and column. Each of ``n_workers``
+    threads adds strips of its own, so that they can work in parallel.
 
     Examples
     --------
@@ -303,7 +338,7 @@ def merge_products(parts: Sequence[FloatArray], n_lanes: int = 1, lane: int = 0)
     array([4., 2.])
     """
     mass, offset = _mass_and_offset(parts)
-    for start in range(_STRIP * lane, len(offset), _STRIP * n_lanes):
+    for start in range(_STRIP * worker, len(offset), _STRIP * n_workers):
         strip = slice(start, min(start + _STRIP, len(offset)))
         rows = parts[0][strip, :-1]
         for part in parts[1:]:
@@ -318,66 +353,16 @@ def _mass_and_offset(parts: Sequence[FloatArray]) -> tuple[float, FloatArray]:
     return mass, last[:-1] / mass if mass > 0 else np.zeros(len(last) - 1)
 
 
-def _accumulated(parts: list[GramMoments]) -> GramMoments:
-    """Σ_k [S_k + w_k d_k d_kᵀ] with d_k the distance of a part's mean from the common one."""
-    first = parts[0]
-    place = place_of(first.mean)
-    xp = place.xp
-    weights = place.floats([part.weight for part in parts])
-    mass = float(sum(part.weight for part in parts))
-    means = xp.stack([part.mean for part in parts])
-    mean = first.mean + weights @ (means - first.mean) / mass
-    distances = means - mean
-    weighted = weights[:, None] * distances
-    size = int(mean.shape[0])
-    scatter = place.empty((size, size))
-    height = _STRIP if place.is_numpy else size
-    for start in range(0, size, height):
-        strip = slice(start, start + height)
-        rows = weighted[:, strip].T @ distances
-        for part in parts:
-            rows += part.scatter[strip, :]
-        scatter[strip, :] = rows
-    n_rows = sum(part.n_rows for part in parts)
-    squares = sum((part.squares for part in parts[1:]), start=first.squares)
-    return GramMoments(mass, mean, scatter, first.n_outputs, n_rows, squares)
-
-
-def _stacked(parts: list[FactorMoments]) -> FactorMoments:
-    """One QR of all factors, moved to the first one's shift; that of no rows may be far away."""
-    shift = next((part.shift for part in parts if part.weight > 0), parts[0].shift)
-    xp = place_of(shift).xp
-    moved = [
-        xp.concat([part.factor[:, :1], part.factor_about(shift)], axis=1)
-        for part in parts
-        if part.weight > 0
-    ]
-    return FactorMoments(
-        sum(part.weight for part in parts),
-        shift,
-        compress(xp.concat(moved, axis=0)) if moved else parts[0].factor,
-        parts[0].n_outputs,
-        sum(part.n_rows for part in parts),
-    )
-
-
 def compress(factor: FloatArray) -> FloatArray:
     """The triangular factor where there are more rows than columns, else the rows."""
     if factor.shape[0] <= factor.shape[1]:
         return factor
-    if place_of(factor).is_numpy:
-        return np.asarray(np.linalg.qr(factor, mode="r"))
-    # The standard always forms Q as well, which is half of the work.
-    abroad: Any = factor
-    if is_torch_array(abroad) or is_cupy_array(abroad):
-        return _triangle(array_namespace(abroad, use_compat=False), abroad)
-    return place_of(abroad).xp.linalg.qr(abroad, mode="reduced")[1]
-
-
-def _triangle(library: Any, factor: Any) -> Any:
-    """R alone; some libraries return an empty Q beside it."""
-    found = library.linalg.qr(factor, mode="r")
-    return found[1] if isinstance(found, tuple) else found
+    array: Any = factor
+    if not (place_of(array).is_numpy or is_torch_array(array) or is_cupy_array(array)):
+        return place_of(array).xp.linalg.qr(array, mode="reduced")[1]
+    # R alone: the function of the standard always computes Q too, which is half of the work.
+    found = array_namespace(array, use_compat=False).linalg.qr(array, mode="r")
+    return found[1] if isinstance(found, tuple) else found  # some return an empty Q beside it
 
 
 def as_gram(moments: Moments) -> GramMoments:
@@ -396,18 +381,13 @@ def as_gram(moments: Moments) -> GramMoments:
     )
 
 
-def _empty(like: Moments) -> Moments:
-    """Moments of no rows."""
-    if isinstance(like, GramMoments):
-        return like.emptied()
-    return FactorMoments(0.0, like.shift, like.factor[:0, :], like.n_outputs, 0)
-
-
-def _same_form(one: Moments, other: Moments) -> tuple[Moments, Moments]:
+def same_form(one: Moments, other: Moments) -> tuple[Moments, Moments]:
+    """Both moments in the scatter matrix form, unless they have the same form already."""
     if type(one) is type(other):
         return one, other
     return as_gram(one), as_gram(other)
 
 
-def _n_rows(cells: Sequence[Moments]) -> int:
+def count_rows(cells: Sequence[Moments]) -> int:
+    """Number of rows of positive weight in all cells."""
     return int(sum(cell.n_rows for cell in cells))

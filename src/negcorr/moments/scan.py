@@ -1,4 +1,4 @@
-"""One pass over the rows: features block by block into moments, never all at once."""
+"""One pass over the rows: features block by block into moments, with few blocks in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from negcorr._common.arrays import is_device_array, place_of
-from negcorr._common.threads import blas_threads, lanes, pause_point
+from negcorr._common.threads import blas_threads, stop_if_abandoned, worker_threads
 from negcorr._common.types import FloatArray, IntArray, Table
 from negcorr.bases import Basis
 from negcorr.moments.device_scan import BLOCK_BYTES as DEVICE_BLOCK_BYTES
@@ -28,8 +28,7 @@ from negcorr.rows.rows import Rows
 
 __all__ = [
     "features_of",
-    "fill_block",
-    "lane_blocks",
+    "products_by_group",
     "provisional_centre",
     "scan_features",
     "scan_moments",
@@ -38,7 +37,7 @@ __all__ = [
 #: Bytes of features that one thread holds at a time.
 BLOCK_BYTES = 32 * 2**20
 
-#: Bytes of products of features that are held before lanes wait for each other.
+#: Bytes of products of features that are held before threads wait for each other.
 PRODUCT_BYTES = 64 * 2**20
 
 #: Features are shifted before products when a mean exceeds this many standard deviations;
@@ -54,7 +53,7 @@ def scan_moments(
     groups: list[IntArray],
     form: Literal["gram", "factor"],
 ) -> list[Moments]:
-    """Moments of every group of rows, from one pass that holds a few blocks in memory.
+    """Moments of every group of rows, from one pass with few blocks in memory.
 
     Parameters
     ----------
@@ -70,21 +69,49 @@ def scan_moments(
     Returns
     -------
     list of GramMoments or FactorMoments
-        One for each group. The result does not depend on how threads are scheduled: every
-        thread adds its own rows in order, and the sums are joined in order.
+        One for each group. It does not depend on how threads are scheduled: every thread adds its
+        own rows in order, and the sums are added in order.
     """
     shift = provisional_centre(rows, basis)
     if is_device_array(rows.X):
         return scan_on_device(rows, basis, groups, shift, form)
-    n_lanes = blas_threads() if basis.thread_safe else 1
-    scan = _scan_gram if form == "gram" else _scan_factor
-    return scan(rows, basis, groups, shift, n_lanes)
+    n_workers = blas_threads() if basis.thread_safe else 1
+    size = len(shift) + 1
+    moments: list[Moments] = []
+    if form == "factor":
+        plan = blocks_by_worker(groups, size, n_workers)
+        with worker_threads(n_workers) as run:
+            by_worker = run(partial(_factors, rows, basis, shift), plan)
+        for factors in zip(*by_worker, strict=True):
+            stacked = np.vstack([factor for factor, _ in factors])
+            # The scan keeps the constant last; the factor wants it first.
+            factor = compress(np.roll(stacked, 1, axis=1))
+            weight = float(factor[:, 0] @ factor[:, 0])
+            n_rows = sum(n for _, n in factors)
+            moments.append(FactorMoments(weight, shift, factor, rows.y.shape[1], n_rows))
+        return moments
+    # Threads wait for each other only after a batch of groups, whose products stay in memory.
+    at_once = max(1, PRODUCT_BYTES // (8 * size**2) - (n_workers - 1))
+    with worker_threads(n_workers) as run:
+        for first in range(0, len(groups), at_once):
+            plan = blocks_by_worker(groups[first : first + at_once], size, n_workers)
+            # Aᵀ A of one array is a symmetric rank-k update in BLAS: half the work.
+            sums = run(partial(_summed, rows, basis, shift, lambda z: [z.T @ z]), plan)
+            for of_group in zip(*sums, strict=True):
+                products = [each[0] for each, _ in of_group if each] or [np.zeros((size, size))]
+                squares = sum_of_squares(products)
+                run(partial(merge_products, products, n_workers), range(n_workers))
+                n_rows = sum(n for _, n in of_group)
+                moments.append(
+                    GramMoments.from_merged(products, shift, rows.y.shape[1], n_rows, squares)
+                )
+    return moments
 
 
 def scan_features(
     X: Table, basis: Basis, n_rows: int, use: Callable[[slice, FloatArray], None]
 ) -> None:
-    """Call ``use(rows, features)`` for consecutive blocks of rows, holding few at a time.
+    """Call ``use(rows, features)`` for consecutive blocks of rows, with few in memory.
 
     Parameters
     ----------
@@ -100,40 +127,32 @@ def scan_features(
     """
     n_columns = int(basis.block_starts_[-1])
     if is_device_array(X):
-        _features_on_device(X, basis, n_rows, use)
+        height = max(DEVICE_BLOCK_BYTES // (8 * n_columns), 64)
+        for start in range(0, n_rows, height):
+            block = slice(start, min(start + height, n_rows))
+            features = place_of(X).empty((block.stop - block.start, n_columns))
+            basis.fill(X[block, :], features)
+            use(block, features)
         return
-    n_lanes = blas_threads() if basis.thread_safe else 1
-    plan = lane_blocks([np.arange(n_rows)], n_columns, n_lanes)
+    n_workers = blas_threads() if basis.thread_safe else 1
+    plan = blocks_by_worker([np.arange(n_rows)], n_columns, n_workers)
 
-    def work(lane: int) -> None:
-        for block in plan[lane][0]:
+    def work(blocks_of_group: list[list[IntArray]]) -> None:
+        for block in blocks_of_group[0]:
             rows = slice(int(block[0]), int(block[-1]) + 1)
             features = np.empty((len(block), n_columns))
             basis.fill(_safe_indexing(X, block) if hasattr(X, "columns") else X[rows], features)
             use(rows, features)
 
-    with lanes(n_lanes) as run:
-        run(work)
-
-
-def _features_on_device(
-    X: Table, basis: Basis, n_rows: int, use: Callable[[slice, FloatArray], None]
-) -> None:
-    """:func:`scan_features`, a large block at a time."""
-    n_columns = int(basis.block_starts_[-1])
-    height = max(DEVICE_BLOCK_BYTES // (8 * n_columns), 64)
-    for start in range(0, n_rows, height):
-        block = slice(start, min(start + height, n_rows))
-        features = place_of(X).empty((block.stop - block.start, n_columns))
-        basis.fill(X[block, :], features)
-        use(block, features)
+    with worker_threads(n_workers) as run:
+        run(work, plan)
 
 
 def provisional_centre(rows: Rows, basis: Basis) -> FloatArray:
-    """A centre near the means: zero for well-spread columns, the mean of y always.
+    """A centre near the means: the mean of y, and zero for features that spread widely.
 
-    Each column for itself: to shift one that needs no shift would leave rounding where the
-    column is zero.
+    Each column is decided alone: a shift that is not needed would leave rounding where the column
+    is zero.
     """
     xp = place_of(rows.y).xp
     features = features_of(rows.first_used(_ROWS_FOR_SHIFT), basis)
@@ -144,35 +163,34 @@ def provisional_centre(rows: Rows, basis: Basis) -> FloatArray:
     return xp.concat([mean, rows.weight @ rows.y / xp.sum(rows.weight)])
 
 
-Plan = list[list[list[IntArray]]]
+def blocks_by_worker(
+    groups: list[IntArray], n_columns: int, n_workers: int
+) -> list[list[list[IntArray]]]:
+    """For every worker thread and group, the blocks of rows that the thread scans.
 
-
-def lane_blocks(groups: list[IntArray], n_columns: int, n_lanes: int) -> Plan:
-    """For every lane and group, the blocks of rows that the lane scans.
-
-    Lanes get equal numbers of rows, whole groups as far as that goes: a group that is not
-    shared needs no merging. Blocks are of nearly equal size.
+    Threads get equal numbers of rows, and whole groups as far as possible: what one thread has
+    scanned needs no merging. Blocks have nearly equal sizes.
     """
     per_block = max(BLOCK_BYTES // (8 * n_columns), 64)
     ends = np.cumsum([len(group) for group in groups])
-    borders = np.linspace(0, ends[-1], n_lanes + 1).astype(int)
+    borders = np.linspace(0, ends[-1], n_workers + 1).astype(int)
     plan = []
     for low, high in itertools.pairwise(borders):
-        of_lane = []
+        of_worker = []
         for group, end in zip(groups, ends, strict=True):
             start = end - len(group)
             part = group[max(low - start, 0) : max(high - start, 0)]
             n_blocks = max(1, round(len(part) / per_block))
-            of_lane.append([block for block in np.array_split(part, n_blocks) if len(block)])
-        plan.append(of_lane)
+            of_worker.append([block for block in np.array_split(part, n_blocks) if len(block)])
+        plan.append(of_worker)
     return plan
 
 
-def fill_block(
+def _fill_block(
     rows: Rows, basis: Basis, block: IntArray, shift: FloatArray, out: FloatArray
 ) -> int:
-    """Write √w·[φ − shift, y − shift, 1] of a block; return its rows of positive weight."""
-    pause_point()
+    """Write √w·[φ − shift, y − shift, 1] of a block; return its number of rows with weight."""
+    stop_if_abandoned()
     part = rows.take(block)
     q, p = out.shape[1] - 1 - rows.y.shape[1], rows.y.shape[1]
     basis.fill(part.X, out[:, :q])
@@ -186,84 +204,77 @@ def fill_block(
     return int(np.count_nonzero(part.weight))
 
 
-def _scan_gram(
-    rows: Rows, basis: Basis, groups: list[IntArray], shift: FloatArray, n_lanes: int
-) -> list[Moments]:
-    size = len(shift) + 1
-    # Lanes wait for each other only after a batch of groups, whose products stay in memory.
-    at_once = max(1, PRODUCT_BYTES // (8 * size**2) - (n_lanes - 1))
-    moments: list[Moments] = []
-    with lanes(n_lanes) as run:
-        for first in range(0, len(groups), at_once):
-            plan = lane_blocks(groups[first : first + at_once], size, n_lanes)
-            by_lane = run(partial(_products, rows, basis, plan, shift))
-            for of_group in zip(*by_lane, strict=True):
-                parts = [(product, n) for product, n in of_group if product is not None]
-                products = [product for product, _ in parts] or [np.zeros((size, size))]
-                squares = sum_of_squares(products)
-                run(partial(merge_products, products, n_lanes))
-                n_rows = sum(n for _, n in parts)
-                moments.append(
-                    GramMoments.from_merged(products, shift, rows.y.shape[1], n_rows, squares)
-                )
-    return moments
+def products_by_group(
+    rows: Rows,
+    basis: Basis,
+    groups: list[IntArray],
+    shift: FloatArray,
+    multiply: Callable[[FloatArray], list[FloatArray]],
+) -> list[list[FloatArray]]:
+    """The arrays that ``multiply`` gives for blocks of a group's rows, added up for every group.
+
+    Blocks are √w·[z − shift, 1] with z = [φ(x), y]. A group without rows gives an empty list.
+    """
+    n_workers = blas_threads() if basis.thread_safe else 1
+    plan = blocks_by_worker(groups, len(shift) + 1, n_workers)
+    with worker_threads(n_workers) as run:
+        by_worker = run(partial(_summed, rows, basis, shift, multiply), plan)
+    return [
+        [
+            np.sum(parts, axis=0)
+            for parts in zip(*(each for each, _ in of_group if each), strict=True)
+        ]
+        for of_group in zip(*by_worker, strict=True)
+    ]
 
 
-def _products(
-    rows: Rows, basis: Basis, plan: Plan, shift: FloatArray, lane: int
-) -> list[tuple[FloatArray | None, int]]:
-    """Σ w [z − shift, 1]ᵀ[z − shift, 1] of each group's rows in a lane, and their number."""
-    groups = plan[lane]
+def _summed(
+    rows: Rows,
+    basis: Basis,
+    shift: FloatArray,
+    multiply: Callable[[FloatArray], list[FloatArray]],
+    groups: list[list[IntArray]],
+) -> list[tuple[list[FloatArray], int]]:
+    """Sums of ``multiply(block)`` over one worker's blocks of each group, and their rows."""
     longest = max((len(block) for blocks in groups for block in blocks), default=0)
     # Allocated once: fresh pages for every block would cost as much as the cosines.
     buffer = np.empty((longest, len(shift) + 1))
     results = []
     for blocks in groups:
-        total: FloatArray | None = None
+        sums: list[FloatArray] = []
         n_rows = 0
         for block in blocks:
             z = buffer[: len(block)]
-            n_rows += fill_block(rows, basis, block, shift, z)
-            # Aᵀ A of one array is a symmetric rank-k update in BLAS: half the work.
-            product = z.T @ z
-            total = product if total is None else np.add(total, product, out=total)
-        results.append((total, n_rows))
+            n_rows += _fill_block(rows, basis, block, shift, z)
+            products = multiply(z)
+            if not sums:
+                sums = products
+                continue
+            for total, product in zip(sums, products, strict=True):
+                total += product
+        results.append((sums, n_rows))
     return results
 
 
-def _scan_factor(
-    rows: Rows, basis: Basis, groups: list[IntArray], shift: FloatArray, n_lanes: int
-) -> list[Moments]:
-    plan = lane_blocks(groups, len(shift) + 1, n_lanes)
-    with lanes(n_lanes) as run:
-        by_lane = run(lambda lane: [_factor(rows, basis, b, shift) for b in plan[lane]])
-    moments: list[Moments] = []
-    for of_group in zip(*by_lane, strict=True):
-        stacked = np.vstack([factor for factor, _ in of_group])
-        # The scan keeps the constant last; the factor wants it first.
-        factor = compress(np.roll(stacked, 1, axis=1))
-        weight = float(factor[:, 0] @ factor[:, 0])
-        n_rows = sum(n for _, n in of_group)
-        moments.append(FactorMoments(weight, shift, factor, rows.y.shape[1], n_rows))
-    return moments
-
-
-def _factor(
-    rows: Rows, basis: Basis, blocks: list[IntArray], shift: FloatArray
-) -> tuple[FloatArray, int]:
-    """R with RᵀR the product of a group's blocks, and their number of rows."""
+def _factors(
+    rows: Rows, basis: Basis, shift: FloatArray, groups: list[list[IntArray]]
+) -> list[tuple[FloatArray, int]]:
+    """R with RᵀR the product of one worker's blocks of each group, and their number of rows."""
     size = len(shift) + 1
-    factor, n_rows = np.empty((0, size)), 0
-    for block in blocks:
-        stacked = np.empty((len(factor) + len(block), size))
-        stacked[: len(factor)] = factor
-        n_rows += fill_block(rows, basis, block, shift, stacked[len(factor) :])
-        factor = compress(stacked)
-    return factor, n_rows
+    results = []
+    for blocks in groups:
+        factor, n_rows = np.empty((0, size)), 0
+        for block in blocks:
+            stacked = np.empty((len(factor) + len(block), size))
+            stacked[: len(factor)] = factor
+            n_rows += _fill_block(rows, basis, block, shift, stacked[len(factor) :])
+            factor = compress(stacked)
+        results.append((factor, n_rows))
+    return results
 
 
 def features_of(rows: Rows, basis: Basis) -> FloatArray:
-    """The whole n×Q feature matrix Φ, for the few routes that need it."""
+    """The whole n×Q feature matrix Φ."""
     out: FloatArray = place_of(rows.y).empty((rows.n_rows, int(basis.block_starts_[-1])))
     if rows.n_rows:  # transformers refuse tables without rows
         basis.fill(rows.X, out)

@@ -1,4 +1,4 @@
-"""Moments of more features, or of other targets: only products with new columns are made."""
+"""Update of moments for more features, other targets or fewer rows, without a full scan."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import numpy as np
 
 from negcorr._common.arrays import place_of, to_host
 from negcorr._common.lapack import EPS
-from negcorr._common.threads import blas_threads, lanes
 from negcorr._common.types import FloatArray, IntArray
 from negcorr.bases import Basis
 from negcorr.exceptions import PrecisionWarning, warn_caller
 from negcorr.moments.moments import GramMoments, Moments
-from negcorr.moments.scan import fill_block, lane_blocks, provisional_centre
+from negcorr.moments.scan import products_by_group, provisional_centre
 from negcorr.rows.rows import Rows
 
 __all__ = ["difference", "extend_moments", "retarget_moments"]
@@ -24,17 +23,17 @@ def extend_moments(
     basis: Basis,
     groups: list[IntArray],
     known: Sequence[GramMoments],
-    places: IntArray,
+    positions: IntArray,
 ) -> tuple[Moments, ...]:
-    """Moments of a basis from those of some of its features.
+    """Moments of all features of a basis from those of some of its features.
 
     Parameters
     ----------
     rows, basis, groups
         As in :func:`negcorr.moments.scan.scan_moments`.
     known : sequence of GramMoments
-        Moments of every group, of the features whose numbers are ``places``.
-    places : ndarray of shape (features,)
+        Moments of every group, of the features whose numbers are ``positions``.
+    positions : ndarray of shape (features,)
         Ascending.
 
     Returns
@@ -42,34 +41,46 @@ def extend_moments(
     tuple of GramMoments
     """
     shift = provisional_centre(rows, basis)
-    size = len(shift) + 1
-    old = np.concatenate([places, np.arange(int(basis.block_starts_[-1]), size)])
+    size = len(shift)
+    old = np.concatenate([positions, np.arange(int(basis.block_starts_[-1]), size)])
     new = np.setdiff1d(np.arange(size), old)
-    n_lanes = blas_threads() if basis.thread_safe else 1
-    plan = lane_blocks(groups, size, n_lanes)
+    old_and_one = np.append(old, size)
 
-    def work(lane: int) -> list[tuple[FloatArray, FloatArray]]:
-        longest = max((len(block) for blocks in plan[lane] for block in blocks), default=0)
-        buffer = np.empty((longest, size))
-        products = []
-        for blocks in plan[lane]:
-            cross, own = np.zeros((len(old), len(new))), np.zeros((len(new), len(new)))
-            for block in blocks:
-                z = buffer[: len(block)]
-                fill_block(rows, basis, block, shift, z)
-                fresh = z[:, new]
-                cross += z[:, old].T @ fresh
-                own += fresh.T @ fresh
-            products.append((cross, own))
-        return products
+    def multiply(z: FloatArray) -> list[FloatArray]:
+        fresh = z[:, new]
+        return [z[:, old_and_one].T @ fresh, fresh.T @ fresh]
 
-    with lanes(n_lanes) as run:
-        by_lane = run(work)
     extended = []
-    for moments, of_group in zip(known, zip(*by_lane, strict=True), strict=True):
-        cross = np.sum([product for product, _ in of_group], axis=0)
-        own = np.sum([product for _, product in of_group], axis=0)
-        extended.append(_extended(moments, shift, old[:-1], new, cross, own))
+    products = products_by_group(rows, basis, groups, shift, multiply)
+    for moments, of_group in zip(known, products, strict=True):
+        weight = moments.weight
+        if weight == 0:
+            zero = np.zeros(size)
+            nothing = np.zeros((size, size))
+            extended.append(GramMoments(0.0, zero, nothing, moments.n_outputs, 0, zero))
+            continue
+        # Σ w [z_old − s, 1]ᵀ(z_new − s) and Σ w (z_new − s)ᵀ(z_new − s), s the provisional centre.
+        cross, own = of_group
+        before, after = moments.mean - shift[old], cross[-1] / weight
+        centred = cross[:-1] - np.multiply.outer(weight * before, after)
+        own = own - np.multiply.outer(weight * after, after)
+        scatter = np.empty((size, size))
+        # Range by range: single columns take longer to copy than their products to compute.
+        for mine, here in _ranges(old):
+            for theirs, there in _ranges(old):
+                scatter[here, there] = moments.scatter[mine, theirs]
+            for theirs, there in _ranges(new):
+                scatter[here, there] = centred[mine, theirs]
+                scatter[there, here] = centred[mine, theirs].T
+        for mine, here in _ranges(new):
+            for theirs, there in _ranges(new):
+                scatter[here, there] = own[mine, theirs]
+        mean, squares = np.empty(size), np.empty(size)
+        mean[old], mean[new] = moments.mean, shift[new] + after
+        squares[old], squares[new] = moments.squares, np.diagonal(own) + weight * after**2
+        extended.append(
+            GramMoments(weight, mean, scatter, moments.n_outputs, moments.n_rows, squares)
+        )
     return tuple(extended)
 
 
@@ -90,85 +101,30 @@ def retarget_moments(
     tuple of GramMoments
     """
     shift = provisional_centre(rows, basis)
-    size, q = len(shift) + 1, int(basis.block_starts_[-1])
-    n_lanes = blas_threads() if basis.thread_safe else 1
-    plan = lane_blocks(groups, size, n_lanes)
-
-    def work(lane: int) -> list[FloatArray]:
-        longest = max((len(block) for blocks in plan[lane] for block in blocks), default=0)
-        buffer = np.empty((longest, size))
-        products = []
-        for blocks in plan[lane]:
-            product = np.zeros((size, size - q))
-            for block in blocks:
-                z = buffer[: len(block)]
-                fill_block(rows, basis, block, shift, z)
-                product += z.T @ z[:, q:]
-            products.append(product)
-        return products
-
-    with lanes(n_lanes) as run:
-        by_lane = run(work)
-    return tuple(
-        _retargeted(moments, shift, np.sum(of_group, axis=0))
-        for moments, of_group in zip(known, zip(*by_lane, strict=True), strict=True)
-    )
-
-
-def _retargeted(known: GramMoments, shift: FloatArray, product: FloatArray) -> GramMoments:
-    """Moments with new targets, from Σ w [z − s, 1]ᵀ[y − s, 1]."""
-    if known.weight == 0:
-        return known
-    q = known.n_features
-    offset = product[:-1, -1] / known.weight
-    centred = product[:-1, :-1] - np.multiply.outer(known.weight * offset, offset[q:])
-    mean, scatter, squares = known.mean.copy(), known.scatter.copy(), known.squares.copy()
-    mean[q:] = shift[q:] + offset[q:]
-    scatter[:, q:] = centred
-    scatter[q:, :q] = centred[:q].T
-    squares[q:] = np.diagonal(product[q:-1, :-1])
-    return GramMoments(known.weight, mean, scatter, known.n_outputs, known.n_rows, squares)
-
-
-def _extended(
-    known: GramMoments,
-    shift: FloatArray,
-    old: IntArray,
-    new: IntArray,
-    cross: FloatArray,
-    own: FloatArray,
-) -> GramMoments:
-    """Moments of all columns, from Σ w [z_old − s, 1]ᵀ(z_new − s) and Σ w (z_new − s)ᵀ(z_new − s).
-
-    ``old`` and ``new`` say where the columns stand among all, s is the provisional centre.
-    """
-    size = len(shift)
-    if known.weight == 0:
-        return GramMoments(
-            0.0, np.zeros(size), np.zeros((size, size)), known.n_outputs, 0, np.zeros(size)
+    q = int(basis.block_starts_[-1])
+    retargeted = []
+    products = products_by_group(rows, basis, groups, shift, lambda z: [z.T @ z[:, q:]])
+    for moments, of_group in zip(known, products, strict=True):
+        weight = moments.weight
+        if weight == 0:
+            retargeted.append(moments)
+            continue
+        (product,) = of_group  # Σ w [z − s, 1]ᵀ[y − s, 1], s the provisional centre
+        offset = product[:-1, -1] / weight
+        centred = product[:-1, :-1] - np.multiply.outer(weight * offset, offset[q:])
+        mean, scatter, squares = moments.mean.copy(), moments.scatter.copy(), moments.squares.copy()
+        mean[q:] = shift[q:] + offset[q:]
+        scatter[:, q:] = centred
+        scatter[q:, :q] = centred[:q].T
+        squares[q:] = np.diagonal(product[q:-1, :-1])
+        retargeted.append(
+            GramMoments(weight, mean, scatter, moments.n_outputs, moments.n_rows, squares)
         )
-    before, after = known.mean - shift[old], cross[-1] / known.weight
-    centred = cross[:-1] - np.multiply.outer(known.weight * before, after)
-    own = own - np.multiply.outer(known.weight * after, after)
-    scatter = np.empty((size, size))
-    # Range by range: to scatter single columns takes longer than their products.
-    for mine, here in _ranges(old):
-        for theirs, there in _ranges(old):
-            scatter[here, there] = known.scatter[mine, theirs]
-        for theirs, there in _ranges(new):
-            scatter[here, there] = centred[mine, theirs]
-            scatter[there, here] = centred[mine, theirs].T
-    for mine, here in _ranges(new):
-        for theirs, there in _ranges(new):
-            scatter[here, there] = own[mine, theirs]
-    mean, squares = np.empty(size), np.empty(size)
-    mean[old], mean[new] = known.mean, shift[new] + after
-    squares[old], squares[new] = known.squares, np.diagonal(own) + known.weight * after**2
-    return GramMoments(known.weight, mean, scatter, known.n_outputs, known.n_rows, squares)
+    return tuple(retargeted)
 
 
 def _ranges(index: IntArray) -> list[tuple[slice, slice]]:
-    """Runs of consecutive numbers: where each stands in the index, and which numbers it has."""
+    """Runs of consecutive numbers: the positions of each in the index, and its numbers."""
     cuts = np.flatnonzero(np.diff(index) != 1) + 1
     runs = np.split(np.arange(len(index)), cuts)
     return [
@@ -181,9 +137,9 @@ def _ranges(index: IntArray) -> list[tuple[slice, slice]]:
 def difference(whole: GramMoments, part: GramMoments) -> GramMoments:
     """Moments of the rows of ``whole`` that are not in ``part``, which must all be in it.
 
-    With d the distance of the two means, the scatter of the rest is that of the whole less that of
-    the part and of (w w'/Σw) d dᵀ. Digits are lost where little is left: ``squares`` stay those of
-    the whole, so that what is rounding counts as such.
+    With d the distance between the means of the part and of the rest, the scatter of the rest is
+    that of the whole less that of the part less (w w'/Σw) d dᵀ. Digits are lost where little is
+    left, so ``squares`` stay those of the whole, which bound the rounding.
 
     Examples
     --------

@@ -9,7 +9,7 @@ import numpy as np
 from negcorr._common.arrays import to_host
 from negcorr._common.types import FloatArray
 from negcorr.path.path import NCLPath
-from negcorr.spectrum.tabulated import tabulated_gaps
+from negcorr.spectrum.gap import tabulated_gaps
 
 __all__ = ["CurveData", "curve_data"]
 

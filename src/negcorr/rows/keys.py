@@ -1,7 +1,7 @@
-"""A 64-bit hash of each row's values: what decides folds, order and landmarks.
+"""Row keys: a 64-bit hash of each row's values, which decides folds, order and landmarks.
 
-It depends on nothing but the numbers, so the same row hashes alike in any order, chunk,
-machine, sparse or dense, single or double precision.
+A key depends on the values alone: it is the same in any order or chunk, on any machine, sparse or
+dense, in single or double precision.
 """
 
 from __future__ import annotations
@@ -54,44 +54,79 @@ def content_hash(X: Table, y: AnyArray | None = None, seed: int = 0) -> HashArra
     """
     if is_device_array(X):
         return to_host(hash_on_device(X, y, seed) ^ _TOP_BIT).view(np.uint64)
-    total = _hash_sparse(X, seed) if sp.issparse(X) else _hash_columns(_columns(X), seed, 0)
+    salt = mix(np.asarray([seed], dtype=np.uint64))
+    n_rows, n_columns = X.shape if hasattr(X, "shape") else np.shape(X)
+    total = np.zeros(n_rows, dtype=np.uint64)
+    columns: list[AnyArray] = []
+    if sp.issparse(X):
+        rows = sp.csr_array(X)
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+        cells = _hash_cells(rows.data, rows.indices.astype(np.uint64), salt)
+        running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(cells, dtype=np.uint64)])
+        total = running[rows.indptr[1:]] - running[rows.indptr[:-1]]
+    elif hasattr(X, "iloc"):  # pandas, where names may repeat
+        columns = [np.asarray(X.iloc[:, j]) for j in range(n_columns)]
+    elif hasattr(X, "columns"):
+        columns = [np.asarray(X[name]) for name in X.columns]
+    else:
+        columns = list(np.asarray(X).T)
     if y is not None:
         targets = to_host(y)
-        columns = targets.reshape(len(targets), -1).T
-        first = X.shape[1] if hasattr(X, "shape") else np.shape(X)[1]
-        total = total + _hash_columns(list(columns), seed, first)
+        columns += list(targets.reshape(len(targets), -1).T)
+    for number, column in enumerate(columns, start=n_columns if sp.issparse(X) else 0):
+        total += _hash_cells(column, number, salt)
     return mix(total)
 
 
-def _columns(X: Table) -> list[AnyArray]:
-    if hasattr(X, "iloc"):  # pandas, where names may repeat
-        return [np.asarray(X.iloc[:, j]) for j in range(X.shape[1])]
-    if hasattr(X, "columns"):
-        return [np.asarray(X[name]) for name in X.columns]
-    return list(np.asarray(X).T)
+def _hash_cells(values: AnyArray, column: Any, salt: HashArray) -> HashArray:
+    """Hash of each cell, from its value and its column's number; 0 for zero, as for absent cells.
+
+    Numbers are hashed by their bits in double precision, other values by their text.
+    """
+    if values.dtype.kind in "fiub":
+        numbers = values.astype(np.float64) + 0.0  # one zero
+        numbers[np.isnan(numbers)] = np.nan  # one NaN
+        bits = numbers.view(np.uint64)
+    else:
+        bits = word_hashes(values.astype(str))
+    of_column = mix(np.asarray(column, dtype=np.uint64) + salt)
+    return np.where(bits == 0, np.uint64(0), mix(bits ^ of_column))
+
+
+def mix(x: HashArray) -> HashArray:
+    """The last step of the splitmix64 generator: a bijection in which all bits affect all bits."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)))
 
 
 def hash_on_device(X: Any, y: Any = None, seed: int = 0) -> Any:
-    """The hash of :func:`content_hash`, where the arrays are, as int64 that sorts in its order.
+    """The hashes of :func:`content_hash` on the device of the arrays, as int64 in the same order.
 
-    The standard has no unsigned shifts on all devices; two's complement has the same bits, and its
-    highest bit is turned so that larger hashes are larger numbers.
+    The standard has no unsigned shifts on all devices; two's complement has the same bits. The
+    highest bit is inverted, so that larger hashes are larger numbers.
     """
     place = place_of(X)
-    total = place.xp.zeros(X.shape[0], dtype=place.xp.int64, device=place.device)
-    salts = mix(np.asarray([seed], dtype=np.uint64))
-    column = 0
-    for table in (X, y):
-        if table is None:
-            continue
-        values = place.floats(table)
-        values = values if values.ndim == 2 else values[:, None]
-        for j in range(values.shape[1]):
-            bits = _bits_on_device(values[:, j])
-            salt = int(mix(np.asarray(column, dtype=np.uint64) + salts).view(np.int64)[0])
-            mixed = _mix_on_device(bits ^ salt)
-            total += place.xp.where(bits == 0, 0, mixed)
-            column += 1
+    xp = place.xp
+    total = xp.zeros(X.shape[0], dtype=xp.int64, device=place.device)
+    salt = mix(np.asarray([seed], dtype=np.uint64))
+    tables = [place.floats(table) for table in (X, y) if table is not None]
+    columns = [
+        values
+        for table in tables
+        for values in ([table] if table.ndim == 1 else [table[:, j] for j in range(table.shape[1])])
+    ]
+    for number, values in enumerate(columns):
+        values = xp.where(xp.isnan(values), np.nan, values) + 0.0  # one NaN, one zero
+        if hasattr(values, "view"):
+            bits = values.view(xp.int64)
+        else:
+            bits = xp.asarray(to_host(values).view(np.int64), device=place.device)
+        of_column = int(mix(np.asarray(number, dtype=np.uint64) + salt).view(np.int64)[0])
+        total += xp.where(bits == 0, 0, _mix_on_device(bits ^ of_column))
     return _mix_on_device(total) ^ _TOP_BIT
 
 
@@ -100,26 +135,16 @@ _TOP_BIT = -(2**63)
 
 
 def on_device_modulo(keys: Any, count: int) -> Any:
-    """What is left of the hashes of :func:`hash_on_device` when divided by a small number.
+    """Remainders of the hashes of :func:`hash_on_device` as unsigned numbers, divided by ``count``.
 
-    The same as with unsigned numbers at home.
+    They equal those of :func:`content_hash`; ``count`` is a small number.
     """
-    remainder = keys % count  # as the standard has it, of the divisor's sign: from 0 up
+    remainder = keys % count  # in the standard it has the divisor's sign, and so is not negative
     return (remainder + 2**63 % count) % count
 
 
-def _bits_on_device(values: Any) -> Any:
-    """The bits of numbers as int64; one zero, one NaN."""
-    place = place_of(values)
-    xp = place.xp
-    values = xp.where(xp.isnan(values), np.nan, values) + 0.0
-    if hasattr(values, "view"):
-        return values.view(xp.int64)
-    return xp.asarray(to_host(values).view(np.int64), device=place.device)
-
-
 def _mix_on_device(x: Any) -> Any:
-    """:func:`mix` in signed numbers, whose shifts to the right bring in no ones."""
+    """:func:`mix` in signed numbers, without the ones that their shifts to the right bring in."""
     x = x + _signed(0x9E3779B97F4A7C15)
     x = (x ^ ((x >> 30) & (2**34 - 1))) * _signed(0xBF58476D1CE4E5B9)
     x = (x ^ ((x >> 27) & (2**37 - 1))) * _signed(0x94D049BB133111EB)
@@ -129,45 +154,6 @@ def _mix_on_device(x: Any) -> Any:
 def _signed(number: int) -> int:
     """The signed number with the same 64 bits."""
     return number - 2**64 if number >= 2**63 else number
-
-
-def _hash_columns(columns: list[AnyArray], seed: int, first: int) -> HashArray:
-    total = np.zeros(len(columns[0]) if columns else 0, dtype=np.uint64)
-    for j, column in enumerate(columns):
-        total += _hash_values(_bits(column), np.uint64(first + j), seed)
-    return total
-
-
-def _hash_sparse(X: Table, seed: int) -> HashArray:
-    rows = sp.csr_array(X)
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    values = _hash_values(_bits(rows.data), rows.indices.astype(np.uint64), seed)
-    running = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(values, dtype=np.uint64)])
-    return np.asarray(running[rows.indptr[1:]] - running[rows.indptr[:-1]])
-
-
-def _hash_values(bits: HashArray, column: Any, seed: int) -> HashArray:
-    """Mixed with the column's number; zeros count for nothing, so sparsity does not show."""
-    salt = mix(np.asarray(column, dtype=np.uint64) + mix(np.asarray([seed], dtype=np.uint64)))
-    return np.where(bits == 0, np.uint64(0), mix(bits ^ salt))
-
-
-def _bits(values: AnyArray) -> HashArray:
-    if values.dtype.kind in "fiub":
-        numbers = values.astype(np.float64) + 0.0
-        numbers[np.isnan(numbers)] = np.nan
-        return numbers.view(np.uint64)
-    return word_hashes(values.astype(str))
-
-
-def mix(x: HashArray) -> HashArray:
-    """The finaliser of the splitmix64 generator: a bijection that scrambles every bit."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(x ^ (x >> np.uint64(31)))
 
 
 def word_hashes(words: AnyArray) -> HashArray:

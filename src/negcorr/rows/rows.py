@@ -1,4 +1,7 @@
-"""The rows of a fit, with their targets and frequencies: taken, ordered, joined."""
+"""The rows of a fit with their targets and frequencies, and their order by content.
+
+:class:`Rows` is what validation hands to folds, bases, moments and paths.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
-from negcorr._common.arrays import is_device_array, place_of, taken, to_host
+from negcorr._common.arrays import is_device_array, place_of, rows_at, to_host
 from negcorr._common.types import FloatArray, IntArray, Table
 from negcorr.rows.keys import content_hash, hash_on_device
 
@@ -18,16 +21,28 @@ __all__ = ["Rows", "canonical_order", "inverse_order", "joined", "total_weight",
 
 @dataclass(frozen=True)
 class Rows:
-    """Validated data of a fit.
+    """Validated rows of a fit: what its stages hand to each other.
+
+    An estimator validates what the user gives and makes the rows once, in their canonical order.
+    Folds, bases, the scan of the moments and leave-one-out read them, and nothing changes them.
 
     Attributes
     ----------
     X : table of shape (n, d)
-        Inputs, as the basis takes them.
+        Inputs as the basis takes them: an array of NumPy or of another library, a sparse matrix or
+        a data frame.
     y : array of shape (n, outputs)
-        Targets, where X is.
+        Targets in double precision, in the place of X.
     weight : array of shape (n,) or None
-        Frequencies; None means one each.
+        Frequencies, not negative, in the place of X; None means one each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.rows.rows import Rows
+    >>> rows = Rows(np.eye(3), np.ones((3, 1)), np.array([1.0, 0.0, 2.0]))
+    >>> rows.n_rows, rows.first_used(2).weight.tolist()
+    (3, [1.0, 2.0])
     """
 
     X: Table
@@ -36,18 +51,18 @@ class Rows:
 
     @property
     def n_rows(self) -> int:
-        """Rows, of whatever weight."""
+        """Number of rows, of any weight."""
         return int(self.y.shape[0])
 
     def take(self, index: IntArray) -> Rows:
-        """The rows at ``index``."""
-        weight = None if self.weight is None else taken(self.weight, index)
+        """The rows with the numbers ``index``."""
+        weight = None if self.weight is None else rows_at(self.weight, index)
         if is_device_array(self.X):
-            return Rows(taken(self.X, index), taken(self.y, index), weight)
+            return Rows(rows_at(self.X, index), rows_at(self.y, index), weight)
         return Rows(_safe_indexing(self.X, index), self.y[index], weight)
 
     def first_used(self, count: int) -> Rows:
-        """The first rows of positive weight, at most so many."""
+        """The first rows of positive weight, at most ``count``."""
         if self.weight is None:
             return self.take(np.arange(min(count, self.n_rows)))
         used = place_of(self.weight).xp.nonzero(self.weight > 0)[0]
@@ -55,27 +70,14 @@ class Rows:
 
 
 def canonical_order(rows: Rows) -> IntArray:
-    """An order that content decides, so that a fit does not depend on the order of its rows.
+    """Row numbers in an order that depends on content alone, so that the given order has no effect.
 
-    By x and weight first: a transformer that picks rows by their position must not see y in it.
+    It sorts by x and weight first: a transformer that picks rows by position must not see y in it.
     """
-    if is_device_array(rows.X):
-        return _order_on_device(rows)
-    x, y = content_hash(rows.X), content_hash(rows.y)
-    return np.lexsort((y, x) if rows.weight is None else (y, rows.weight, x))
-
-
-def inverse_order(order: IntArray) -> IntArray:
-    """Where each row stands after rows were taken in this order."""
-    if is_device_array(order):
-        return place_of(order).xp.argsort(order)
-    position = np.empty_like(order)
-    position[order] = np.arange(len(order))
-    return position
-
-
-def _order_on_device(rows: Rows) -> IntArray:
-    """The same order by stable sorts, the least important key first."""
+    if not is_device_array(rows.X):
+        x, y = content_hash(rows.X), content_hash(rows.y)
+        return np.lexsort((y, x) if rows.weight is None else (y, rows.weight, x))
+    # Stable sorts, the least important key first.
     xp = place_of(rows.y).xp
     keys = [hash_on_device(rows.y), rows.weight, hash_on_device(rows.X)]
     order = xp.argsort(keys[0], stable=True)
@@ -83,6 +85,15 @@ def _order_on_device(rows: Rows) -> IntArray:
         if key is not None:
             order = xp.take(order, xp.argsort(xp.take(key, order), stable=True))
     return order
+
+
+def inverse_order(order: IntArray) -> IntArray:
+    """The position of each row after the rows were taken in ``order``."""
+    if is_device_array(order):
+        return place_of(order).xp.argsort(order)
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order))
+    return position
 
 
 def joined(parts: Sequence[Rows]) -> Rows:
@@ -93,18 +104,31 @@ def joined(parts: Sequence[Rows]) -> Rows:
     # A table without rows may not know the types of its columns.
     parts = [part for part in parts if part.n_rows] or parts[:1]
     tables = [part.X for part in parts]
-    if any(is_device_array(table) for table in tables):
-        return _joined_on_device(parts)
-    kinds = {_kind(table) for table in tables}
+    place = place_of(tables[0])
+    if any(place_of(table) != place for table in tables):
+        raise ValueError(
+            "X comes from several array libraries or devices; give all rows as arrays of one."
+        )
+    kinds = {
+        "array"
+        if not hasattr(table, "columns")
+        else "pandas data frame"
+        if hasattr(table, "iloc")
+        else "polars data frame"
+        for table in tables
+    }
     if len(kinds) > 1:
         raise ValueError(
             f"X comes as {' and as '.join(sorted(kinds))}; give all rows as tables of one kind."
         )
-    y = np.concatenate([part.y for part in parts])
+    y = place.xp.concat([part.y for part in parts])
     weight = None
     if any(part.weight is not None for part in parts):
-        weights = [np.ones(len(p.y)) if p.weight is None else p.weight for p in parts]
-        weight = np.concatenate(weights)
+        ones = [place.ones((part.n_rows,)) for part in parts]
+        given = [part.weight for part in parts]
+        weight = place.xp.concat(
+            [one if w is None else w for one, w in zip(ones, given, strict=True)]
+        )
     if "pandas data frame" in kinds:
         import pandas
 
@@ -117,28 +141,7 @@ def joined(parts: Sequence[Rows]) -> Rows:
     if any(sp.issparse(table) for table in tables):
         tables = [table if sp.issparse(table) else sp.csr_array(table) for table in tables]
         return Rows(sp.vstack(tables, format="csr"), y, weight)
-    return Rows(np.concatenate(tables), y, weight)
-
-
-def _joined_on_device(parts: Sequence[Rows]) -> Rows:
-    places = [place_of(part.X) for part in parts]
-    if any(place != places[0] for place in places):
-        raise ValueError(
-            "X comes from several array libraries or devices; give all rows as arrays of one."
-        )
-    xp = places[0].xp
-    weight = None
-    if any(part.weight is not None for part in parts):
-        ones = [places[0].ones((part.n_rows,)) for part in parts]
-        given = [part.weight for part in parts]
-        weight = xp.concat([one if w is None else w for one, w in zip(ones, given, strict=True)])
-    return Rows(xp.concat([p.X for p in parts]), xp.concat([p.y for p in parts]), weight)
-
-
-def _kind(table: Table) -> str:
-    if not hasattr(table, "columns"):
-        return "array"
-    return "pandas data frame" if hasattr(table, "iloc") else "polars data frame"
+    return Rows(place.xp.concat(tables), y, weight)
 
 
 def total_weight(rows: Rows) -> float:
@@ -147,5 +150,5 @@ def total_weight(rows: Rows) -> float:
 
 
 def weight_of(rows: Rows) -> FloatArray:
-    """Frequencies, one each where none were given; at home."""
+    """Frequencies as a NumPy array, one each where none were given."""
     return np.ones(rows.n_rows) if rows.weight is None else to_host(rows.weight)

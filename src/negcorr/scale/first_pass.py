@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from negcorr._common.arrays import dispatched, place_of, taken, to_host
+from negcorr._common.arrays import dispatched, place_of, rows_at, to_host
 from negcorr._common.types import BoolArray, FloatArray
 from negcorr._common.validation import check_weight, float_types, target_columns
 from negcorr.bases import AutoBasis, FourierFeatures
@@ -177,7 +177,7 @@ def summary_of(X: Any, weight: Any = None, sampled: bool = True, y: Any = None) 
         total,
         mean,
         square,
-        to_host(taken(rows, chosen)),
+        to_host(rows_at(rows, chosen)),
         keys,
         names,
         None if place.is_numpy else rows[:0, :],

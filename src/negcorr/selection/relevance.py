@@ -17,7 +17,7 @@ from scipy.linalg import lapack
 from scipy.optimize import minimize
 
 from negcorr._common.lapack import inverse_from_upper
-from negcorr._common.threads import pause_point
+from negcorr._common.threads import stop_if_abandoned
 from negcorr._common.types import FloatArray, IntArray
 
 __all__ = ["Relevance", "learn_relevance"]
@@ -165,7 +165,7 @@ class _Process:
 
     def negative_log_posterior(self, logs: FloatArray) -> tuple[float, FloatArray]:
         """Its value, per output, and its gradient in the logarithms."""
-        pause_point()
+        stop_if_abandoned()
         n, outputs = self.target.shape
         theta = np.exp(self.level + logs[-2] + logs[:-2])
         noise = float(np.exp(logs[-1])) / self.mass

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
-from negcorr._common.arrays import taken, to_host
+from negcorr._common.arrays import rows_at, to_host
 from negcorr._common.threads import spread
 from negcorr._common.types import FloatArray, Table
 from negcorr.bases import kwok_tsang_gamma
@@ -175,7 +175,7 @@ class SearchSample:
         larger = None
         if most_rows == ROWS and len(first) >= MANY_ROWS:
             larger = cls.of(rows, space, seed, gap, MORE_ROWS)
-        X = taken(X, used[first[:n_distinct]])
+        X = rows_at(X, used[first[:n_distinct]])
         return cls(X, y, mass, space, seed, gaps, len(first), larger)
 
     @property

@@ -1,26 +1,33 @@
-"""From moments to a :class:`~negcorr.spectrum.spectrum.Spectrum`, by the Gram or the QR route."""
+"""The factorisation: from moments to a spectrum, by the Gram matrix or by a factor of it.
+
+With fewer rows than features a spectrum can be stored as its rows, and factorised again.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
-from negcorr._common.arrays import contiguous, place_of, to_host
-from negcorr._common.lapack import EPS, thin_svd
+from negcorr._common.arrays import contiguous, place_of, thin_svd, to_host
+from negcorr._common.lapack import EPS
+from negcorr._common.threads import our_own_threads
 from negcorr._common.types import FloatArray, IntArray
+from negcorr.bases import Basis
 from negcorr.bases.nested import Nesting
-from negcorr.moments.moments import GramMoments, Moments
-from negcorr.spectrum.modes import DenseModes, tridiagonalise
+from negcorr.moments.moments import GramMoments, Moments, total
+from negcorr.moments.scan import scan_moments
+from negcorr.rows.rows import Rows
 from negcorr.spectrum.nested_whitening import NestedWhitening, nest
 from negcorr.spectrum.spectrum import DenseSpectrum, Spectrum
-from negcorr.spectrum.tridiagonal import BandedSpectrum
+from negcorr.spectrum.tridiagonal import BandedSpectrum, tridiagonalise
 from negcorr.spectrum.whitening import Whitening, whiten_factor, whiten_gram
 
-__all__ = ["factorise"]
+__all__ = ["RowsSpectrum", "factorise"]
 
 
 def factorise(
@@ -32,7 +39,7 @@ def factorise(
     route: Literal["gram", "qr"] = "qr",
     nesting: Nesting | None = None,
 ) -> Spectrum:
-    """Whiten, diagonalise, and express the target in the modes.
+    """The spectrum of an ensemble: whiten, diagonalise, and express the target in the modes.
 
     Parameters
     ----------
@@ -69,65 +76,52 @@ def factorise(
     mean = moments.mean
     centre = mean if fit_intercept else place_of(mean).zeros(mean.shape)
     design = _Design(
-        weight=moments.weight,
-        centre=centre,
         starts=starts,
+        small_starts=starts if nesting is None else nesting.starts,
         alpha=alpha,
-        fit_intercept=fit_intercept,
         max_rank=max(moments.n_rows - fit_intercept, 0),
         rounding=moments.rounding[: int(starts[-1])],
         nesting=nesting,
+        common={
+            "weight": moments.weight,
+            "n_members": len(starts) - 1,
+            "fit_intercept": fit_intercept,
+            "centre": centre,
+            "alpha": alpha,
+        },
     )
     if isinstance(moments, GramMoments):
-        return _from_gram(moments, design)
+        scatter = moments.scatter if fit_intercept else moments.scatter_about(centre)
+        return _from_scatter(scatter, moments.weight, design)
     return _from_factor(moments.factor_about(centre) / moments.weight**0.5, design, route)
 
 
 @dataclass(frozen=True)
 class _Design:
-    """What both routes need to know besides the moments.
+    """What both routes need besides the moments.
 
-    ``max_rank`` is the number of rows less the constant: rounding can make features that
-    are nearly dependent look like more, and no rank may exceed it. ``rounding`` is the spread
-    below which a feature is what centring left over.
+    ``max_rank`` is the number of rows less the constant: rounding can make features that are nearly
+    dependent look independent, and no rank may exceed it. ``rounding`` is the spread up to which a
+    feature is rounding of centring. ``small_starts`` are ``starts`` of the smallest members where
+    members are ensembles. ``common`` are the fields that every kind of spectrum has.
     """
 
-    weight: float
-    centre: FloatArray
     starts: IntArray
+    small_starts: IntArray
     alpha: float
-    fit_intercept: bool
     max_rank: int
     rounding: FloatArray
     nesting: Nesting | None
-
-    @property
-    def small_starts(self) -> IntArray:
-        """Where the features of each member begin, of the smallest ones if nested."""
-        return self.starts if self.nesting is None else self.nesting.starts
-
-    @property
-    def n_features(self) -> int:
-        return int(self.starts[-1])
-
-    def common_fields(self) -> dict[str, Any]:
-        """Fields that every spectrum of this design has."""
-        return {
-            "weight": self.weight,
-            "n_members": len(self.starts) - 1,
-            "fit_intercept": self.fit_intercept,
-            "centre": self.centre,
-            "alpha": self.alpha,
-        }
+    common: dict[str, Any]
 
 
-def _from_gram(moments: GramMoments, design: _Design) -> Spectrum:
-    q, weight = design.n_features, design.weight
-    scatter = moments.scatter if design.fit_intercept else moments.scatter_about(design.centre)
-    whitening = whiten_gram(
+def _from_scatter(scatter: FloatArray, weight: float, design: _Design) -> Spectrum:
+    """The spectrum from the scatter matrix of features and targets."""
+    q, place = int(design.starts[-1]), place_of(scatter)
+    xp = place.xp
+    whitening: Whitening = whiten_gram(
         scatter[:q, :q], weight, design.rounding, design.small_starts, design.alpha, design.max_rank
     )
-    xp = place_of(scatter).xp
     total = xp.clip(xp.linalg.diagonal(scatter)[q:] / weight, min=0.0)
     whitened = whitening.congruence(scatter[:q, :q])
     whitened *= 1.0 / weight
@@ -135,23 +129,41 @@ def _from_gram(moments: GramMoments, design: _Design) -> Spectrum:
         nested = _nested(whitening, design, lambda kept: whitened[kept, kept])
         whitening, whitened = nested, nested.outward(nested.outward(whitened).T)
     cross = whitening.transposed_times(scatter[:q, q:]) / weight
-    # The largest arrays of a fit: the reduction needs only P, and is done in its place.
-    del scatter, moments
-    if whitened.shape[0] < 2:
-        return _of_one_mode(whitened, cross, total, whitening, design)
+    size = whitened.shape[0]
     # Every eigenvalue is at most M (Lemma 13), the trace is their sum.
     largest = min(len(design.starts) - 1.0, float(xp.linalg.trace(whitened)))
-    if not place_of(whitened).is_numpy:
-        return _of_all_modes(whitened, cross, total, whitening, design, largest)
-    reduction = tridiagonalise(whitened)
-    return BandedSpectrum(
-        reduction=reduction,
-        target=reduction.transposed_times(cross),
-        noise=_gram_noise(whitening, largest),
-        max_rank=design.max_rank,
+    # P inherits eps from G, magnified by the conditioning of the blocks.
+    magnified = whitening.condition**2 * whitening.lift
+    noise = float(EPS * (10.0 * np.sqrt(max(size, 1)) + magnified) * largest)
+    if place.is_numpy and size >= 2:
+        # The reduction overwrites P, one of the largest arrays of a fit.
+        reduction = tridiagonalise(whitened)
+        return BandedSpectrum(
+            reduction=reduction,
+            target=reduction.transposed_times(cross),
+            noise=noise,
+            max_rank=design.max_rank,
+            total=total,
+            whitening=whitening,
+            **design.common,
+        )
+    if size < 2:
+        rho, vectors = xp.linalg.diagonal(whitened), place.eye(size)
+    else:
+        # All modes at once, which is what devices are good at.
+        rho, vectors = xp.linalg.eigh(whitened)
+        first = int(np.searchsorted(to_host(rho), noise, "right"))
+        first = max(first, size - design.max_rank)
+        rho, vectors = rho[first:], vectors[:, first:]
+    kappa = (vectors.T @ cross) / xp.sqrt(rho)[:, None]
+    return DenseSpectrum(
+        rho=rho,
+        kappa=kappa,
+        outside=xp.clip(total - xp.sum(kappa**2, axis=0), min=0.0),
         total=total,
         whitening=whitening,
-        **design.common_fields(),
+        vectors=contiguous(vectors),
+        **design.common,
     )
 
 
@@ -165,70 +177,11 @@ def _nested(
     return nest(whitening, [gram_of(part) for part in kept], design.nesting, design.starts)
 
 
-def _of_one_mode(
-    whitened: FloatArray,
-    cross: FloatArray,
-    total: FloatArray,
-    whitening: Whitening,
-    design: _Design,
-) -> Spectrum:
-    """The spectrum where P is a single number, or nothing at all."""
-    place = place_of(whitened)
-    rho = place.xp.linalg.diagonal(whitened)
-    return _of_modes(rho, place.eye(rho.shape[0]), cross, total, whitening, design)
-
-
-def _of_all_modes(
-    whitened: FloatArray,
-    cross: FloatArray,
-    total: FloatArray,
-    whitening: Whitening,
-    design: _Design,
-    largest: float,
-) -> Spectrum:
-    """The spectrum by a whole eigendecomposition, which is what devices are good at."""
-    values, vectors = place_of(whitened).xp.linalg.eigh(whitened)
-    at_home = to_host(values)
-    first = int(np.searchsorted(at_home, _gram_noise(whitening, largest), "right"))
-    first = max(first, len(at_home) - design.max_rank)
-    return _of_modes(values[first:], vectors[:, first:], cross, total, whitening, design)
-
-
-def _of_modes(
-    rho: FloatArray,
-    vectors: FloatArray,
-    cross: FloatArray,
-    total: FloatArray,
-    whitening: Whitening,
-    design: _Design,
-) -> Spectrum:
-    """The spectrum from eigenvalues and eigenvectors of P, and Wᵀ times features times y."""
-    xp = place_of(rho).xp
-    kappa = (vectors.T @ cross) / xp.sqrt(rho)[:, None]
-    return DenseSpectrum(
-        rho=rho,
-        kappa=kappa,
-        outside=xp.clip(total - xp.sum(kappa**2, axis=0), min=0.0),
-        total=total,
-        whitening=whitening,
-        modes=DenseModes(contiguous(vectors)),
-        **design.common_fields(),
-    )
-
-
-def _gram_noise(whitening: Whitening, largest: float) -> float:
-    """Size below which an eigenvalue of P is rounding.
-
-    It inherits eps from G, magnified by the conditioning of the blocks.
-    """
-    rank = max(int(whitening.rank_starts[-1]), 1)
-    grown = whitening.condition**2 * whitening.lift
-    return float(EPS * (10.0 * np.sqrt(rank) + grown) * largest)
-
-
 def _from_factor(factor: FloatArray, design: _Design, route: str) -> Spectrum:
-    q = design.n_features
+    """The spectrum from a factor of the scatter matrix over the weight."""
+    q, xp = int(design.starts[-1]), place_of(factor).xp
     target = factor[:, q:]
+    whitening: Whitening
     whitening, whitened = whiten_factor(
         factor[:, :q], design.rounding, design.small_starts, design.alpha, design.max_rank
     )
@@ -236,42 +189,103 @@ def _from_factor(factor: FloatArray, design: _Design, route: str) -> Spectrum:
         nested = _nested(whitening, design, lambda kept: whitened[:, kept].T @ whitened[:, kept])
         whitening, whitened = nested, nested.outward(whitened)
     if route == "gram" and whitened.shape[0] < whitened.shape[1]:
-        rho, left, right = _small_side(whitened, whitening.condition)
+        # Eigenvectors of the k×k matrix of inner products of rows.
+        rho, left = xp.linalg.eigh(whitened @ whitened.T)
+        noise = EPS * (10.0 * np.sqrt(max(rho.shape[0], 1)) + whitening.condition)
+        numbers = to_host(rho)
+        first = int(np.count_nonzero(numbers <= noise * np.max(numbers, initial=0.0)))
+        rho, left = rho[first:], left[:, first:]
+        right = (whitened.T @ left) / xp.sqrt(rho)
     else:
-        rho, left, right = _singular_modes(whitened)
+        left, values, right = thin_svd(whitened)
+        noise = EPS * 10.0 * np.sqrt(max(max(whitened.shape), 1))
+        numbers = to_host(values)
+        rank = int(np.count_nonzero(numbers > noise * np.max(numbers, initial=0.0)))
+        rho, left = xp.flip(values[:rank]) ** 2, xp.flip(left[:, :rank], axis=1)
+        right = xp.flip(right[:rank, :], axis=0).T
     extra = max(rho.shape[0] - design.max_rank, 0)
     rho, left, right = rho[extra:], left[:, extra:], right[:, extra:]
     kappa = left.T @ target
     return DenseSpectrum(
         rho=rho,
         kappa=kappa,
-        outside=place_of(rho).xp.sum((target - left @ kappa) ** 2, axis=0),
-        total=place_of(rho).xp.sum(target**2, axis=0),
+        outside=xp.sum((target - left @ kappa) ** 2, axis=0),
+        total=xp.sum(target**2, axis=0),
         whitening=whitening,
-        modes=DenseModes(contiguous(right)),
-        **design.common_fields(),
+        vectors=contiguous(right),
+        **design.common,
     )
 
 
-def _singular_modes(whitened: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """ρ ascending with left and right singular vectors of the whitened factor."""
-    xp = place_of(whitened).xp
-    left, values, right = thin_svd(whitened)
-    noise = EPS * 10.0 * np.sqrt(max(max(whitened.shape), 1))
-    at_home = to_host(values)
-    rank = int(np.count_nonzero(at_home > noise * np.max(at_home, initial=0.0)))
-    ascending = (xp.flip(values[:rank]), xp.flip(left[:, :rank], axis=1))
-    return ascending[0] ** 2, ascending[1], xp.flip(right[:rank, :], axis=0).T
+@dataclass(frozen=True, repr=False)
+class RowsSpectrum(Spectrum):
+    """A spectrum whose whitening and modes follow from rows and basis.
 
+    A fit with fewer rows than features has its factor twice: n·d numbers in the rows, and Q·r in
+    the modes. A stored copy holds the rows. It computes the modes again when coefficients are
+    needed, with the same bits on the same machine.
 
-def _small_side(
-    whitened: FloatArray, condition: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The same from the k×k matrix of inner products of rows."""
-    xp = place_of(whitened).xp
-    rho, left = xp.linalg.eigh(whitened @ whitened.T)
-    noise = EPS * (10.0 * np.sqrt(max(rho.shape[0], 1)) + condition)
-    at_home = to_host(rho)
-    first = int(np.count_nonzero(at_home <= noise * np.max(at_home, initial=0.0)))
-    rho, left = rho[first:], left[:, first:]
-    return rho, left, (whitened.T @ left) / xp.sqrt(rho)
+    Attributes
+    ----------
+    rho, kappa, outside, total, weight, n_members, fit_intercept, centre, alpha
+        As in :class:`~negcorr.spectrum.spectrum.Spectrum`.
+    rows : Rows
+        Training rows, with the targets that the ensemble was fitted to.
+    basis : Basis
+        Fitted.
+    groups : tuple of integer arrays
+        Row numbers, in the order in which moments were added.
+    route : {"gram", "qr"}
+        As in :func:`~negcorr.spectrum.factorise.factorise`.
+    """
+
+    rho: FloatArray
+    kappa: FloatArray
+    outside: FloatArray
+    rows: Rows
+    basis: Basis
+    groups: tuple[IntArray, ...]
+    route: Literal["gram", "qr"]
+
+    @classmethod
+    def of(cls, spectrum: Spectrum, **source: Any) -> RowsSpectrum:
+        """A spectrum together with its rows, basis, groups and route."""
+        names = {each.name for each in fields(cls) if each.init} - set(source)
+        made = cls(**{name: getattr(spectrum, name) for name in names}, **source)
+        made.__dict__["_factorised"] = spectrum
+        return made
+
+    def without_rows(self) -> Spectrum:
+        """The factorisation itself."""
+        return self._factorised
+
+    @cached_property
+    def _factorised(self) -> Spectrum:
+        # As within a fit, so that the bits are the same.
+        with our_own_threads():
+            return factorise(
+                total(scan_moments(self.rows, self.basis, list(self.groups), "factor")),
+                self.basis.block_starts_,
+                alpha=self.alpha,
+                fit_intercept=self.fit_intercept,
+                route=self.route,
+                nesting=self.basis.nesting_,
+            )
+
+    @cached_property  # type: ignore[misc]  # a field of the parent, computed late
+    def whitening(self) -> Whitening:
+        """W, computed again where it was not stored."""
+        return self._factorised.whitening
+
+    def combine_modes(self, x: FloatArray) -> FloatArray:
+        """U x for x of shape (r, k)."""
+        return self._factorised.combine_modes(x)
+
+    def along_modes(self, v: FloatArray) -> FloatArray:
+        """Uᵀ v for v of shape (R, k)."""
+        return self._factorised.along_modes(v)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the factorisation, which follows from the rows."""
+        kept = {each.name for each in fields(self) if each.init}
+        return {name: part for name, part in vars(self).items() if name in kept}

@@ -1,8 +1,7 @@
-"""The knob λ and its complement, the gap 1 − λ, as one validated number.
+"""The gap 1 − λ: from a user's ``lam=`` or ``gap=``, on its lattice, and as text.
 
-The best λ is often 1 − 10⁻³ … 1 − 10⁻¹² (Figure 3 of the paper), and 1 − 10⁻²⁰ must
-differ from 1. Every formula of the package is therefore written in the gap alone, and
-these helpers are the one place where a user's ``lam=`` or ``gap=`` becomes a gap.
+The best λ is often 1 − 10⁻³ … 1 − 10⁻¹² (Figure 3 of the paper), and 1 − 10⁻²⁰ must differ from 1.
+So every formula of the package is written in the gap.
 """
 
 from __future__ import annotations
@@ -13,11 +12,23 @@ import numpy.typing as npt
 from negcorr._common.arrays import NUMPY
 from negcorr._common.types import FloatArray
 
-__all__ = ["_SUPERSCRIPT", "gap_text", "lam_text"]
-
+__all__ = [
+    "LATTICE_PER_DECADE",
+    "gap_per_output",
+    "gap_text",
+    "lam_text",
+    "lattice",
+    "one_gap",
+    "resolve_gap",
+    "tabulated_gaps",
+]
 
 #: Points per decade of the lattice on which λ is chosen.
 LATTICE_PER_DECADE = 50
+
+#: Curves are tabulated at every fifth point of the lattice, ten a decade. A mode changes over a
+#: decade, so that cubic splines between these points are accurate to about 1e-5 of the change.
+TABULATED_EVERY = 5
 
 _WHY_NOT_ABOVE_ONE = (
     "for lam > 1 the NCL loss is unbounded below as soon as members can disagree without moving "
@@ -33,7 +44,7 @@ def resolve_gap(lam: npt.ArrayLike | None = None, gap: npt.ArrayLike | None = No
     lam : float or array-like, optional
         The knob λ in [0, 1].
     gap : float or array-like, optional
-        1 − λ in [0, 1], for values of λ that a float cannot tell from 1.
+        1 − λ in [0, 1], for values of λ that a float would round to 1.
 
     Returns
     -------
@@ -110,8 +121,8 @@ def one_gap(lam: npt.ArrayLike | None, gap: npt.ArrayLike | None, chosen: FloatA
 def lattice(smallest: float) -> FloatArray:
     """Gaps 10^(−i/50), i = 0, 1, …, from 1 (λ = 0) down to about ``smallest``.
 
-    A fixed lattice gives the same choice whatever the order of the rows, where a
-    continuous minimiser would move by rounding.
+    On a fixed lattice the choice does not depend on the order of the rows. A continuous minimum
+    would move with rounding.
 
     Examples
     --------
@@ -121,6 +132,18 @@ def lattice(smallest: float) -> FloatArray:
     """
     steps = int(np.ceil(-LATTICE_PER_DECADE * np.log10(smallest)))
     return np.power(10.0, -np.arange(steps + 1) / LATTICE_PER_DECADE)
+
+
+def tabulated_gaps(smallest: float) -> FloatArray:
+    """Gaps of the lattice, ten a decade from 1 down to about ``smallest``, descending.
+
+    Examples
+    --------
+    >>> from negcorr.spectrum.gap import tabulated_gaps
+    >>> tabulated_gaps(0.5).round(3)
+    array([1.   , 0.794, 0.631, 0.501])
+    """
+    return lattice(smallest)[::TABULATED_EVERY]
 
 
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -1,18 +1,18 @@
-r"""Members that are NCL ensembles themselves, each with a λ of its own.
+r"""Whitening of members that are NCL ensembles themselves, each with a λ of its own.
 
 A member k that averages M_k small ones, trained with gap g_k, pays
 :math:`\beta_k^\top A_k\beta_k` for its weights, with
 :math:`A_k = M_k g_k D_k + (1 - g_k) G_k` in place of its Gram matrix :math:`G_k` (Theorem 4 within
 the member). Since :math:`A_k \succeq G_k`, all that holds for plain members holds for these:
 one factorisation serves all λ, and 0 ≤ ρ ≤ K. At λ = 0 the whole is the average of K ensembles
-that were tuned alone, at λ = 1 it is one model.
+that are tuned alone, at λ = 1 it is one model.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import lapack
@@ -24,52 +24,42 @@ from negcorr.spectrum.whitening import Whitening
 
 __all__ = ["NestedWhitening", "nest"]
 
-#: Whitening members lifts the rounding of modes that they shrink, by up to one over the gap
-#: within. Predictions suffer less: in one trial on 14 data sets of the paper (at most 5000 rows,
-#: gaps down to 1e-8, not kept as a command) those of both routes differed by at most 3e-8. Below
-#: this gap the conditioning is taken to grow.
+#: Whitening members enlarges the rounding of modes that they shrink, by up to one over the gap
+#: within. Predictions lose less: in one trial on 14 data sets of the paper (at most 5000 rows, gaps
+#: down to 1e-8, not kept as a command) those of both routes differed by at most 3e-8. Only below
+#: this gap the condition number is taken to grow.
 HARMLESS_GAP = 1e-5
 
 
 @dataclass(frozen=True)
 class NestedWhitening(Whitening):
-    """Whitening of the small members, and then of the members that they make.
+    """Whitening of the small members, then of the members that they make up.
 
     Attributes
     ----------
-    blocks, starts, rank_starts, condition
+    blocks, starts, rank_starts, condition, nesting, lift
         As in :class:`~negcorr.spectrum.whitening.Whitening`; ``starts`` and ``rank_starts`` are
         those of the members, ``blocks`` those of the small ones.
     inner : Whitening
         Of the small members.
     inverses : tuple of ndarrays of shape (R_k, R_k)
         T_k with T_kᵀT_k the inverse of A_k in whitened coordinates.
-    small_members : Nesting
-        What it is made from.
     """
 
     inner: Whitening
     inverses: tuple[FloatArray, ...]
-    small_members: Nesting
-
-    @property
-    def lift(self) -> float:
-        """How much more than ``condition``² rounding may grow: one over the gap within, in all."""
-        return 1.0 / (_lifted(self.small_members.gaps) * min(self.small_members.gaps))
-
-    @property
-    def nesting(self) -> Nesting:
-        """How members are made of smaller ones."""
-        return self.small_members
+    nesting: Nesting = field(kw_only=True)
 
     def times(self, x: FloatArray) -> FloatArray:
         """W x for x of shape (R, k)."""
-        return self.inner.times(self._inward(x))
+        within = [T.T @ x[kept, :] for T, kept in self._groups()]
+        return self.inner.times(place_of(x).xp.concat(within, axis=0))
 
     def transposed_times(self, v: FloatArray) -> FloatArray:
         """Wᵀ v for v of shape (Q, k)."""
         within = self.inner.transposed_times(v)
-        return self._concat([T @ within[kept, :] for T, kept in self._groups()], axis=0)
+        parts = [T @ within[kept, :] for T, kept in self._groups()]
+        return place_of(v).xp.concat(parts, axis=0)
 
     def rows(self, features: FloatArray) -> FloatArray:
         """features·W for rows of features, shape (n, Q) to (n, R)."""
@@ -80,13 +70,14 @@ class NestedWhitening(Whitening):
         return self.outward(self.outward(self.inner.congruence(gram)).T)
 
     def outward(self, whitened: FloatArray) -> FloatArray:
-        """Rows that the small members have whitened, whitened by their members too."""
-        return self._concat([whitened[:, kept] @ T.T for T, kept in self._groups()], axis=1)
+        """Rows whitened by the small members, whitened by the members that these make up."""
+        parts = [whitened[:, kept] @ T.T for T, kept in self._groups()]
+        return place_of(whitened).xp.concat(parts, axis=1)
 
     def excess(self, beta: FloatArray, alpha: float) -> FloatArray:
-        """βᵀ(A − G)β by members, summed, for β of shape (Q, k): what is no length of predictions.
+        """Σ_m β_mᵀ(whitened length − length of predictions)β_m for β of shape (Q, k).
 
-        The ridge α is part of it.
+        It is βᵀ(A − G)β summed over members, with the ridge α.
         """
         place = place_of(beta)
         within = place.xp.concat(
@@ -108,15 +99,9 @@ class NestedWhitening(Whitening):
             total = total + gap * (count * plain - of_predictions)
         return total
 
-    def _inward(self, x: FloatArray) -> FloatArray:
-        return self._concat([T.T @ x[kept, :] for T, kept in self._groups()], axis=0)
-
     def _groups(self) -> list[tuple[FloatArray, slice]]:
         kept = itertools.starmap(slice, itertools.pairwise(self.rank_starts.tolist()))
         return list(zip(self.inverses, kept, strict=True))
-
-    def _concat(self, parts: Sequence[FloatArray], axis: int) -> FloatArray:
-        return place_of(parts[0]).xp.concat(list(parts), axis=axis)
 
 
 def nest(
@@ -139,29 +124,31 @@ def nest(
     -------
     NestedWhitening
     """
-    borders = np.searchsorted(nesting.starts, outer)
-    rank_starts = inner.rank_starts[borders]
-    counts = nesting.counts(outer)
+    rank_starts = inner.rank_starts[np.searchsorted(nesting.starts, outer)]
     inverses = []
-    for gram, gap, count in zip(within, nesting.gaps, counts, strict=True):
+    for gram, gap, count in zip(within, nesting.gaps, nesting.counts(outer), strict=True):
         place = place_of(gram)
         size = int(gram.shape[0])
         shifted = count * gap * place.eye(size) + (1.0 - gap) * gram
         lower = place.xp.linalg.cholesky(shifted)
-        inverses.append(_inverse(lower) if place.is_numpy else place.xp.linalg.inv(lower))
-    condition = inner.condition * _lifted(nesting.gaps) ** 0.5
+        if place.is_numpy and size:
+            # The inverse of a triangular matrix takes a sixth of the time of any other.
+            inverse, info = lapack.dtrtri(lower, lower=1)
+            if info != 0:
+                raise np.linalg.LinAlgError(f"LAPACK dtrtri failed with info={info}.")
+            inverses.append(np.ascontiguousarray(inverse))
+        else:
+            inverses.append(place.xp.linalg.inv(lower))
+    smallest = min(nesting.gaps)
+    of_condition = max(1.0, HARMLESS_GAP / smallest)
     return NestedWhitening(
-        inner.blocks, outer, rank_starts, condition, inner, tuple(inverses), nesting
+        blocks=inner.blocks,
+        starts=outer,
+        rank_starts=rank_starts,
+        condition=inner.condition * of_condition**0.5,
+        inner=inner,
+        inverses=tuple(inverses),
+        nesting=nesting,
+        # Rounding grows by one over the smallest gap within, of which the condition has its part.
+        lift=1.0 / (of_condition * smallest),
     )
-
-
-def _inverse(lower: FloatArray) -> FloatArray:
-    """Of a triangular matrix, at a sixth of the price of any other."""
-    inverse, info = lapack.dtrtri(lower, lower=1)
-    if info != 0:
-        raise np.linalg.LinAlgError(f"LAPACK dtrtri failed with info={info}.")
-    return np.ascontiguousarray(inverse)
-
-
-def _lifted(gaps: Sequence[float]) -> float:
-    return max(1.0, HARMLESS_GAP / min(gaps))

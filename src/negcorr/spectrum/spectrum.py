@@ -1,4 +1,4 @@
-r"""One factorisation that answers every question at every λ (Theorems 4, 5, Proposition 15).
+r"""The spectrum of an ensemble: one factorisation serves all λ (Theorems 4, 5, Proposition 15).
 
 Whiten each block of features, :math:`W_m^\top D_m W_m = I`, and diagonalise
 :math:`P = W^\top G W = U\,\mathrm{diag}(\rho)\,U^\top` with :math:`0 \le \rho \le M`. Then the
@@ -16,8 +16,8 @@ each λ. 1 − s is computed as ga/(1 + ga), never as a difference, so a gap of 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field, fields
-from typing import Any
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -25,21 +25,19 @@ import numpy.typing as npt
 from negcorr._common.arrays import NUMPY, Place, contiguous, place_of, to_host
 from negcorr._common.types import FloatArray, IntArray
 from negcorr.spectrum.gap import gap_per_output, resolve_gap
-from negcorr.spectrum.modes import Modes
-from negcorr.spectrum.tabulated import CurveTable
 from negcorr.spectrum.whitening import Whitening
 
-__all__ = ["CurvesOnly", "DenseSpectrum", "Spectrum"]
+__all__ = ["DenseSpectrum", "Spectrum"]
 
 
 @dataclass(frozen=True, repr=False)
-class Spectrum:
+class Spectrum(ABC):
     """The data in the coordinates in which NCL is diagonal.
 
-    Made by :func:`negcorr.spectrum.factorise.factorise`. All methods take ``lam`` or ``gap``,
-    scalar or array; results have that shape, followed by an axis of outputs where there is one.
-    :class:`DenseSpectrum` holds everything; :class:`negcorr.spectrum.tridiagonal.BandedSpectrum`
-    finds out what it is asked for.
+    Made by :func:`negcorr.spectrum.factorise.factorise`. Methods take ``lam`` or ``gap``, a number
+    or an array; results have that shape, followed by an axis of outputs where there is one.
+    :class:`DenseSpectrum` holds all modes;
+    :class:`negcorr.spectrum.tridiagonal.BandedSpectrum` computes them when needed.
 
     Attributes
     ----------
@@ -63,8 +61,6 @@ class Spectrum:
         Ridge inside the blocks.
     whitening : Whitening
         W.
-    modes : Modes
-        U, one column for each of ``rho``.
     """
 
     total: FloatArray
@@ -73,12 +69,19 @@ class Spectrum:
     fit_intercept: bool
     centre: FloatArray
     alpha: float
-    # Held by some kinds of spectrum, found late by others.
+    # Some kinds of spectrum hold them, others compute them when needed.
     whitening: Whitening = field(init=False)
     rho: FloatArray = field(init=False)
     kappa: FloatArray = field(init=False)
     outside: FloatArray = field(init=False)
-    modes: Modes = field(init=False)
+
+    @abstractmethod
+    def combine_modes(self, x: FloatArray) -> FloatArray:
+        """U x for x of shape (r, k)."""
+
+    @abstractmethod
+    def along_modes(self, v: FloatArray) -> FloatArray:
+        """Uᵀ v for v of shape (R, k)."""
 
     @property
     def n_outputs(self) -> int:
@@ -92,17 +95,17 @@ class Spectrum:
 
     @property
     def place(self) -> Place:
-        """Where its arrays are."""
+        """The library and device of its arrays."""
         return place_of(self.total)
 
     @property
     def block_ranks(self) -> IntArray:
         """Numerical rank of every member's features."""
-        return self.whitening.ranks
+        return np.diff(self.whitening.rank_starts)
 
     @property
     def smallest_useful_gap(self) -> float:
-        """Gap below which no mode moves any more: 10⁻³ of the smallest ρ/M."""
+        """Gap below which no mode changes any more: 10⁻³ of the smallest ρ/M."""
         if self.rho.shape[0] == 0:
             return 1.0
         return min(1.0, 1e-3 * float(self.rho[0]) / self.n_members)
@@ -111,59 +114,54 @@ class Spectrum:
         """The spectrum as numbers of its own, from which no training row can be read."""
         return self
 
-    def _stiffness(self) -> FloatArray:
-        """The stiffness a = (M − ρ)/ρ ≥ 0, how much a mode shrinks per unit of gap."""
-        return self.place.xp.clip(self.n_members - self.rho, min=0.0) / self.rho
-
-    def _gaps(self, lam: npt.ArrayLike | None, gap: npt.ArrayLike | None) -> FloatArray:
-        """Gaps with an axis for the modes, where the modes are."""
-        gaps = resolve_gap(lam, gap)[..., np.newaxis]
-        return gaps if self.place.is_numpy else self.place.floats(gaps)
+    def mode_penalties(
+        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """Ridge penalties g·a of the modes, a = (M − ρ)/ρ ≥ 0, shape (..., r)."""
+        gaps = self.place.floats(resolve_gap(lam, gap)[..., np.newaxis])
+        return gaps * (self.place.xp.clip(self.n_members - self.rho, min=0.0) / self.rho)
 
     def shrinkage(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
         """Eigenvalues s of the smoothing matrix, shape (..., r) (Proposition 15)."""
-        return 1.0 / (1.0 + self._gaps(lam, gap) * self._stiffness())
+        return 1.0 / (1.0 + self.mode_penalties(lam, gap=gap))
 
     def dof(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
         """Degrees of freedom, trace of the smoothing matrix (Theorem 5)."""
-        return self._sum(self.shrinkage(lam, gap=gap), float(self.fit_intercept))
+        xp = self.place.xp
+        return xp.asarray(xp.sum(self.shrinkage(lam, gap=gap), axis=-1) + float(self.fit_intercept))
 
     def dof_derivative(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
         """First derivative of dof by λ, Σ a s²."""
-        return self._sum(self._stiffness() * self.shrinkage(lam, gap=gap) ** 2)
+        xp, a = self.place.xp, self.mode_penalties(gap=1.0)
+        return xp.asarray(xp.sum(a * self.shrinkage(lam, gap=gap) ** 2, axis=-1))
 
     def dof_second_derivative(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
         """Second derivative of dof by λ, 2 Σ a² s³ (the paper's lacks the 2)."""
-        s = self.shrinkage(lam, gap=gap)
-        return self._sum(2.0 * (self._stiffness() * s) ** 2 * s)
+        xp, a, s = self.place.xp, self.mode_penalties(gap=1.0), self.shrinkage(lam, gap=gap)
+        return xp.asarray(xp.sum(2.0 * (a * s) ** 2 * s, axis=-1))
 
     def residual_dof(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
         """What residual sums of squares are divided by, n − 2 tr S + tr S²."""
         # Mode by mode it is (1 − s)²; the difference would lose digits near interpolation.
-        ga = self._gaps(lam, gap) * self._stiffness()
+        xp, ga = self.place.xp, self.mode_penalties(lam, gap=gap)
         outside = self.weight - self.fit_intercept - self.rho.shape[0]
-        return self._sum((ga / (1.0 + ga)) ** 2, outside)
-
-    def _sum(self, by_mode: FloatArray, besides: float = 0.0) -> FloatArray:
-        """Over the modes, the last axis; an array even for a single number."""
-        xp = self.place.xp
-        return xp.asarray(xp.sum(by_mode, axis=-1) + besides)
+        return xp.asarray(xp.sum((ga / (1.0 + ga)) ** 2, axis=-1) + outside)
 
     def train_error(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
         """Mean squared training error of the ensemble, shape (..., outputs)."""
-        ga = self._gaps(lam, gap) * self._stiffness()
+        ga = self.mode_penalties(lam, gap=gap)
         return self.outside + (ga / (1.0 + ga)) ** 2 @ self.kappa**2
 
     def diversity(
@@ -172,7 +170,7 @@ class Spectrum:
         """Mean variance of member predictions on the training rows, Σ κ² s² a."""
         g = resolve_gap(lam, gap)
         s = self.shrinkage(gap=g)
-        diversity = (s**2 * self._stiffness()) @ self.kappa**2
+        diversity = (s**2 * self.mode_penalties(gap=1.0)) @ self.kappa**2
         if self.has_excess:
             # Whitened lengths include what is no variance of predictions.
             penalty = self.excess(g.ravel())
@@ -211,13 +209,13 @@ class Spectrum:
         """
         g = gap_per_output(resolve_gap(lam, gap), self.n_outputs)
         s = self.shrinkage(gap=g).T
-        x = self.modes.times(self.kappa * s / self.place.xp.sqrt(self.rho)[:, None])
+        x = self.combine_modes(self.kappa * s / self.place.xp.sqrt(self.rho)[:, None])
         return contiguous(self.whitening.times(x).T)
 
     def member_coef(
         self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
     ) -> FloatArray:
-        """Weights w of all members, M times β, shape (outputs, Q): w_m stands in block m."""
+        """Weights w of all members, M times β, shape (outputs, Q), with w_m in block m."""
         return self.n_members * self.coef(lam, gap=gap)
 
     def member_intercepts(self, member_coef: FloatArray) -> FloatArray:
@@ -236,19 +234,19 @@ class Spectrum:
         n_gaps = len(gaps)
         x = self.kappa[:, :, None] * scaled[:, None, :]
         x = xp.reshape(x, (self.rho.shape[0], self.n_outputs * n_gaps))
-        beta = self.whitening.times(self.modes.times(x))
-        by_output = xp.reshape(beta, (self.n_features, self.n_outputs, n_gaps))
+        beta = self.whitening.times(self.combine_modes(x))
+        by_output = xp.reshape(beta, (-1, self.n_outputs, n_gaps))
         return contiguous(xp.permute_dims(by_output, (1, 0, 2)))
 
     def intercept(self, coef: FloatArray) -> FloatArray:
         """Ensemble intercept of shape (outputs,) that goes with ``coef``."""
-        q = self.n_features
+        q = coef.shape[-1]
         return self.centre[q:] - coef @ self.centre[:q]
 
     def project(self, features: FloatArray) -> FloatArray:
         """Rows of features in mode coordinates, (n, Q) to (n, r)."""
         centred = features - self.centre[: self.n_features]
-        return self.modes.transposed_times(self.whitening.rows(centred).T).T
+        return self.along_modes(self.whitening.rows(centred).T).T
 
     def variance_factor(self, features: FloatArray, gap: npt.ArrayLike) -> FloatArray:
         """Variance of F(x) over σ², shape (n, outputs), for one gap or one per output."""
@@ -315,53 +313,24 @@ class Spectrum:
 
 @dataclass(frozen=True, repr=False)
 class DenseSpectrum(Spectrum):
-    """A spectrum that holds all its modes; see :class:`Spectrum` for the fields."""
+    """A spectrum that holds all its modes; see :class:`Spectrum` for the common fields.
+
+    Attributes
+    ----------
+    vectors : ndarray of shape (R, r)
+        U, one column for each of ``rho``.
+    """
 
     whitening: Whitening
     rho: FloatArray
     kappa: FloatArray
     outside: FloatArray
-    modes: Modes
+    vectors: FloatArray
 
+    def combine_modes(self, x: FloatArray) -> FloatArray:
+        """U x for x of shape (r, k)."""
+        return self.vectors @ x
 
-@dataclass(frozen=True, repr=False)
-class CurvesOnly(Spectrum):
-    """A spectrum that knows every curve, and no coefficients any more.
-
-    Attributes
-    ----------
-    rho, kappa, outside, total, weight, n_members, fit_intercept, centre, alpha
-        As in :class:`Spectrum`.
-    excess_table : CurveTable or None
-        What members pay beyond the length of their predictions, where they do.
-    """
-
-    rho: FloatArray
-    kappa: FloatArray
-    outside: FloatArray
-    excess_table: CurveTable | None
-
-    @classmethod
-    def of(cls, spectrum: Spectrum, excess: CurveTable | None) -> CurvesOnly:
-        """The curves of a spectrum."""
-        kept = (each.name for each in fields(cls) if each.init and each.name != "excess_table")
-        return cls(**{name: getattr(spectrum, name) for name in kept}, excess_table=excess)
-
-    @property
-    def has_excess(self) -> bool:
-        """Whether members pay for more than the length of their predictions."""
-        return self.excess_table is not None
-
-    def excess(self, gaps: FloatArray) -> FloatArray:
-        """What members pay beyond the length of their predictions, shape (gaps, outputs)."""
-        assert self.excess_table is not None
-        return self.place.floats(self.excess_table.at(gaps))
-
-    def _dropped(self) -> Any:
-        raise ValueError(
-            "this needs the factorisation, which compact() has dropped; use the model that "
-            "compact() was called on, or compact(path=True)."
-        )
-
-    whitening = property(_dropped)
-    modes = property(_dropped)
+    def along_modes(self, v: FloatArray) -> FloatArray:
+        """Uᵀ v for v of shape (R, k)."""
+        return self.vectors.T @ v

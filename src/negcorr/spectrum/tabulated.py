@@ -1,20 +1,17 @@
-"""Curves over λ as tables, for fitted models that no longer hold what the curves are made from."""
+"""Curves over λ as tables, for fitted models that no longer have their factorisation."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import NoReturn
 
 import numpy as np
 from scipy.interpolate import CubicSpline
 
 from negcorr._common.types import FloatArray
-from negcorr.spectrum.gap import lattice
+from negcorr.spectrum.spectrum import Spectrum
 
-__all__ = ["CurveTable", "tabulated_gaps"]
-
-#: Every fifth point of the lattice, ten a decade. A mode moves over a decade, so that cubic splines
-#: between these points are accurate to about 1e-5 of what it moves.
-STRIDE = 5
+__all__ = ["CurveTable", "CurvesOnly"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,8 @@ class CurveTable:
     Examples
     --------
     >>> import numpy as np
-    >>> from negcorr.spectrum.tabulated import CurveTable, tabulated_gaps
+    >>> from negcorr.spectrum.gap import tabulated_gaps
+    >>> from negcorr.spectrum.tabulated import CurveTable
     >>> gaps = tabulated_gaps(1e-4)
     >>> table = CurveTable(gaps, 1.0 / (1.0 + 100.0 * gaps))
     >>> bool(abs(table.at(np.array([0.0123]))[0] - 1.0 / 2.23) < 1e-5)
@@ -44,7 +42,7 @@ class CurveTable:
     def at(self, gaps: FloatArray) -> FloatArray:
         """Values at gaps of shape (m,): exact at those of the table.
 
-        Below the smallest gap of the table, above 0, nothing moves any more: there values are on
+        Below the smallest gap of the table, above 0, nothing changes any more: there values are on
         the straight line to λ = 1, or constant where the table does not have it.
         """
         positive = self.gaps[self.gaps > 0]
@@ -64,13 +62,51 @@ class CurveTable:
         return found
 
 
-def tabulated_gaps(smallest: float) -> FloatArray:
-    """Gaps of the lattice, ten a decade from 1 down to about ``smallest``, descending.
+@dataclass(frozen=True, repr=False)
+class CurvesOnly(Spectrum):
+    """A spectrum with every curve, but without coefficients.
 
-    Examples
-    --------
-    >>> from negcorr.spectrum.tabulated import tabulated_gaps
-    >>> tabulated_gaps(0.5).round(3)
-    array([1.   , 0.794, 0.631, 0.501])
+    Attributes
+    ----------
+    rho, kappa, outside, total, weight, n_members, fit_intercept, centre, alpha
+        As in :class:`Spectrum`.
+    excess_table : CurveTable or None
+        What members pay beyond the length of their predictions, where they do.
     """
-    return lattice(smallest)[::STRIDE]
+
+    rho: FloatArray
+    kappa: FloatArray
+    outside: FloatArray
+    excess_table: CurveTable | None
+
+    @classmethod
+    def of(cls, spectrum: Spectrum, excess: CurveTable | None) -> CurvesOnly:
+        """The curves of a spectrum."""
+        kept = (each.name for each in fields(cls) if each.init and each.name != "excess_table")
+        return cls(**{name: getattr(spectrum, name) for name in kept}, excess_table=excess)
+
+    @property
+    def has_excess(self) -> bool:
+        """Whether members pay for more than the length of their predictions."""
+        return self.excess_table is not None
+
+    def excess(self, gaps: FloatArray) -> FloatArray:
+        """What members pay beyond the length of their predictions, shape (gaps, outputs)."""
+        assert self.excess_table is not None
+        return self.place.floats(self.excess_table.at(gaps))
+
+    def combine_modes(self, x: FloatArray) -> NoReturn:
+        """An error that says which model has the modes."""
+        self._raise_dropped()
+
+    def along_modes(self, v: FloatArray) -> NoReturn:
+        """An error that says which model has the modes."""
+        self._raise_dropped()
+
+    def _raise_dropped(self) -> NoReturn:
+        raise ValueError(
+            "this needs the factorisation, which compact() has dropped; use the model that "
+            "compact() was called on, or compact(path=True)."
+        )
+
+    whitening = property(_raise_dropped)

@@ -1,36 +1,110 @@
-"""A spectrum from a tridiagonal reduction alone, which leaves the eigenvectors for later.
+"""A spectrum from a tridiagonal reduction alone; eigenvectors are computed only when needed.
 
-With P = H T Hᵀ the coefficients are W H (gM·I + (1 − g)T)⁻¹ Hᵀ Wᵀ c: a tridiagonal solve for
-each gap. Eigenvalues of T, cheap, give the degrees of freedom. So a fit, and every fold of
-its cross-validation, can be tuned without eigenvectors, which take as long as the reduction;
-they are computed when a question needs them.
+With P = H T Hᵀ the coefficients are W H (gM·I + (1 − g)T)⁻¹ Hᵀ Wᵀ c: a tridiagonal solve for each
+gap. Eigenvalues of T, cheap, give the degrees of freedom. So a fit, and every fold of its
+cross-validation, is tuned without eigenvectors, which take as long as the reduction.
 """
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import eigvalsh_tridiagonal, lapack
+from scipy.linalg import eigh_tridiagonal, eigvalsh_tridiagonal, lapack
 
-from negcorr._common.threads import one_blas_thread
+from negcorr._common.lapack import reduce_lower
+from negcorr._common.threads import our_own_threads
 from negcorr._common.types import FloatArray
 from negcorr.spectrum.gap import gap_per_output, resolve_gap
-from negcorr.spectrum.modes import Tridiagonal, TridiagonalModes
 from negcorr.spectrum.spectrum import Spectrum
 from negcorr.spectrum.whitening import Whitening
 
-__all__ = ["BandedSpectrum"]
+__all__ = ["BandedSpectrum", "Tridiagonal", "tridiagonalise"]
 
-#: The banded solve is used while gap·M exceeds this multiple of the rounding noise in T.
+#: LAPACK changes the reflectors while it applies them, and restores them: threads that share them
+#: must take turns.
+_REFLECTING = threading.Lock()
+
+#: The tridiagonal solve is used while gap·M exceeds this multiple of the rounding noise in T.
 CLEAR_OF_NOISE = 1e3
+
+
+@dataclass(frozen=True)
+class Tridiagonal:
+    """P = H T Hᵀ: Householder reflectors H and a tridiagonal matrix T.
+
+    The reduction takes a third of the time of a full eigendecomposition.
+
+    Attributes
+    ----------
+    reflectors : ndarray of shape (R - 1, R - 1)
+        LAPACK's compact form of H, in Fortran order.
+    tau : ndarray of shape (R - 1,)
+        Its scalars.
+    diagonal : ndarray of shape (R,)
+        Diagonal of T.
+    off_diagonal : ndarray of shape (R - 1,)
+        Entries beside the diagonal of T.
+    """
+
+    reflectors: FloatArray
+    tau: FloatArray
+    diagonal: FloatArray
+    off_diagonal: FloatArray
+
+    def times(self, x: FloatArray) -> FloatArray:
+        """H x for x of shape (R, k)."""
+        return self._reflect(x, b"N")
+
+    def transposed_times(self, v: FloatArray) -> FloatArray:
+        """Hᵀ v for v of shape (R, k)."""
+        return self._reflect(v, b"T")
+
+    def eigenvectors(self) -> tuple[FloatArray, FloatArray]:
+        """Eigenvalues of T, ascending, and its eigenvectors."""
+        try:
+            return eigh_tridiagonal(self.diagonal, self.off_diagonal, lapack_driver="stemr")
+        except np.linalg.LinAlgError:
+            # The fast driver fails for some tight clusters of eigenvalues, QR iterations do not.
+            return eigh_tridiagonal(self.diagonal, self.off_diagonal, lapack_driver="stev")
+
+    def _reflect(self, v: FloatArray, trans: bytes) -> FloatArray:
+        # The reduction of the lower triangle leaves the first coordinate as it is.
+        below = np.asfortranarray(v[1:])
+        result = np.array(v, dtype=np.float64)
+        work = max(1, 64 * below.shape[1])
+        with _REFLECTING:
+            out, _, info = lapack.dormqr(b"L", trans, self.reflectors, self.tau, below, work)
+        if info != 0:
+            raise np.linalg.LinAlgError(f"LAPACK dormqr failed with info={info}.")
+        result[1:] = out
+        return result
+
+
+def tridiagonalise(matrix: FloatArray) -> Tridiagonal:
+    """Reduce a symmetric matrix of at least two rows; its contents may be overwritten.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.spectrum.tridiagonal import tridiagonalise
+    >>> P = np.array([[2.0, 1.0, 1.0], [1.0, 3.0, 0.0], [1.0, 0.0, 4.0]])
+    >>> reduction = tridiagonalise(P.copy())
+    >>> float(np.round(reduction.diagonal.sum(), 12))
+    9.0
+    """
+    # The transpose of a C-ordered symmetric matrix is itself in Fortran order.
+    reduced = np.asfortranarray(matrix.T)
+    diagonal, off_diagonal, tau = reduce_lower(reduced)
+    return Tridiagonal(np.asfortranarray(reduced[1:, :-1]), tau, diagonal, off_diagonal)
 
 
 @dataclass(frozen=True, repr=False)
 class BandedSpectrum(Spectrum):
-    """The training rows in tridiagonal form.
+    """A spectrum that keeps P in tridiagonal form; see :class:`Spectrum` for the common fields.
 
     Attributes
     ----------
@@ -52,26 +126,27 @@ class BandedSpectrum(Spectrum):
     noise: float
     max_rank: int
 
-    @cached_property  # type: ignore[misc]  # a field of the parent, found late
+    @cached_property  # type: ignore[misc]  # a field of the parent, computed late
     def rho(self) -> FloatArray:
         """Positive eigenvalues of P, ascending."""
         values = eigvalsh_tridiagonal(self.reduction.diagonal, self.reduction.off_diagonal)
-        return np.asarray(values[self._first_kept(values) :])
+        first = int(np.searchsorted(values, self.noise, "right"))
+        return np.asarray(values[max(first, len(values) - self.max_rank) :])
 
-    @cached_property  # type: ignore[misc]
-    def modes(self) -> TridiagonalModes:
-        """U, one column for each of ``rho``."""
-        # These and kappa on one BLAS thread, as within a fit: a copy that makes them again gets the
-        # same bits.
-        with one_blas_thread():
+    @cached_property
+    def vectors(self) -> FloatArray:
+        """V, the eigenvectors of T, one column for each of ``rho``: U = H V."""
+        # These and kappa on one BLAS thread, as within a fit: a copy that computes them again gets
+        # the same bits.
+        with our_own_threads():
             values, vectors = self.reduction.eigenvectors()
-        return TridiagonalModes(self.reduction, vectors[:, len(values) - len(self.rho) :])
+        return vectors[:, len(values) - len(self.rho) :]
 
     @cached_property  # type: ignore[misc]
     def kappa(self) -> FloatArray:
         """Components of y/√n along the modes."""
-        with one_blas_thread():
-            along = self.modes.vectors.T @ self.target
+        with our_own_threads():
+            along = self.vectors.T @ self.target
         return np.asarray(along / np.sqrt(self.rho)[:, np.newaxis])
 
     @cached_property  # type: ignore[misc]
@@ -86,7 +161,15 @@ class BandedSpectrum(Spectrum):
         gaps = resolve_gap(lam, gap)
         if not self._clear_of_noise(gaps):
             return super().train_error(gap=gaps)
-        errors = [self._train_error(float(g)) for g in gaps.ravel()]
+        errors = []
+        for gap in gaps.ravel().tolist():
+            # Total − zᵀx − gap·xᵀ(M − T)x with x the solution for the target z.
+            x = self._solve(gap)
+            stiff = (self.n_members - self.reduction.diagonal)[:, np.newaxis] * x
+            stiff[:-1] -= self.reduction.off_diagonal[:, np.newaxis] * x[1:]
+            stiff[1:] -= self.reduction.off_diagonal[:, np.newaxis] * x[:-1]
+            fitted = ((self.target + gap * stiff) * x).sum(axis=0)
+            errors.append(np.maximum(self.total - fitted, 0.0))
         return np.reshape(errors, (*gaps.shape, self.n_outputs))
 
     def coef(
@@ -108,8 +191,13 @@ class BandedSpectrum(Spectrum):
         beta = beta.reshape(self.n_features, self.n_outputs, len(gaps))
         return np.ascontiguousarray(beta.transpose(1, 0, 2))
 
-    def _first_kept(self, values: FloatArray) -> int:
-        return max(int(np.searchsorted(values, self.noise, "right")), len(values) - self.max_rank)
+    def combine_modes(self, x: FloatArray) -> FloatArray:
+        """U x for x of shape (r, k)."""
+        return self.reduction.times(self.vectors @ x)
+
+    def along_modes(self, v: FloatArray) -> FloatArray:
+        """Uᵀ v for v of shape (R, k)."""
+        return self.vectors.T @ self.reduction.transposed_times(v)
 
     def _clear_of_noise(self, gaps: FloatArray) -> bool:
         """Whether gap·M stands out from rounding, so that no mode must be left out."""
@@ -123,12 +211,3 @@ class BandedSpectrum(Spectrum):
         if info != 0:
             raise np.linalg.LinAlgError(f"LAPACK dptsv failed with info={info}.")
         return np.asarray(x)
-
-    def _train_error(self, gap: float) -> FloatArray:
-        """Total − zᵀx − gap·xᵀ(M − T)x with x the solution for the target z."""
-        x = self._solve(gap)
-        stiff = (self.n_members - self.reduction.diagonal)[:, np.newaxis] * x
-        stiff[:-1] -= self.reduction.off_diagonal[:, np.newaxis] * x[1:]
-        stiff[1:] -= self.reduction.off_diagonal[:, np.newaxis] * x[:-1]
-        fitted = ((self.target + gap * stiff) * x).sum(axis=0)
-        return np.asarray(np.maximum(self.total - fitted, 0.0))

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 from scipy.stats import chi2
 
-from negcorr._common.lapack import thin_svd
+from negcorr._common.arrays import thin_svd
 from negcorr._common.types import FloatArray
 from negcorr.dof.monte_carlo.probing import Probes, ProbeSource, measured
 from negcorr.dof.monte_carlo.responses import Direction, ResponseMeter

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from negcorr._common.lapack import thin_svd
+from negcorr._common.arrays import thin_svd
 from negcorr._common.types import FloatArray
 from negcorr.bases import FourierFeatures
 from negcorr.criteria.kfold import KFold

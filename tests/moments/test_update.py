@@ -1,4 +1,4 @@
-"""Moments of more features, from those of fewer, are what a scan of all rows finds."""
+"""Updated moments, for more features, other targets or fewer rows, are those of a new scan."""
 
 import itertools
 from dataclasses import replace
@@ -8,15 +8,15 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
-from negcorr.bases import KernelFeatures, MappedFeatures, NestedFeatures, NystroemFeatures
+from negcorr.bases import KernelFeatures, NestedFeatures, NystroemFeatures
 from negcorr.bases import kernel_features as kernel_module
+from negcorr.exceptions import PrecisionWarning
 from negcorr.moments import scan
-from negcorr.moments import update as extension
 from negcorr.moments.moments import GramMoments, total
 from negcorr.moments.scan import scan_moments
-from negcorr.moments.update import extend_moments, retarget_moments
-from negcorr.path.grow import _places
+from negcorr.moments.update import difference, extend_moments, retarget_moments
 from negcorr.path.tune import GivenFeatures
 from negcorr.rows.rows import Rows
 
@@ -139,13 +139,13 @@ class TestGivenFeatures:
             centred = z - z.mean(axis=0)
             np.testing.assert_allclose(moments.scatter, centred.T @ centred, rtol=1e-5, atol=1e-5)
 
-    @pytest.mark.parametrize("n_lanes", [2, 3])
-    def test_may_be_scanned_by_several_threads_in_small_blocks(self, n_lanes, monkeypatch):
+    @pytest.mark.parametrize("n_threads", [2, 3])
+    def test_may_be_scanned_by_several_threads_in_small_blocks(self, n_threads, monkeypatch):
         rows, groups = table(900, 12, 2, True), dealt(900, 4)
         expected = scanned(rows, groups)
         one = extended_given(rows, np.array([0, 5, 6]), groups)
         monkeypatch.setattr(scan, "BLOCK_BYTES", 1)
-        monkeypatch.setattr(extension, "blas_threads", lambda: n_lanes)
+        monkeypatch.setattr(scan, "blas_threads", lambda: n_threads)
         found = extended_given(rows, np.array([0, 5, 6]), groups)
         assert_same_moments(found, expected)
         again = extended_given(rows, np.array([0, 5, 6]), groups)
@@ -163,7 +163,7 @@ def inputs(n=150, outputs=1, weighted=False, seed=0):
 
 def kernels(n_landmarks, **settings):
     return KernelFeatures(
-        n_landmarks // 5, 5, **{"kernel": "laplace", "gamma": 0.5, "random_state": 0} | settings
+        n_landmarks // 5, 5, **{"kernel": "laplacian", "gamma": 0.5, "random_state": 0} | settings
     )
 
 
@@ -171,7 +171,7 @@ def nested(n_landmarks):
     return NestedFeatures(
         [
             kernels(n_landmarks),
-            MappedFeatures(kernels(n_landmarks, kernel="gaussian", random_state=1), inputs="rank"),
+            kernels(n_landmarks, kernel="rbf", random_state=1, inputs="rank"),
             kernels(n_landmarks, kernel="linear", random_state=2),
         ],
         gaps=[0.1, 0.01, 0.1],
@@ -180,17 +180,26 @@ def nested(n_landmarks):
 
 MAKERS = {
     "kernel": kernels,
-    "mapped": lambda size: MappedFeatures(kernels(size), inputs="clip", relevance=[1.0, 0.5, 0.2]),
+    "mapped": lambda size: kernels(size, inputs="clip", relevance=[1.0, 0.5, 0.2]),
     "nystroem": lambda size: NystroemFeatures(size // 5, 5, gamma=0.5, random_state=0),
     "nested": nested,
     "linear": lambda size: kernels(size, kernel="linear"),
 }
 
 
+def positions(few, many):
+    """Numbers of a basis' features among those of a larger one."""
+    old, new = few.block_starts_, many.block_starts_
+    columns = np.arange(int(old[-1]))
+    if few.nesting_ is None:
+        return columns
+    return columns + (new[: len(old) - 1] - old[:-1]).repeat(np.diff(old))
+
+
 def extended_basis(make, rows, groups, sizes=(20, 40)):
     few, many = (make(size).fit(rows.X, sample_weight=rows.weight) for size in sizes)
     known = scan_moments(rows, few, groups, "gram")
-    found = extend_moments(rows, many, groups, known, _places(few, many))
+    found = extend_moments(rows, many, groups, known, positions(few, many))
     return found, scan_moments(rows, many, groups, "gram")
 
 
@@ -215,7 +224,7 @@ class TestBases:
         bases = [MAKERS[name](size).fit(rows.X) for size in (20, 40, 80)]
         moments = scan_moments(rows, bases[0], groups, "gram")
         for few, many in itertools.pairwise(bases):
-            moments = extend_moments(rows, many, groups, moments, _places(few, many))
+            moments = extend_moments(rows, many, groups, moments, positions(few, many))
             assert_same_moments(moments, scan_moments(rows, many, groups, "gram"))
 
     def test_may_have_sparse_rows(self):
@@ -223,14 +232,14 @@ class TestBases:
         sparse = Rows(sp.csr_array(np.where(np.abs(rows.X) < 0.5, 0.0, rows.X)), rows.y)
         assert_same_moments(*extended_basis(kernels, sparse, dealt(150)))
 
-    def test_stand_at_the_places_of_their_features_in_larger_ones(self):
+    def test_have_their_features_in_larger_ones(self):
         rows = inputs()
         for name, make in MAKERS.items():
             few, many = make(20).fit(rows.X), make(40).fit(rows.X)
-            places = _places(few, many)
-            assert (np.diff(places) > 0).all()
+            columns = positions(few, many)
+            assert (np.diff(columns) > 0).all()
             small, large = few.transform(rows.X), many.transform(rows.X)
-            np.testing.assert_allclose(large[:, places], small, rtol=1e-9, atol=1e-9, err_msg=name)
+            np.testing.assert_allclose(large[:, columns], small, rtol=1e-9, atol=1e-9, err_msg=name)
 
 
 class TestOtherTargets:
@@ -259,3 +268,99 @@ class TestOtherTargets:
         new = replace(old, y=old.y**2)
         found = retarget_moments(new, given_features(9), groups, scanned(old, groups))
         assert_same_moments(found, scanned(new, groups))
+
+
+class TestDifference:
+    @settings(derandomize=True, deadline=None)
+    @given(
+        n_left=st.integers(2, 60),
+        n_gone=st.integers(0, 60),
+        outputs=st.integers(1, 3),
+        weighted=st.booleans(),
+        offset=st.sampled_from([0.0, -3.0, 100.0]),
+        seed=st.integers(0, 10_000),
+    )
+    def test_is_the_moments_of_the_rest(self, n_left, n_gone, outputs, weighted, offset, seed):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=(n_left + n_gone, 4 + outputs)) + offset
+        weight = np.ones(len(z))
+        if weighted:
+            weight = rng.integers(0, 4, size=len(z)) * rng.uniform(0.5, 2.0)
+            weight[:2] = 1.0
+        gone = rng.permutation(len(z))[:n_gone] if n_gone < len(z) else np.arange(n_gone)
+        left = np.setdiff1d(np.arange(len(z)), gone)
+        weight[left[:2]] = 1.0
+        whole = GramMoments.from_rows(z, weight, outputs)
+        part = GramMoments.from_rows(z[gone], weight[gone], outputs)
+        rest = difference(whole, part)
+        wanted = GramMoments.from_rows(z[left], weight[left], outputs)
+        assert rest.n_rows == wanted.n_rows
+        assert rest.n_outputs == outputs
+        assert rest.weight == pytest.approx(wanted.weight, rel=1e-12)
+        assert_allclose(rest.mean, wanted.mean, rtol=1e-9, atol=1e-9)
+        assert_allclose(rest.scatter, wanted.scatter, atol=1e-9 * np.abs(whole.scatter).max())
+        assert (np.diagonal(rest.scatter) >= 0).all()
+
+    def test_leaves_both_as_they_were(self):
+        z = np.random.default_rng(0).normal(size=(30, 4))
+        whole, part = (GramMoments.from_rows(r, np.ones(len(r)), 1) for r in (z, z[:9]))
+        before = [a.copy() for a in (whole.scatter, part.scatter, whole.mean, part.mean)]
+        difference(whole, part)
+        for kept, now in zip(
+            before, (whole.scatter, part.scatter, whole.mean, part.mean), strict=True
+        ):
+            assert_array_equal(kept, now)
+
+    def test_without_nothing_is_the_whole_and_without_all_is_empty(self):
+        z = np.random.default_rng(0).normal(size=(30, 4))
+        whole = GramMoments.from_rows(z, np.ones(30), 1)
+        nothing = difference(whole, whole)
+        assert (nothing.weight, nothing.n_rows) == (0.0, 0)
+        assert_array_equal(nothing.scatter, np.zeros((4, 4)))
+        assert difference(whole, nothing) is whole
+        assert total([nothing, whole]) is whole
+
+    def test_one_row_that_is_left_has_no_scatter(self):
+        z = np.random.default_rng(0).normal(size=(30, 4))
+        whole, part = (GramMoments.from_rows(r, np.ones(len(r)), 1) for r in (z, z[1:]))
+        rest = difference(whole, part)
+        assert_allclose(rest.mean, z[0], rtol=1e-12)
+        assert_allclose(rest.scatter, 0.0, atol=1e-13)
+
+    def test_rows_that_are_not_there_are_refused(self):
+        z = np.random.default_rng(0).normal(size=(30, 4))
+        whole = GramMoments.from_rows(z, np.ones(30), 1)
+        more = GramMoments.from_rows(np.vstack([z, z]), np.ones(60), 1)
+        with pytest.raises(ValueError, match="60 rows of weight 60 cannot be taken from 30 of"):
+            difference(whole, more)
+        heavy = GramMoments.from_rows(z[:3], np.full(3, 20.0), 1)
+        with pytest.raises(ValueError, match="3 rows of weight 60 cannot be taken from 30 of"):
+            difference(whole, heavy)
+        light = GramMoments.from_rows(z, np.full(30, 0.5), 1)
+        with pytest.raises(ValueError, match="not among them"):
+            difference(whole, light)
+        far = GramMoments.from_rows(50.0 * z[:9], np.ones(9), 1)
+        with pytest.raises(ValueError, match="not among those that there are"):
+            difference(whole, far)
+
+    @pytest.mark.parametrize("size", [1e-5, 1e-6, 1e-9])
+    def test_digits_that_are_lost_are_told_and_count_as_rounding(self, size):
+        rng = np.random.default_rng(0)
+        z = rng.normal(size=(300, 4))
+        z[:20] *= size
+        whole, part, rest = (
+            GramMoments.from_rows(r, np.ones(len(r)), 1) for r in (z, z[20:], z[:20])
+        )
+        with pytest.warns(PrecisionWarning, match="20 of 300 rows are left") as caught:
+            left = difference(whole, part)
+        assert caught[0].filename == __file__
+        # What the subtraction may have left over is larger than for the rows themselves.
+        assert (left.rounding > 100 * rest.rounding).all()
+
+    def test_a_column_that_is_constant_is_no_reason_to_warn(self):
+        z = np.random.default_rng(0).normal(size=(300, 4))
+        z[:, 1] = 7.0
+        z[:20, 2] = 0.25
+        whole, part = (GramMoments.from_rows(r, np.ones(len(r)), 1) for r in (z, z[20:]))
+        rest = difference(whole, part)
+        assert_allclose(np.diagonal(rest.scatter)[1:3], 0.0, atol=1e-11)
