@@ -26,7 +26,7 @@ from negcorr.dof.degrees import METHODS, degrees_of_freedom
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.exceptions import NotLinearError
 from negcorr.reading.table import read_table
-from negcorr.tables.pipeline import make_tabular
+from negcorr.tables.pipeline import encoded_basis, make_tabular
 
 __all__ = ["estimator_named", "run_dof"]
 

@@ -23,6 +23,7 @@ from scipy.spatial.distance import pdist
 from sklearn.model_selection import KFold
 
 from negcorr._common.types import FloatArray, IntArray
+from negcorr.bases import FourierFeatures
 from negcorr.datasets import available, load
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.paper.setup import Setup
@@ -182,15 +183,11 @@ def fit_ncl(setup: Setup, task: Task, width: int, solver: str = "qr") -> NCLRegr
         λ = 1 and gaps down to 10⁻²⁰ need the accurate route.
     """
     model = NCLRegressor(
-        n_estimators=setup.members(width),
-        n_components=width,
-        gamma=bandwidth(setup, task.X),
-        standardize=False,
+        FourierFeatures(setup.members(width), width, gamma=bandwidth(setup, task.X), inputs="none"),
         fit_intercept=False,
         lam=0.5,
         cv=folds_of(len(task.X), setup, task.name, task.fold, "inner"),
         solver=solver,
         random_state=setup.seed_for("features", task.name, task.fold, width),
-        basis="fourier",
     )
     return model.fit(task.X, task.Y)

@@ -8,6 +8,8 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from negcorr.bases import AutoBasis
+from negcorr.bases.named import BASES, named_basis
 from negcorr.columns.encoder import column_encoder
 from negcorr.columns.kinds import infer_columns
 from negcorr.columns.typed_columns import TypedColumns
@@ -47,7 +49,8 @@ def make_tabular(
     random_state : int, RandomState or None, default=0
         Seed of the ensemble.
     **ncl_parameters
-        Further parameters of :class:`~negcorr.NCLRegressor`.
+        Further parameters of :class:`~negcorr.NCLRegressor`; its ``basis`` is "fourier" by default.
+        Strings are short for a basis with ``inputs="none"``, since the encoder has scaled columns.
 
     Returns
     -------
@@ -62,7 +65,7 @@ def make_tabular(
     >>> from negcorr import make_tabular
     >>> frame = pd.DataFrame({"size": range(0, 80, 2), "kind": ["a", "b"] * 20})
     >>> frame["price"] = frame["size"] ** 0.5 + (frame["kind"] == "a")
-    >>> model = make_tabular(frame, "price", n_estimators=20).fit(frame, frame["price"])
+    >>> model = make_tabular(frame, "price", lam=0.5).fit(frame, frame["price"])
     >>> new = pd.DataFrame({"kind": ["a", "never seen"], "size": [10, None]})
     >>> model.predict(new).shape
     (2,)
@@ -87,12 +90,26 @@ def make_tabular(
     return Pipeline([("read", reader), ("encode", encoder), ("model", model)])
 
 
+def encoded_basis(basis: Any) -> Any:
+    """The basis of a name for columns that the encoder has scaled; any other basis as it is.
+
+    Examples
+    --------
+    >>> from negcorr.tables.pipeline import encoded_basis
+    >>> encoded_basis("fourier")
+    FourierFeatures(inputs='none')
+    """
+    if isinstance(basis, str) and basis == "auto":
+        return AutoBasis(inputs="none")
+    if isinstance(basis, str) and basis in BASES:
+        return named_basis(basis, inputs="none")
+    return basis
+
+
 def _ensemble(random_state: Any, parameters: dict[str, Any]) -> NCLRegressor:
     """The ensemble at the end, for inputs that the encoder has scaled."""
-    # Features are searched for where that is asked.
-    searched = parameters.get("basis") == "auto"
-    settings: dict[str, Any] = {} if searched else {"basis": "fourier", "gamma": "kwok-tsang"}
-    settings |= {"standardize": False, "random_state": random_state, **parameters}
+    settings = {"basis": "fourier", "random_state": random_state, **parameters}
+    settings["basis"] = encoded_basis(settings["basis"])
     known = NCLRegressor._get_param_names()
     unknown = settings.keys() - set(known)
     if unknown:

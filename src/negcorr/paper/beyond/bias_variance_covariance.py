@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.datasets import make_friedman1
 
 from negcorr._common.types import FloatArray
+from negcorr.bases import FourierFeatures
 from negcorr.diversity.decompositions import bias_variance_covariance
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.paper.curves import GRID
@@ -90,13 +91,10 @@ def simulated(setup: Setup, data_home: str | None, design: int) -> list[Row]:
     noise = np.sqrt(NOISE_VARIANCE) * rng.normal(size=(n, max(2, setup.size.repeats)))
     Y = truth[:n, np.newaxis] + noise
     model = NCLRegressor(
-        n_estimators=n_members,
-        n_components=width,
+        FourierFeatures(n_members, width),
         lam=0.5,
         solver="qr",  # λ = 1 and the smallest gaps need the accurate route
         random_state=setup.seed_for(NAME, "features", design),
-        basis="fourier",
-        gamma="kwok-tsang",
     ).fit(X[:n], Y)
     spectrum = model.path_.spectrum
     coef = spectrum.coef_path(np.array(GAPS))

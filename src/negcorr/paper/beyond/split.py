@@ -121,9 +121,10 @@ def split(setup: Setup, data_home: str | None, name: str, fold: int) -> list[Row
     """Errors of every split and of the ridge, all on the same features."""
     data = task(setup, data_home, name, fold)
     basis = FourierFeatures(
-        n_estimators=1,
+        n_members=1,
         n_components=setup.size.n_features,
         gamma=bandwidth(setup, data.X),
+        inputs="none",
         random_state=setup.seed_for("features", name, fold, NAME),
     ).fit(data.X)
     inner = make_folds(folds_of(len(data.X), setup, name, fold, "inner"), data.X, data.Y, None)
