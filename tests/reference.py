@@ -684,8 +684,8 @@ def subspace_kernel(kernel, X, Z, gamma, share):
         chance = np.prod([share if each else 1.0 - share for each in seen])
         difference = (X[:, np.newaxis] - Z)[..., np.array(seen)]
         total += chance * {
-            "gaussian": lambda d: np.exp(-gamma / share * (d**2).sum(axis=2)),
-            "laplace": lambda d: np.exp(-gamma / share * np.abs(d).sum(axis=2)),
+            "rbf": lambda d: np.exp(-gamma / share * (d**2).sum(axis=2)),
+            "laplacian": lambda d: np.exp(-gamma / share * np.abs(d).sum(axis=2)),
             "cauchy": lambda d: np.prod(1.0 / (1.0 + gamma / share * d**2), axis=2),
         }[kernel](difference)
     return total

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from models import ncl
 from sklearn.utils import get_tags
 
 from negcorr import NCLRegressor
@@ -29,7 +30,7 @@ def test_tables_that_are_no_arrays_are_numpys():
         assert place_of(table) == NUMPY
     assert NUMPY.is_numpy
     assert str(NUMPY) == "numpy"
-    assert place_within(FourierFeatures().fit(np.ones((3, 2)))) == NUMPY
+    assert place_within(FourierFeatures(inputs="none").fit(np.ones((3, 2)))) == NUMPY
 
 
 def test_numbers_in_numpy_are_double_precision_and_not_copied():
@@ -94,7 +95,7 @@ def test_a_copy_may_leave_out_what_is_computed_again():
 
 def test_a_model_in_numpy_computes_nothing_for_its_copy():
     X = np.random.default_rng(0).normal(size=(60, 3))
-    model = NCLRegressor(FourierFeatures(4, 3)).fit(X, X[:, 0])
+    model = ncl(FourierFeatures(4, 3, inputs="none"), basis="auto").fit(X, X[:, 0])
     before = set(vars(model.path_.spectrum))
     assert "vectors" not in before
     assert set(vars(model.to_numpy().path_.spectrum)) == before
@@ -104,7 +105,9 @@ def test_a_model_in_numpy_computes_nothing_for_its_copy():
 def test_asking_for_tags_draws_no_seeds():
     state = np.random.RandomState(0)
     wanted = np.random.RandomState(0).randint(2**31 - 1)
-    assert get_tags(NCLRegressor(basis=FourierFeatures(), random_state=0)).array_api_support
+    assert get_tags(
+        NCLRegressor(basis=FourierFeatures(inputs="none"), random_state=0)
+    ).array_api_support
     assert not get_tags(NCLRegressor(basis="trees", random_state=state)).array_api_support
     assert not get_tags(NCLRegressor(basis="none such", random_state=state)).array_api_support
     assert state.randint(2**31 - 1) == wanted

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from models import ncl
 from places import SMALL, apart, assert_agrees, problem, somewhere
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
 
-from negcorr import ContentKFold, NCLRegressor
+from negcorr import ContentKFold
 from negcorr._common.arrays import place_of, to_host
 from negcorr.bases import FourierFeatures, NystroemFeatures
 from negcorr.exceptions import NegcorrWarning, NoiseVarianceWarning
@@ -21,10 +22,10 @@ CRITERIA = ["kfold", "sure", "gcv", "loo", "aic", "aicc", "bic", "cp"]
 def both(place, X, y, weight=None, groups=None, **parameters):
     """The model on the device and the one in NumPy."""
     parameters = SMALL | parameters
-    there = NCLRegressor(**parameters).fit(
+    there = ncl(**parameters).fit(
         place.put(X), place.put(y), None if weight is None else place.put(weight), groups
     )
-    return there, NCLRegressor(**parameters).fit(X, y, weight, groups)
+    return there, ncl(**parameters).fit(X, y, weight, groups)
 
 
 @pytest.mark.parametrize(
@@ -46,10 +47,10 @@ def test_every_criterion_and_solver(place, criterion, solver):
         "fourier",
         "orthogonal",
         "nystroem",
-        FourierFeatures(8, 5, kernel="laplace", gamma=0.05),
-        FourierFeatures(8, 5, kernel="cauchy", standardize=True),
-        NystroemFeatures(8, 5, kernel="laplace", standardize=True),
-        NystroemFeatures(8, 5, kernel="cauchy"),
+        FourierFeatures(8, 5, kernel="laplacian", gamma=0.05, inputs="none"),
+        FourierFeatures(8, 5, kernel="cauchy", inputs="standard"),
+        NystroemFeatures(8, 5, kernel="laplacian", inputs="standard"),
+        NystroemFeatures(8, 5, kernel="cauchy", inputs="none"),
     ],
     ids=str,
 )
@@ -74,10 +75,10 @@ def test_every_basis(place, basis, weighted):
         {"lam": 0.9},
         {"gap": 1e-3},
         {"lam": 0.0},
-        {"n_estimators": 1},
+        {"n_members": 1},
         {"n_components": 1},
-        {"n_estimators": 1, "n_components": 1},
-        {"n_estimators": 150, "n_components": 1},
+        {"n_members": 1, "n_components": 1},
+        {"n_members": 150, "n_components": 1},
         {"criterion": "sure", "noise_variance": 0.1},
         {"gamma": 0.2, "standardize": False},
     ],
@@ -106,19 +107,21 @@ def test_frequencies_mean_repeated_rows_and_none_means_none(place, criterion):
     there, home = both(place, X, y, weight, criterion=criterion)
     assert_agrees(there, home, place, X)
     index = np.repeat(np.arange(80), weight.astype(int))
-    repeated = NCLRegressor(**SMALL, criterion=criterion).fit(place.put(X[index]), y[index])
+    repeated = ncl(**SMALL, criterion=criterion).fit(place.put(X[index]), y[index])
     assert there.lam_ == repeated.lam_
     assert apart(there.predict(place.put(X)), repeated.predict(place.put(X))) < 1e-9
 
 
-@pytest.mark.parametrize("basis", ["fourier", "nystroem", FourierFeatures(8, 5, kernel="laplace")])
+@pytest.mark.parametrize(
+    "basis", ["fourier", "nystroem", FourierFeatures(8, 5, kernel="laplacian", inputs="none")]
+)
 def test_rows_of_no_weight_may_hold_anything(place, basis):
     X, y = problem(400)
     rng = np.random.default_rng(3)
     out = np.arange(400) % 8 > 0
     wild = np.where(out[:, None], 1e14 * rng.normal(size=X.shape), X)
     there, home = both(place, wild, y, np.where(out, 0.0, 1.0), basis=basis, lam=0.9)
-    without = NCLRegressor(**SMALL | {"basis": basis, "lam": 0.9}).fit(X[~out], y[~out])
+    without = ncl(**SMALL | {"basis": basis, "lam": 0.9}).fit(X[~out], y[~out])
     assert apart(home.predict(X), without.predict(X)) < 1e-12
     assert apart(there.predict(place.put(X)), without.predict(X)) < 1e-9
 
@@ -241,7 +244,7 @@ def test_a_splitter_sees_groups_and_targets(place):
     groups = np.arange(120) % 7
     there, home = both(place, X, y, groups=groups, cv=GroupKFold(3))
     assert_agrees(there, home, place, X)
-    carried = NCLRegressor(**SMALL, cv=GroupKFold(3))
+    carried = ncl(**SMALL, cv=GroupKFold(3))
     carried.fit(place.put(X), place.put(y), groups=place.put(groups, np.int64))
     assert carried.lam_ == home.lam_
     classes = np.sign(y)
@@ -253,8 +256,8 @@ def test_splits_may_be_arrays_of_the_device(place):
     halves = [np.arange(60), np.arange(60, 120)]
     cv = [(halves[0], halves[1]), (halves[1], halves[0])]
     carried = [tuple(place.put(part, np.int64) for part in split) for split in cv]
-    there = NCLRegressor(**SMALL, cv=carried).fit(place.put(X), y)
-    assert there.lam_ == NCLRegressor(**SMALL, cv=cv).fit(X, y).lam_
+    there = ncl(**SMALL, cv=carried).fit(place.put(X), y)
+    assert there.lam_ == ncl(**SMALL, cv=cv).fit(X, y).lam_
 
 
 @pytest.mark.parametrize("criterion", ["kfold", "sure", "loo"])
@@ -263,7 +266,7 @@ def test_order_of_rows_changes_nothing(place, criterion, basis):
     X, y = problem()
     weight = np.random.default_rng(4).integers(0, 3, size=120).astype(float)
     order = np.random.default_rng(5).permutation(120)
-    model = NCLRegressor(**SMALL | {"criterion": criterion, "basis": basis})
+    model = ncl(**SMALL | {"criterion": criterion, "basis": basis})
     first = model.fit(place.put(X), place.put(y), place.put(weight))
     lam, prediction = first.lam_, first.predict(place.put(X))
     model.fit(place.put(X[order]), place.put(y[order]), place.put(weight[order]))
@@ -288,7 +291,7 @@ def test_any_small_fit(n, outputs, members, width, intercept, alpha, solver, wei
     place = somewhere(name)
     X, y = problem(n, d=2, outputs=outputs, seed=n)
     weight = np.random.default_rng(n).integers(0, 3, n) * 1.0 if weighted else None
-    shape = {"n_estimators": members, "n_components": width, "fit_intercept": intercept}
+    shape = {"n_members": members, "n_components": width, "fit_intercept": intercept}
     there, home = both(place, X, y, weight, **shape, alpha=alpha, solver=solver, lam=0.6)
     np.testing.assert_allclose(to_host(there.dof_), home.dof_, rtol=1e-9)
     assert apart(there.predict(place.put(X)), home.predict(X)) < 1e-9
@@ -299,9 +302,9 @@ def test_whole_numbers_and_truth_values_are_numbers(place, dtype):
     X, y = problem()
     X = (X * 3).astype(dtype) if dtype is np.int64 else X > 2.0
     target = np.round(3 * y)
-    for basis in ("fourier", FourierFeatures(8, 5)):
-        home = NCLRegressor(**SMALL | {"basis": basis, "lam": 0.5}).fit(X, target)
-        there = NCLRegressor(**SMALL | {"basis": basis, "lam": 0.5})
+    for basis in ("fourier", FourierFeatures(8, 5, inputs="none")):
+        home = ncl(**SMALL | {"basis": basis, "lam": 0.5}).fit(X, target)
+        there = ncl(**SMALL | {"basis": basis, "lam": 0.5})
         there.fit(place.put(X, dtype), place.put(target, np.int64))
         assert apart(there.predict(place.put(X, dtype)), home.predict(X)) < 1e-9
 
@@ -315,14 +318,14 @@ def test_tensors_that_are_not_contiguous(torch, kind):
         rows, target = torch.put(np.repeat(X, 2, axis=0))[::2], torch.put(np.repeat(y, 2))[::2]
     else:
         rows, target = torch.put(X[:, ::-1].copy()).flip(1), torch.put(y)
-    home = NCLRegressor(**SMALL).fit(X, y)
-    assert_agrees(NCLRegressor(**SMALL).fit(rows, target), home, torch, X)
+    home = ncl(**SMALL).fit(X, y)
+    assert_agrees(ncl(**SMALL).fit(rows, target), home, torch, X)
 
 
 def test_nothing_left_for_the_noise_is_told_alike(place):
     X, y = problem(10)
     with pytest.warns(NoiseVarianceWarning, match="noise_variance_ is NaN"):
-        there = NCLRegressor(**SMALL, lam=1.0).fit(place.put(X), y)
+        there = ncl(**SMALL, lam=1.0).fit(place.put(X), y)
     assert np.isnan(there.noise_variance_)
 
 

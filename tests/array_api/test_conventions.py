@@ -1,6 +1,7 @@
 """scikit-learn's own checks of estimators that take arrays of other libraries."""
 
 import pytest
+from models import ncl
 from sklearn.utils import estimator_checks
 from sklearn.utils._testing import SkipTest
 
@@ -11,17 +12,9 @@ if not hasattr(estimator_checks, "_yield_array_api_checks"):
     pytest.skip("this version of scikit-learn has no such checks", allow_module_level=True)
 
 ESTIMATORS = {
-    "default": NCLRegressor(n_estimators=10, n_components=3, basis="fourier", gamma="kwok-tsang"),
-    "sure": NCLRegressor(
-        10,
-        3,
-        criterion="sure",
-        noise_variance=0.1,
-        random_state=0,
-        basis="fourier",
-        gamma="kwok-tsang",
-    ),
-    "basis": NCLRegressor(basis=NystroemFeatures(4, 3), random_state=0),
+    "default": ncl(n_members=10, n_components=3),
+    "sure": ncl(10, 3, criterion="sure", noise_variance=0.1),
+    "basis": NCLRegressor(basis=NystroemFeatures(4, 3, inputs="none"), random_state=0),
 }
 
 CHECKS = [

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from models import ncl
 from places import SMALL, apart, problem
 from sklearn.model_selection import KFold
 
@@ -53,16 +54,18 @@ class Mine(NCLRegressor):
 def fitted(place, how):
     inputs, target = place.put(X), place.put(Y)
     models = {
-        "at once": NCLRegressor(**SMALL),
-        "alone": NCLRegressor(**SMALL, criterion="loo"),
-        "accurate": NCLRegressor(**SMALL, solver="qr", alpha=0.1),
-        "nystroem": NCLRegressor(**SMALL | {"basis": NystroemFeatures(8, 5, kernel="laplace")}),
-        "given": NCLRegressor(**SMALL, lam=place.put([0.3, 0.6]), noise_variance=place.put([1.0])),
-        "splitter": NCLRegressor(**SMALL, cv=KFold(3)),
+        "at once": ncl(**SMALL),
+        "alone": ncl(**SMALL, criterion="loo"),
+        "accurate": ncl(**SMALL, solver="qr", alpha=0.1),
+        "nystroem": ncl(
+            **SMALL | {"basis": NystroemFeatures(8, 5, kernel="laplacian", inputs="none")}
+        ),
+        "given": ncl(**SMALL, lam=place.put([0.3, 0.6]), noise_variance=place.put([1.0])),
+        "splitter": ncl(**SMALL, cv=KFold(3)),
         "subclass": Mine(**SMALL),
     }
     if how == "stream":
-        model = NCLRegressor(**SMALL).partial_fit(inputs[:60, :], target[:60, :])
+        model = ncl(**SMALL).partial_fit(inputs[:60, :], target[:60, :])
         return model.partial_fit(inputs[60:, :], target[60:, :])
     return models[how].fit(inputs, target)
 
@@ -155,7 +158,7 @@ def test_whitening_at_home_works_block_by_block(torch):
 
 
 def test_what_is_at_home_already_is_copied_and_not_computed():
-    model = NCLRegressor(**SMALL | {"basis": FourierFeatures(8, 5)}).fit(X, Y)
+    model = ncl(**SMALL | {"basis": FourierFeatures(8, 5, inputs="none")}).fit(X, Y)
     spectrum = model.path_.spectrum
     known = set(vars(spectrum))
     home = model.to_numpy()

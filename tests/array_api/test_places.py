@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
+from models import ncl
 from places import NAMES, PER_OUTPUT, SMALL, apart, problem, somewhere
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
@@ -23,7 +24,7 @@ CURVES = ["dof", "train_error", "member_error", "diversity", "sure", "gcv", "kfo
 
 def fit(place, single=True, **parameters):
     target = Y[:, 0] if single else Y
-    return NCLRegressor(**SMALL | parameters).fit(place.put(X), place.put(target))
+    return ncl(**SMALL | parameters).fit(place.put(X), place.put(target))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -73,7 +74,7 @@ def test_several_outputs_have_arrays_there(place):
 def test_curves_over_many_lam_are_there(place):
     lams = [[0.1, 0.5], [0.7, 0.9]]
     alone, several = fit(place).path_, fit(place, single=False).path_
-    home = NCLRegressor(**SMALL).fit(X, Y).path_
+    home = ncl(**SMALL).fit(X, Y).path_
     for name in CURVES:
         assert place.has(getattr(alone, name)(lams)), name
         assert tuple(getattr(alone, name)(lams).shape) == (2, 2)
@@ -90,7 +91,7 @@ def test_coefficients_of_a_path_are_there(place):
 
 
 def test_what_is_for_reading_is_at_home(place):
-    model, home = fit(place, single=False), NCLRegressor(**SMALL).fit(X, Y)
+    model, home = fit(place, single=False), ncl(**SMALL).fit(X, Y)
     assert str(model.summary()) == str(home.summary())
     here, there = home.path_.curves([1.0, 0.1, 0.01]), model.path_.curves([1.0, 0.1, 0.01])
     assert here.keys() == there.keys()
@@ -108,7 +109,7 @@ def test_what_is_for_reading_is_at_home(place):
 
 @pytest.mark.parametrize("change", [{"lam": 0.3}, {"gap": 1e-2}, {"dof": 12.0}], ids=str)
 def test_another_lam_of_the_same_fit(place, change):
-    model, home = fit(place).with_lam(**change), NCLRegressor(**SMALL).fit(X, Y[:, 0])
+    model, home = fit(place).with_lam(**change), ncl(**SMALL).fit(X, Y[:, 0])
     home = home.with_lam(**change)
     assert model.lam_ == pytest.approx(home.lam_, rel=1e-9)
     assert place.has(model.coef_)
@@ -136,7 +137,7 @@ def test_a_compact_model_stays_there(place):
 
 @pytest.mark.parametrize("how", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
 def test_copies_and_pickles_say_the_same(torch, how):
-    for model in (fit(torch), NCLRegressor(**SMALL).partial_fit(torch.put(X), torch.put(Y))):
+    for model in (fit(torch), ncl(**SMALL).partial_fit(torch.put(X), torch.put(Y))):
         before = model.predict(torch.put(X))
         again = how(model)
         assert apart(again.predict(torch.put(X)), before) == 0.0
@@ -176,32 +177,30 @@ def test_features_alone(place, kind):
 
 def test_scikit_learns_tools_around_it(torch):
     inputs, target = torch.put(X), torch.put(Y[:, 0])
-    whole = make_pipeline(StandardScaler(), NCLRegressor(**SMALL)).fit(inputs, target)
+    whole = make_pipeline(StandardScaler(), ncl(**SMALL)).fit(inputs, target)
     assert torch.has(whole.predict(inputs))
-    scores = cross_val_score(NCLRegressor(**SMALL), inputs, target, cv=3)
-    np.testing.assert_allclose(
-        scores, cross_val_score(NCLRegressor(**SMALL), X, Y[:, 0], cv=3), rtol=1e-9
-    )
+    scores = cross_val_score(ncl(**SMALL), inputs, target, cv=3)
+    np.testing.assert_allclose(scores, cross_val_score(ncl(**SMALL), X, Y[:, 0], cv=3), rtol=1e-9)
 
 
 def test_targets_and_weights_come_from_anywhere(place):
-    home = NCLRegressor(**SMALL).fit(X, Y[:, 0], np.arange(120.0))
+    home = ncl(**SMALL).fit(X, Y[:, 0], np.arange(120.0))
     weights = np.arange(120.0)
     for y in (Y[:, 0], Y[:, 0].tolist(), place.put(Y[:, 0])):
         for weight in (weights, weights.tolist(), place.put(weights)):
-            there = NCLRegressor(**SMALL).fit(place.put(X), y, weight)
+            there = ncl(**SMALL).fit(place.put(X), y, weight)
             assert place.has(there.coef_)
             assert apart(there.coef_, home.coef_) < 1e-9
     # Inputs decide.
-    there = NCLRegressor(**SMALL).fit(X, place.put(Y[:, 0]), place.put(weights))
+    there = ncl(**SMALL).fit(X, place.put(Y[:, 0]), place.put(weights))
     assert type(there.coef_) is np.ndarray
     np.testing.assert_array_equal(there.coef_, home.coef_)
 
 
 def test_without_dispatch_tensors_are_read_as_numpy_arrays(torch):
-    home = NCLRegressor(**SMALL).fit(X, Y)
+    home = ncl(**SMALL).fit(X, Y)
     with sklearn.config_context(array_api_dispatch=False):
-        model = NCLRegressor(**SMALL).fit(torch.put(X), torch.put(Y))
+        model = ncl(**SMALL).fit(torch.put(X), torch.put(Y))
         assert type(model.coef_) is np.ndarray
         np.testing.assert_array_equal(model.coef_, home.coef_)
         found = model.predict(torch.put(X))
@@ -213,21 +212,24 @@ def test_gradients_leave_no_history_in_a_model(torch):
     home = fit(torch)
     inputs, target = torch.put(X).requires_grad_(), torch.put(Y[:, 0]).requires_grad_()
     for model in (
-        NCLRegressor(**SMALL).fit(inputs, target, torch.put(np.ones(120)).requires_grad_()),
-        NCLRegressor(**SMALL).partial_fit(inputs, target),
-        NCLRegressor(**SMALL | {"basis": NystroemFeatures(8, 5)}).fit(inputs, target),
+        ncl(**SMALL).fit(inputs, target, torch.put(np.ones(120)).requires_grad_()),
+        ncl(**SMALL).partial_fit(inputs, target),
+        ncl(**SMALL | {"basis": NystroemFeatures(8, 5, inputs="none")}).fit(inputs, target),
     ):
         assert not model.coef_.requires_grad
         assert not model.predict(torch.put(X)).requires_grad
         assert copy.deepcopy(model).lam_ == model.lam_
-    assert NCLRegressor(**SMALL).fit(inputs, target).lam_ == home.lam_
-    assert not FourierFeatures(standardize=True).fit(inputs).center_.requires_grad
+    assert ncl(**SMALL).fit(inputs, target).lam_ == home.lam_
+    assert not FourierFeatures(inputs="standard").fit(inputs).center_.requires_grad
 
 
 def test_features_that_are_seeded_late_are_those_of_numpy(place):
     # Asking whether a basis can take the arrays must not draw from the random state.
     states = [np.random.RandomState(3), np.random.RandomState(3)]
-    models = [NCLRegressor(basis=FourierFeatures(4, 4), random_state=s, lam=0.5) for s in states]
+    models = [
+        NCLRegressor(basis=FourierFeatures(4, 4, inputs="none"), random_state=s, lam=0.5)
+        for s in states
+    ]
     for _ in range(2):
         there, home = models[0].fit(place.put(X), Y), models[1].fit(X, Y)
         assert apart(there.coef_, home.coef_) < 1e-9

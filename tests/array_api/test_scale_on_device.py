@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 import sklearn
 import torch
+from models import ncl
 
-from negcorr import NCLRegressor, scale
+from negcorr import scale
 from negcorr._common.arrays import to_host
 from negcorr.exceptions import ChunkError
 
@@ -30,8 +31,8 @@ def rows():
 
 
 def model(**parameters):
-    small = {"n_estimators": 12, "n_components": 4, "random_state": 0}
-    return NCLRegressor(**small | {"basis": "fourier", "gamma": "kwok-tsang"} | parameters)
+    small = {"n_members": 12, "n_components": 4, "random_state": 0}
+    return ncl(**small | {"basis": "fourier", "gamma": "kwok-tsang"} | parameters)
 
 
 def assert_same(found, wanted, X, move):

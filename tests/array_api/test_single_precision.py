@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from models import ncl
 from places import SMALL, apart, problem
 
-from negcorr import NCLRegressor
 from negcorr._common.arrays import to_host
 
 #: Half a unit in the last place of single precision: what rounding a prediction costs.
@@ -19,8 +19,8 @@ X, Y = (part.astype(np.float32) for part in problem(outputs=2))
 def test_only_the_output_is_rounded(place, criterion, basis, single):
     y = Y[:, 0] if single else Y
     options = SMALL | {"criterion": criterion, "basis": basis}
-    there = NCLRegressor(**options).fit(place.put(X, np.float32), place.put(y, np.float32))
-    double = NCLRegressor(**options).fit(X.astype(np.float64), y.astype(np.float64))
+    there = ncl(**options).fit(place.put(X, np.float32), place.put(y, np.float32))
+    double = ncl(**options).fit(X.astype(np.float64), y.astype(np.float64))
     np.testing.assert_array_equal(to_host(there.lam_), double.lam_)
     assert there.coef_.dtype == place.xp.float64
     assert apart(there.coef_, double.coef_) < 1e-9
@@ -38,8 +38,8 @@ def test_only_the_output_is_rounded(place, criterion, basis, single):
 
 
 def test_it_is_what_numpy_does_with_single_precision(place):
-    there = NCLRegressor(**SMALL).fit(place.put(X, np.float32), place.put(Y, np.float32))
-    home = NCLRegressor(**SMALL).fit(X, Y)
+    there = ncl(**SMALL).fit(place.put(X, np.float32), place.put(Y, np.float32))
+    home = ncl(**SMALL).fit(X, Y)
     np.testing.assert_array_equal(to_host(there.lam_), home.lam_)
     found, wanted = to_host(there.predict(place.put(X, np.float32))), home.predict(X)
     assert found.dtype == wanted.dtype == np.float32
@@ -49,7 +49,7 @@ def test_it_is_what_numpy_does_with_single_precision(place):
 
 
 def test_a_model_takes_both_precisions(place):
-    model = NCLRegressor(**SMALL).fit(place.put(X), place.put(Y))
+    model = ncl(**SMALL).fit(place.put(X), place.put(Y))
     single, double = model.predict(place.put(X, np.float32)), model.predict(place.put(X))
     assert single.dtype == place.xp.float32
     assert double.dtype == place.xp.float64
@@ -57,8 +57,8 @@ def test_a_model_takes_both_precisions(place):
 
 
 def test_half_precision_is_computed_in_double(torch):
-    model = NCLRegressor(**SMALL).fit(torch.put(X).half(), torch.put(Y).bfloat16())
+    model = ncl(**SMALL).fit(torch.put(X).half(), torch.put(Y).bfloat16())
     assert model.predict(torch.put(X).half()).dtype == torch.xp.float64
     rounded = torch.put(X).half().double()
-    same = NCLRegressor(**SMALL).fit(rounded, torch.put(Y).bfloat16().double())
+    same = ncl(**SMALL).fit(rounded, torch.put(Y).bfloat16().double())
     assert apart(model.coef_, same.coef_) == 0.0

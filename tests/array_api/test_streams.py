@@ -5,9 +5,9 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
+from models import ncl
 from places import SMALL, apart, assert_agrees, problem
 
-from negcorr import NCLRegressor
 from negcorr._common.arrays import to_host
 
 X, Y = problem(150, outputs=2)
@@ -23,7 +23,7 @@ def streamed(model, put, sizes=(40, 1, 109), weight=None, target=y):
 
 
 def drawn(put, **parameters):
-    return NCLRegressor(**SMALL | parameters).draw(put(X))
+    return ncl(**SMALL | parameters).draw(put(X))
 
 
 @pytest.mark.parametrize("solver", ["auto", "gram", "qr"])
@@ -31,7 +31,7 @@ def drawn(put, **parameters):
 def test_chunks_are_a_fit_at_once(place, criterion, solver):
     options = {"criterion": criterion, "solver": solver}
     there = streamed(drawn(place.put, **options), place.put)
-    assert_agrees(there, NCLRegressor(**SMALL, **options).fit(X, y), place, X)
+    assert_agrees(there, ncl(**SMALL, **options).fit(X, y), place, X)
 
 
 @pytest.mark.parametrize("target", [y, Y], ids=["one output", "two outputs"])
@@ -47,8 +47,8 @@ def test_weighted_chunks_are_numpy_chunks(place, target):
 
 
 def test_a_fit_goes_on(place):
-    there = NCLRegressor(**SMALL).fit(place.put(X[:100]), place.put(y[:100]))
-    home = NCLRegressor(**SMALL).fit(X[:100], y[:100])
+    there = ncl(**SMALL).fit(place.put(X[:100]), place.put(y[:100]))
+    home = ncl(**SMALL).fit(X[:100], y[:100])
     there.partial_fit(place.put(X[100:]), place.put(y[100:]))
     assert_agrees(there, home.partial_fit(X[100:], y[100:]), place, X)
 
@@ -60,7 +60,7 @@ def test_parts_are_merged_and_taken_away_again(place, solver):
     one.partial_fit(place.put(X[:90]), place.put(y[:90]))
     other.partial_fit(place.put(X[90:]), place.put(y[90:]))
     both = one.merge(other)
-    home = NCLRegressor(**SMALL, solver=solver).fit(X, y)
+    home = ncl(**SMALL, solver=solver).fit(X, y)
     assert_agrees(both, home, place, X)
     rest = both.subtract(other)
     assert rest.lam_ == one.lam_
@@ -69,7 +69,7 @@ def test_parts_are_merged_and_taken_away_again(place, solver):
 
 
 def test_a_chunk_that_fails_leaves_all_as_it_was(place):
-    model = NCLRegressor(**SMALL).fit(place.put(X), place.put(y))
+    model = ncl(**SMALL).fit(place.put(X), place.put(y))
     before = dict(vars(model))
     bad = X.copy()
     bad[3, 1] = np.nan
@@ -95,8 +95,8 @@ def test_chunks_stay_in_one_place(place):
 
 @pytest.mark.parametrize("method", ["merge", "subtract"])
 def test_models_of_two_places_do_not_mix(place, method):
-    there = NCLRegressor(**SMALL).fit(place.put(X), place.put(y))
-    home = NCLRegressor(**SMALL).fit(X, y)
+    there = ncl(**SMALL).fit(place.put(X), place.put(y))
+    home = ncl(**SMALL).fit(X, y)
     for one, other in ((there, home), (home, there)):
         with pytest.raises(ValueError, match=r"in numpy.*to_numpy\(\)|numpy; bring both home"):
             getattr(one, method)(other)
@@ -107,5 +107,5 @@ def test_models_of_two_places_do_not_mix(place, method):
 def test_lam_is_chosen_when_it_is_asked_for(place):
     model = drawn(place.put).partial_fit(place.put(X), place.put(y))
     assert model._lazy._known is None
-    assert to_host(model.lam_) == NCLRegressor(**SMALL).fit(X, y).lam_
+    assert to_host(model.lam_) == ncl(**SMALL).fit(X, y).lam_
     assert model._lazy._known is not None

@@ -4,9 +4,9 @@ import sys
 
 import numpy as np
 import pytest
+from models import ncl
 from places import problem, somewhere
 
-from negcorr import NCLRegressor
 from negcorr._common import arrays as _arrays
 from negcorr._common.arrays import is_device_array
 
@@ -46,7 +46,7 @@ def test_a_fit_brings_little_home(somewhere_else, brought_home, criterion, optio
     X, y = problem(N_ROWS)
     inputs, target = place.put(X), place.put(y)
     options = {"basis": "fourier", "gamma": "kwok-tsang", **options}
-    model = NCLRegressor(MEMBERS, WIDTH, criterion=criterion, random_state=0, **options)
+    model = ncl(MEMBERS, WIDTH, criterion=criterion, **options)
     model.fit(inputs, target)
     assert brought_home
     # Row numbers of the folds are most of it: fewer than Q², than n·Q, than X has numbers.
@@ -58,9 +58,7 @@ def test_a_fit_brings_little_home(somewhere_else, brought_home, criterion, optio
 def test_a_prediction_brings_nothing_home(brought_home):
     place = somewhere("torch")
     X, y = problem(N_ROWS)
-    model = NCLRegressor(
-        MEMBERS, WIDTH, criterion="sure", random_state=0, basis="fourier", gamma="kwok-tsang"
-    )
+    model = ncl(MEMBERS, WIDTH, criterion="sure")
     model.fit(place.put(X), place.put(y))
     brought_home.clear()
     model.predict(place.put(X))
@@ -75,7 +73,5 @@ def test_a_prediction_brings_nothing_home(brought_home):
 def test_the_watch_sees_a_transfer(brought_home):
     place = somewhere("torch")
     X, y = problem(60)
-    NCLRegressor(4, 3, criterion="loo", random_state=0, basis="fourier", gamma="kwok-tsang").fit(
-        place.put(X), place.put(y)
-    )
+    ncl(4, 3, criterion="loo").fit(place.put(X), place.put(y))
     assert 60 * 12 in brought_home

@@ -210,7 +210,9 @@ class TestRelevance:
         ids=str,
     )
     def test_that_is_no_number_for_each_column_is_shown_with_what_is(self, relevance):
-        with pytest.raises(ValueError, match=r"(?s)relevance=.* must be None or 4 finite numbers") as error:
+        with pytest.raises(
+            ValueError, match=r"(?s)relevance=.* must be None or 4 finite numbers"
+        ) as error:
             fit_input_map("standard", table(), relevance=relevance)
         assert repr(relevance) in str(error.value)
 

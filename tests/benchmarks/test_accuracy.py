@@ -5,9 +5,8 @@ import json
 import numpy as np
 import pytest
 from benchmark_programs import program
+from models import ncl
 from sklearn.linear_model import Ridge
-
-from negcorr import NCLRegressor
 
 rivals, accuracy, table = map(program, ("accuracy_rivals", "accuracy", "accuracy_table"))
 
@@ -232,7 +231,7 @@ def test_a_piece_of_negcorr_knows_the_best_gap_in_hindsight():
     folds = accuracy.KFold(accuracy.FOLDS, shuffle=True, random_state=0)
     train, test = list(folds.split(X))[1]
     scaled = (y - y[train].mean(axis=0)) / y[train].std(axis=0)
-    model = NCLRegressor(random_state=0, **plain).fit(X[train], scaled[train])
+    model = ncl(**plain).fit(X[train], scaled[train])
     moved = model.with_lam(gap=found["hindsight_gap"])
     again = ((scaled[test] - moved.predict(X[test])) ** 2).mean(axis=0) / scaled.var(axis=0)
     np.testing.assert_allclose(again, best, rtol=1e-6)
@@ -241,7 +240,7 @@ def test_a_piece_of_negcorr_knows_the_best_gap_in_hindsight():
 
 def test_predictions_along_the_path_are_the_same_gap_by_gap():
     X, y = toy("one")
-    model = NCLRegressor(random_state=0, basis="fourier", gamma="kwok-tsang").fit(X[:40], y[:40, 0])
+    model = ncl().fit(X[:40], y[:40, 0])
     guess, gaps = model.predict(X[40:])[:, None], np.array([1e-3, 0.1, 1.0])
     at_once = list(accuracy.along_path(model, X[40:], guess, gaps))
     one_by_one = list(accuracy.along_path(model, X[40:], guess + 1.0, gaps))  # not what is given

@@ -10,10 +10,10 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from models import ncl
 from toy_tables import QUICK, homes, write_homes
 
 import negcorr as package
-from negcorr import NCLRegressor
 
 
 @pytest.fixture(scope="module")
@@ -170,12 +170,8 @@ def test_models_saved_in_python(negcorr, new, tmp_path):
     frame = pd.read_csv(new)
     frame["size"] = frame["size"].fillna(0.0)
     inputs = frame[["size", "rent"]]
-    named = NCLRegressor(5, 4, random_state=0, basis="fourier", gamma="kwok-tsang").fit(
-        inputs, frame["price"]
-    )
-    bare = NCLRegressor(5, 4, random_state=0, basis="fourier", gamma="kwok-tsang").fit(
-        inputs.to_numpy(), frame["price"]
-    )
+    named = ncl(5, 4).fit(inputs, frame["price"])
+    bare = ncl(5, 4).fit(inputs.to_numpy(), frame["price"])
     frame.to_csv(tmp_path / "all.csv", index=False)
     inputs.to_csv(tmp_path / "two.csv", index=False)
     package.save(named, tmp_path / "named.skops")

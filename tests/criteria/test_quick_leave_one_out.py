@@ -179,8 +179,8 @@ def kernel_problem(kind, n=18, outputs=1, weighted=False, seed=0):
     X = rng.normal(size=(n, 3))
     difference = X[:, np.newaxis] - X
     kernel = {
-        "laplace": np.exp(-0.5 * np.abs(difference).sum(axis=2)),
-        "gaussian": np.exp(-0.5 * (difference**2).sum(axis=2)),
+        "laplacian": np.exp(-0.5 * np.abs(difference).sum(axis=2)),
+        "rbf": np.exp(-0.5 * (difference**2).sum(axis=2)),
         "linear": X @ X.T,
     }[kind]
     weight = rng.uniform(0.2, 4.0, n) if weighted else np.ones(n)
@@ -189,7 +189,7 @@ def kernel_problem(kind, n=18, outputs=1, weighted=False, seed=0):
 
 
 class TestRidgeLosses:
-    @pytest.mark.parametrize("kind", ["laplace", "gaussian", "linear"])
+    @pytest.mark.parametrize("kind", ["laplacian", "rbf", "linear"])
     @pytest.mark.parametrize("outputs", [1, 3])
     @pytest.mark.parametrize("weighted", [False, True])
     def test_are_those_of_refits_without_each_row(self, kind, outputs, weighted):
@@ -205,7 +205,7 @@ class TestRidgeLosses:
         seed=st.integers(0, 10**6),
         n=st.integers(2, 16),
         outputs=st.integers(1, 3),
-        kind=st.sampled_from(["laplace", "gaussian", "linear"]),
+        kind=st.sampled_from(["laplacian", "rbf", "linear"]),
         ridge=st.floats(1e-4, 1e3),
     )
     def test_are_those_of_refits_for_any_shape(self, seed, n, outputs, kind, ridge):
@@ -215,7 +215,7 @@ class TestRidgeLosses:
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
     def test_are_those_of_a_row_that_is_left_out_with_all_that_it_stands_for(self):
-        kernel, y, _ = kernel_problem("laplace")
+        kernel, y, _ = kernel_problem("laplacian")
         weight = np.random.default_rng(1).integers(1, 4, 18)
         index = np.repeat(np.arange(18), weight)
         found = ridge_losses(kernel, y, weight.astype(float), RIDGES[1:2])[0]
@@ -229,14 +229,14 @@ class TestRidgeLosses:
             assert found[i] == pytest.approx(expected, rel=1e-8)
 
     def test_have_weights_whose_scale_is_that_of_the_ridge(self):
-        kernel, y, weight = kernel_problem("gaussian", weighted=True)
+        kernel, y, weight = kernel_problem("rbf", weighted=True)
         one = ridge_losses(kernel, y, weight, RIDGES)
         scaled = ridge_losses(kernel, y, 7.0 * weight, 7.0 * RIDGES)
         np.testing.assert_allclose(scaled, one, rtol=1e-7)
         assert not np.allclose(ridge_losses(kernel, y, 7.0 * weight, RIDGES), one)
 
     def test_do_not_depend_on_the_level_of_targets(self):
-        kernel, y, weight = kernel_problem("laplace", outputs=2, weighted=True)
+        kernel, y, weight = kernel_problem("laplacian", outputs=2, weighted=True)
         moved = ridge_losses(kernel, y + 50.0, weight, RIDGES)
         np.testing.assert_allclose(moved, ridge_losses(kernel, y, weight, RIDGES), rtol=1e-7)
 
@@ -256,12 +256,12 @@ class TestRidgeLosses:
         return np.mean((y - mean) ** 2, axis=1)
 
     def test_of_a_very_large_ridge_are_those_of_the_mean(self):
-        kernel, y, weight = kernel_problem("laplace", outputs=2, weighted=True)
+        kernel, y, weight = kernel_problem("laplacian", outputs=2, weighted=True)
         found = ridge_losses(kernel, y, weight, np.array([1e9]))[0]
         np.testing.assert_allclose(found, self.of_the_mean(y, weight), rtol=1e-5)
 
     def test_with_rows_that_are_equal_are_those_of_the_mean(self):
-        _, y, weight = kernel_problem("laplace", weighted=True)
+        _, y, weight = kernel_problem("laplacian", weighted=True)
         for losses in ridge_losses(np.ones((18, 18)), y, weight, RIDGES):
             np.testing.assert_allclose(losses, self.of_the_mean(y, weight), rtol=1e-5)
 

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from models import ncl
 
 torch = pytest.importorskip("torch")
 
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from negcorr import NCLRegressor, ambiguity_decomposition
+from negcorr import ambiguity_decomposition
 from negcorr.diversity.collusion import VERDICTS, collusion, drop_error, warn_if_useless
 from negcorr.exceptions import CollusionWarning
 
@@ -225,9 +226,7 @@ def test_a_closed_form_ensemble_near_one_is_found_out():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 4))
     y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=400)
-    model = NCLRegressor(
-        n_estimators=20, lam=0.0, random_state=0, basis="fourier", gamma="kwok-tsang"
-    ).fit(X[:200], y[:200])
+    model = ncl(n_members=20, lam=0.0).fit(X[:200], y[:200])
     verdicts, held_out, shares = [], [], []
     for gap in (1.0, 0.1, 1e-4):
         moved = model.with_lam(gap=gap)

@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from models import ncl
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.datasets import make_friedman1
@@ -80,7 +81,7 @@ BOOSTED = {
     "hist absolute": HistGradientBoostingRegressor(loss="absolute_error", max_iter=7),
     "hist quantile": HistGradientBoostingRegressor(loss="quantile", quantile=0.8, max_iter=7),
 }
-NCL = {"ncl": NCLRegressor(n_estimators=5, random_state=0, basis="fourier", gamma="kwok-tsang")}
+NCL = {"ncl": ncl(n_members=5)}
 AVERAGING = FORESTS | BAGS | VOTES | BOOSTED | NCL
 MULTI = FORESTS | BAGS | NCL
 STAGED = BOOSTED | {"ada": AdaBoostRegressor(**SMALL)}
@@ -286,7 +287,7 @@ def test_adaboost_members_are_its_estimators_and_their_median_is_the_prediction(
 INNER = {
     "forest": RandomForestRegressor(**SMALL),
     "gradient": GradientBoostingRegressor(**SMALL),
-    "ncl": NCLRegressor(n_estimators=4, random_state=0, basis="fourier", gamma="kwok-tsang"),
+    "ncl": ncl(n_members=4),
 }
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmark_programs import ROOT, program
+from models import ncl
 
-from negcorr import NCLRegressor
 from negcorr.ensemble.intervals import MAX_CALIBRATION_ROWS
 from negcorr.moments import scan
 from negcorr.scale import clusters, first_pass, planning
@@ -297,9 +297,7 @@ def test_bytes_of_results_are_those_that_are_sent():
     X = rng.normal(size=(6000, 4))
     y = np.sin(X[:, 0])
     shape = model.Shape(inputs=4, members=10, width=6)
-    fitted = NCLRegressor(10, 6, random_state=0, basis="fourier", gamma="kwok-tsang").partial_fit(
-        X, y
-    )
+    fitted = ncl(10, 6).partial_fit(X, y)
     sent = len(pickle.dumps(fitted._seen()))
     assert model.result_bytes(shape, 6000) == pytest.approx(sent, rel=0.01)
     sent = len(pickle.dumps(first_pass.summary_of(X)))

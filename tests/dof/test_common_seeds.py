@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from models import ncl
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
@@ -71,7 +72,9 @@ def test_unset_seeds_are_found_at_any_depth(estimator, names):
     ("seed", "names"), [(0, []), (None, ["basis__random_state", "random_state"])]
 )
 def test_a_basis_without_a_seed_gets_that_of_its_ensemble(seed, names):
-    model = NCLRegressor(FourierFeatures(n_members=3), lam=0.5, random_state=seed)
+    model = ncl(
+        FourierFeatures(n_members=3, inputs="none"), lam=0.5, random_state=seed, basis="auto"
+    )
     assert free_seeds(model) == names
     in_pipeline = [f"nclregressor__{name}" for name in names]
     assert free_seeds(make_pipeline(model)) == in_pipeline
@@ -90,7 +93,7 @@ STOCHASTIC = {
     "search over random splits": search(ShuffleSplit(2)),
     "vote": VotingRegressor([("a", tree()), ("b", ExtraTreesRegressor(2, max_depth=2))]),
     "target transformed": TransformedTargetRegressor(tree()),
-    "ncl": NCLRegressor(n_estimators=3, n_components=2, basis="fourier", gamma="kwok-tsang"),
+    "ncl": ncl(n_members=3, n_components=2),
 }
 
 
@@ -189,9 +192,7 @@ def test_other_folds_stay():
 @pytest.mark.parametrize("cv", [5, ContentKFold(5)])
 def test_choice_of_lam_follows_small_changes_of_y(cv):
     X, y = data(60)
-    model = NCLRegressor(
-        n_estimators=5, n_components=4, cv=cv, random_state=0, basis="fourier", gamma="kwok-tsang"
-    )
+    model = ncl(n_members=5, n_components=4, cv=cv)
     moved = y + 1e-7 * np.random.default_rng(1).normal(size=60)
     apart = [seeded(model, 0).fit(X, t).predict(X) for t in (y, moved)]
     assert np.abs(apart[0] - apart[1]).max() < 1e-4

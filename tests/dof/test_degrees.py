@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from models import ncl
 from reference import jacobian_trace
 from sklearn.cluster import KMeans
 from sklearn.dummy import DummyRegressor
@@ -17,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from toy_regressors import MyRidge
 
-from negcorr import DegreesOfFreedom, NCLRegressor, degrees_of_freedom, monte_carlo_dof
+from negcorr import DegreesOfFreedom, degrees_of_freedom, monte_carlo_dof
 from negcorr.dof.degrees import closed_form
 from negcorr.dof.monte_carlo.refits import Refit
 from negcorr.dof.smoothers import KINDS
@@ -32,7 +33,7 @@ KNOWN = {
     "neighbours": KNeighborsRegressor(3),
     "neighbours in a radius": RadiusNeighborsRegressor(3.0, weights="distance"),
     "process": GaussianProcessRegressor(RBF(1.5, "fixed"), alpha=0.1),
-    "ncl": NCLRegressor(gap=1e-2, random_state=0, **NCL),
+    "ncl": ncl(gap=1e-2, **NCL),
     "mean": DummyRegressor(),
     "constant": DummyRegressor(strategy="constant", constant=2.0),
     "pipeline": make_pipeline(StandardScaler(), Ridge(alpha=2.0)),
@@ -84,7 +85,7 @@ def test_numbers_that_need_no_computer():
 
 def test_ncl_at_a_given_lam_has_the_dof_that_it_reports():
     X, y = data()
-    model = NCLRegressor(lam=0.7, random_state=3, **NCL)
+    model = ncl(lam=0.7, random_state=3, **NCL)
     found = degrees_of_freedom(model, X, y, method="exact")
     assert found.dof == pytest.approx(model.fit(X, y).dof_, rel=1e-12)
 
@@ -137,7 +138,7 @@ def test_data_frames_lists_and_series():
         (Lasso(0.05), r"^Lasso has no closed form here: its fit is not known to be linear in y\.$"),
         (MyRidge(), r"^MyRidge has no closed form here"),
         (RidgeCV(), r"^RidgeCV has no closed form here"),
-        (NCLRegressor(random_state=0, **NCL), r"search for lam depends on y"),
+        (ncl(**NCL), r"search for lam depends on y"),
         (make_pipeline(StandardScaler(), Lasso(0.05)), r"last step of the pipeline, 'lasso'"),
         (lambda X, y: np.full(len(y), y.mean()), r"^a callable has no closed form\.$"),
     ],
@@ -189,11 +190,11 @@ def test_a_callable_has_the_dof_of_what_it_does():
 
 def test_options_are_handed_on():
     X, y = data()
-    options = {"eps": 0.25, "n_probes": 5, "probe": "gaussian", "scheme": "forward"}
+    options = {"eps": 0.25, "n_probes": 5, "probe": "rbf", "scheme": "forward"}
     model = Lasso(0.05, random_state=0)
     found = degrees_of_freedom(model, X, y, random_state=0, **options).monte_carlo
     assert (found.eps, len(found.values)) == (0.25, 5)
-    assert (found.probe, found.scheme) == ("gaussian", "forward")
+    assert (found.probe, found.scheme) == ("rbf", "forward")
     assert found.n_fits == 6
     wanted = degrees_of_freedom(
         MyRidge(), X, y, target_std_error=0.02, max_fits=500, random_state=0
@@ -217,10 +218,10 @@ def test_warnings_of_the_run_reach_the_user():
 @pytest.mark.parametrize(
     "estimator",
     [
-        NCLRegressor(gap=1e-2, **NCL),
+        ncl(gap=1e-2, **NCL),
         make_pipeline(RBFSampler(n_components=40), Ridge(0.1)),
         ExtraTreesRegressor(5, max_depth=3),
-        NCLRegressor(criterion="gcv", **NCL),
+        ncl(criterion="gcv", **NCL),
     ],
     ids=["exact", "exact pipeline", "monte-carlo", "search"],
 )
@@ -238,7 +239,7 @@ def test_estimators_without_a_seed_are_reproducible(estimator):
 
 def test_exact_route_with_a_seed_does_not_depend_on_random_state():
     X, y = data()
-    model = NCLRegressor(gap=1e-2, random_state=0, **NCL)
+    model = ncl(gap=1e-2, **NCL)
     assert len({degrees_of_freedom(model, X, y, random_state=s).dof for s in (None, 0, 1)}) == 1
 
 
@@ -252,14 +253,14 @@ def test_monte_carlo_run_is_that_of_monte_carlo_dof():
 
 def test_closed_form_sets_what_is_unset():
     X, y = data(outputs=2)
-    refit = Refit.of(NCLRegressor(gap=1e-2, **NCL), X, y)
+    refit = Refit.of(ncl(gap=1e-2, **NCL), X, y)
     first, again, other = (closed_form(refit, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first.weights(X), again.weights(X))
     assert np.abs(first.weights(X) - other.weights(X)).max() > 1e-3
     assert first.n_outputs == 2
 
 
-@pytest.mark.parametrize("estimator", [Ridge(), NCLRegressor(gap=0.1, **NCL), Lasso(0.05)])
+@pytest.mark.parametrize("estimator", [Ridge(), ncl(gap=0.1, **NCL), Lasso(0.05)])
 def test_estimator_is_left_as_it_was(estimator):
     X, y = data()
     before = (repr(estimator.get_params()), X.copy(), y.copy())

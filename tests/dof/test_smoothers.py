@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from models import ncl
 from reference import jacobian_trace, refitted
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
@@ -40,7 +41,7 @@ from negcorr.exceptions import NotLinearError
 FIXED = ConstantKernel(2.0, "fixed") * RBF(1.5, "fixed")
 NOISY = FIXED + WhiteKernel(0.3, "fixed")
 NCL = {
-    "n_estimators": 4,
+    "n_members": 4,
     "n_components": 3,
     "random_state": 0,
     "basis": "fourier",
@@ -82,13 +83,13 @@ WEIGHTED = {
     "kernel ridge, linear": KernelRidge(alpha=0.4),
     "kernel ridge, polynomial": KernelRidge(alpha=0.4, kernel="poly", degree=2, coef0=2.0),
     "kernel ridge, callable": KernelRidge(alpha=0.4, kernel=inner, kernel_params={"scale": 0.5}),
-    "ncl": NCLRegressor(lam=0.6, **NCL),
-    "ncl by gap": NCLRegressor(gap=1e-3, **NCL),
-    "ncl, members apart": NCLRegressor(lam=0.0, **NCL),
-    "ncl with a ridge": NCLRegressor(lam=0.5, alpha=0.2, **NCL),
-    "ncl without intercept": NCLRegressor(lam=0.5, fit_intercept=False, **NCL),
-    "ncl by qr": NCLRegressor(lam=0.9, solver="qr", **NCL),
-    "ncl on trees": NCLRegressor(lam=0.7, **NCL | {"basis": "trees"}),
+    "ncl": ncl(lam=0.6, **NCL),
+    "ncl by gap": ncl(gap=1e-3, **NCL),
+    "ncl, members apart": ncl(lam=0.0, **NCL),
+    "ncl with a ridge": ncl(lam=0.5, alpha=0.2, **NCL),
+    "ncl without intercept": ncl(lam=0.5, fit_intercept=False, **NCL),
+    "ncl by qr": ncl(lam=0.9, solver="qr", **NCL),
+    "ncl on trees": ncl(lam=0.7, **NCL | {"basis": "trees"}),
     "mean": DummyRegressor(),
     "constant": DummyRegressor(strategy="constant", constant=7.0),
 }
@@ -122,7 +123,7 @@ UNWEIGHTED = {
     "sparse features": make_pipeline(
         SplineTransformer(4, sparse_output=True), Ridge(alpha=0.1, tol=1e-14)
     ),
-    "ncl in a pipeline": make_pipeline(StandardScaler(), NCLRegressor(lam=0.8, **NCL)),
+    "ncl in a pipeline": make_pipeline(StandardScaler(), ncl(lam=0.8, **NCL)),
 }
 ALL = WEIGHTED | UNWEIGHTED
 
@@ -225,8 +226,8 @@ def test_outputs_share_a_smoother_where_they_share_a_penalty(name):
     [
         Ridge(alpha=[0.1, 30.0]),
         KernelRidge(alpha=[0.1, 3.0], kernel="rbf", gamma=0.3),
-        NCLRegressor(lam=[0.1, 0.95], **NCL),
-        NCLRegressor(gap=[1.0, 1e-4], **NCL),
+        ncl(lam=[0.1, 0.95], **NCL),
+        ncl(gap=[1.0, 1e-4], **NCL),
         make_pipeline(StandardScaler(), Ridge(alpha=np.array([0.1, 30.0]))),
     ],
     ids=lambda e: repr(e)[:40],
@@ -239,7 +240,7 @@ def test_each_output_has_its_own_penalty(estimator):
 
 def test_one_column_of_targets_is_one_output():
     X, y, other, new = data(outputs=1)
-    for estimator in (Ridge(alpha=[2.0]), KernelRidge(alpha=[2.0]), NCLRegressor(lam=[0.5], **NCL)):
+    for estimator in (Ridge(alpha=[2.0]), KernelRidge(alpha=[2.0]), ncl(lam=[0.5], **NCL)):
         assert check(estimator, X, y, other, new).n_outputs == 1
 
 
@@ -404,7 +405,7 @@ def test_sparse_tables(intercept):
         Ridge(alpha=2.0, fit_intercept=intercept, tol=1e-14),
         KernelRidge(alpha=2.0),
         KNeighborsRegressor(3),
-        NCLRegressor(lam=0.5, fit_intercept=intercept, **NCL),
+        ncl(lam=0.5, fit_intercept=intercept, **NCL),
     ):
         rows = sp.csr_array(X)
         smoother = check(estimator, rows, y, other, sp.csr_array(new), rtol=1e-5)
@@ -418,7 +419,7 @@ def test_sparse_tables(intercept):
 
 def test_single_precision_tables_have_double_precision_weights():
     X, y, _, new = data()
-    for estimator in (Ridge(), KernelRidge(), KNeighborsRegressor(3), NCLRegressor(lam=0.5, **NCL)):
+    for estimator in (Ridge(), KernelRidge(), KNeighborsRegressor(3), ncl(lam=0.5, **NCL)):
         smoother = linear_smoother(estimator, X.astype(np.float32), y)
         assert smoother.weights(new.astype(np.float32)).dtype == np.float64
         close(smoother.dof, linear_smoother(estimator, X, y).dof, 1e-5)
@@ -475,7 +476,7 @@ def test_variance_of_outputs_with_penalties_of_their_own():
     for estimator in (
         Ridge(alpha=[0.1, 30.0]),
         KernelRidge(alpha=[0.1, 3.0], kernel="rbf", gamma=0.3),
-        NCLRegressor(gap=[1.0, 1e-4], **NCL),
+        ncl(gap=[1.0, 1e-4], **NCL),
     ):
         smoother = linear_smoother(estimator, X, y)
         first, second = (smoother.variance(new, j) for j in (0, 1))
@@ -571,7 +572,7 @@ def test_steps_that_write_into_their_input_get_their_own():
 def test_ncl_without_a_seed_is_one_fit():
     X, y, _, _ = data()
     smoother = linear_smoother(
-        NCLRegressor(lam=0.5, n_estimators=3, n_components=3, basis="fourier", gamma="kwok-tsang"),
+        ncl(lam=0.5, n_members=3, n_components=3),
         X,
         y,
     )
@@ -595,7 +596,7 @@ def test_data_frames_with_a_column_transformer():
     for estimator in (make_pipeline(named, Ridge(alpha=0.5)), make_pipeline(kept, named, Ridge())):
         check(estimator, frame(X), y, other, frame(new))
     numbers = pd.DataFrame(X, columns=["a", "b", "c"])
-    for estimator in (Ridge(), KernelRidge(), KNeighborsRegressor(3), NCLRegressor(lam=0.3, **NCL)):
+    for estimator in (Ridge(), KernelRidge(), KNeighborsRegressor(3), ncl(lam=0.3, **NCL)):
         smoother = linear_smoother(estimator, numbers, pd.Series(y))
         close(smoother.weights(numbers) @ y, refitted(estimator, X, y).predict(X))
 

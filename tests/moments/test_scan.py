@@ -42,7 +42,7 @@ def data(n=701, outputs=2, weighted=True, seed=0):
 
 
 def fourier(rows, **options):
-    return FourierFeatures(4, 5, random_state=0, **options).fit(rows.X)
+    return FourierFeatures(4, 5, random_state=0, **options, inputs="none").fit(rows.X)
 
 
 def groups_of(n, k=3, seed=1):

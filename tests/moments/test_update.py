@@ -163,7 +163,10 @@ def inputs(n=150, outputs=1, weighted=False, seed=0):
 
 def kernels(n_landmarks, **settings):
     return KernelFeatures(
-        n_landmarks // 5, 5, **{"kernel": "laplacian", "gamma": 0.5, "random_state": 0} | settings
+        n_landmarks // 5,
+        5,
+        **{"kernel": "laplacian", "gamma": 0.5, "random_state": 0} | settings,
+        inputs="none",
     )
 
 
@@ -181,7 +184,9 @@ def nested(n_landmarks):
 MAKERS = {
     "kernel": kernels,
     "mapped": lambda size: kernels(size, inputs="clip", relevance=[1.0, 0.5, 0.2]),
-    "nystroem": lambda size: NystroemFeatures(size // 5, 5, gamma=0.5, random_state=0),
+    "nystroem": lambda size: NystroemFeatures(
+        size // 5, 5, gamma=0.5, random_state=0, inputs="none"
+    ),
     "nested": nested,
     "linear": lambda size: kernels(size, kernel="linear"),
 }

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from models import ncl
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import (
@@ -21,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from toy_regressors import CountedPieces
 
-from negcorr import NCLRegressor, SURESearch, degrees_of_freedom, excess_optimism, monte_carlo_dof
+from negcorr import SURESearch, degrees_of_freedom, excess_optimism, monte_carlo_dof
 from negcorr.dof.monte_carlo.probing import ProbeSource
 from negcorr.dof.monte_carlo.responses import Direction
 from negcorr.exceptions import StepSizeWarning
@@ -36,16 +37,11 @@ ALPHAS = [0.1, 1.0, 10.0, 100.0]
 #: Close enough that the noise decides.
 MANY = np.logspace(-1, 4, 12)
 
-#: An ensemble that searches for no basis.
-PLAIN = {"basis": "fourier", "gamma": "kwok-tsang"}
-
 PIPELINE = make_pipeline(StandardScaler(), RidgeCV(ALPHAS))
 
 SEARCHES = {
-    "ncl by sure": NCLRegressor(
-        5, 4, criterion="sure", noise_variance=0.3, random_state=0, **PLAIN
-    ),
-    "ncl by folds": NCLRegressor(5, 4, criterion="kfold", random_state=0, **PLAIN),
+    "ncl by sure": ncl(5, 4, criterion="sure", noise_variance=0.3),
+    "ncl by folds": ncl(5, 4, criterion="kfold"),
     "ridge": RidgeCV(ALPHAS),
     "grid": GridSearchCV(Ridge(), {"alpha": ALPHAS}, cv=3),
     "grid by sure": SURESearch(Ridge(), {"alpha": ALPHAS}),
@@ -194,8 +190,8 @@ def test_choice_keeps_what_the_search_was_told():
 @pytest.mark.parametrize("criterion", ["sure", "gcv", "loo"])
 def test_choice_of_an_ensemble(criterion):
     X, y = data()
-    settings = {"n_estimators": 5, "n_components": 4, "random_state": 0, **PLAIN}
-    model = NCLRegressor(**settings, criterion=criterion, noise_variance=0.3).fit(X, y)
+    settings = {"n_members": 5, "n_components": 4, "random_state": 0, **PLAIN}
+    model = ncl(**settings, criterion=criterion, noise_variance=0.3).fit(X, y)
     found = excess_optimism(model, X, y, n_probes=2, random_state=0)
     assert set(found.choice) == {"lam", "gap"}
     assert found.choice["gap"] == pytest.approx(model.gap_)
@@ -210,7 +206,7 @@ def test_choice_of_an_ensemble(criterion):
         GridSearchCV(Ridge(), {"alpha": [3.0]}, cv=3),
         SURESearch(Ridge(), {"alpha": [3.0]}),
         GridSearchCV(ExtraTreesRegressor(3), {"max_depth": [2]}, cv=2),
-        SURESearch(NCLRegressor(4, 3, **PLAIN), {"gap": [0.1]}),
+        SURESearch(ncl(4, 3), {"gap": [0.1]}),
         SURESearch(make_pipeline(StandardScaler(), Ridge()), {"ridge__alpha": [3.0]}),
         make_pipeline(StandardScaler(), RidgeCV([3.0])),
     ],
@@ -263,7 +259,7 @@ def test_weights_reach_search_and_choice(name):
     found = excess_optimism(SEARCHES[name], X, y, sample_weight=weight, **settings)
     assert found.choice != excess_optimism(SEARCHES[name], X, y, **settings).choice
     if name.startswith("ncl"):
-        model = NCLRegressor(5, 4, gap=found.choice["gap"], random_state=0, **PLAIN)
+        model = ncl(5, 4, gap=found.choice["gap"])
     else:
         fitted = SEARCHES[name].fit(X, y, sample_weight=weight)
         alpha = fitted.alpha_ if name == "ridge" else fitted.best_params_["alpha"]
@@ -310,7 +306,7 @@ def test_ridge_without_an_intercept_stays_without():
     "search",
     [
         RidgeCV(MANY),
-        NCLRegressor(4, 3, **PLAIN),
+        ncl(4, 3),
         SURESearch(ExtraTreesRegressor(3), {"max_depth": [1, 4]}),
         GridSearchCV(Ridge(), {"alpha": MANY[::2]}, cv=KFold(3, shuffle=True)),
     ],
@@ -371,7 +367,7 @@ def test_progress_is_told_of_every_probe():
 def test_an_ensemble_at_a_given_lam_does_not_search(settings):
     X, y = data()
     with pytest.raises(ValueError, match="does not search: give lam='auto'"):
-        excess_optimism(NCLRegressor(4, 3, **PLAIN, **settings), X, y)
+        excess_optimism(ncl(4, 3, **settings), X, y)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from models import ncl
 from reference import literal_random_x, refitted
 from sklearn.dummy import DummyRegressor
 from sklearn.kernel_ridge import KernelRidge
@@ -21,7 +22,6 @@ from toy_regressors import CountedPieces, MyRidge
 
 from negcorr import (
     ContentKFold,
-    NCLRegressor,
     difference_noise_variance,
     monte_carlo_dof,
     random_x_dof,
@@ -30,14 +30,11 @@ from negcorr.optimism.random_x import RandomXDof, matched_dof
 
 DATA = Path(os.environ.get("NEGCORR_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
-#: An ensemble that searches for no basis.
-PLAIN = {"basis": "fourier", "gamma": "kwok-tsang"}
-
 KNOWN = {
     "least squares": LinearRegression(),
     "ridge": Ridge(alpha=2.0),
     "kernel ridge": KernelRidge(alpha=0.4, kernel="rbf", gamma=0.2),
-    "ncl": NCLRegressor(4, 3, gap=1e-2, random_state=0, **PLAIN),
+    "ncl": ncl(4, 3, gap=1e-2),
     "mean": DummyRegressor(),
     "neighbours": KNeighborsRegressor(3),
     "pipeline": make_pipeline(StandardScaler(), Ridge(alpha=2.0)),
@@ -314,8 +311,8 @@ def test_step_does_not_matter_to_a_linear_fit():
     "estimator",
     [
         MyRidge(),
-        NCLRegressor(4, 3, gap=1e-2, **PLAIN),
-        NCLRegressor(4, 3, criterion="gcv", **PLAIN),
+        ncl(4, 3, gap=1e-2),
+        ncl(4, 3, criterion="gcv"),
     ],
 )
 def test_random_state_makes_runs_equal(estimator):
@@ -396,7 +393,7 @@ def some_to_train(name, n=1500):
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the data sets are not at {DATA}")
 def test_inputs_with_outliers_part_the_two_kinds_of_dof():
-    flexible, careful = (NCLRegressor(50, 10, gap=g, random_state=0, **PLAIN) for g in (1e-6, 1e-2))
+    flexible, careful = (ncl(50, 10, gap=g) for g in (1e-6, 1e-2))
     wild, tame = some_to_train("california"), some_to_train("kinematics")
 
     def inflation(model, rows):

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from models import ncl
 from numpy.testing import assert_allclose
 from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, Ridge
 
 from negcorr import (
-    NCLRegressor,
     aic,
     aicc,
     bic,
@@ -225,9 +225,7 @@ def test_data_frames_lists_and_models_of_our_own():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     found = sure_score(fitted(frame, y), frame, pd.Series(y), 3.0)
     assert found == pytest.approx(wanted)
-    model = NCLRegressor(5, 3, lam=0.5, random_state=0, basis="fourier", gamma="kwok-tsang").fit(
-        X, y
-    )
+    model = ncl(5, 3, lam=0.5).fit(X, y)
     found = gcv_score(model, X, y, model.dof_)
     assert found == pytest.approx(np.mean((y - model.predict(X)) ** 2) / (1 - model.dof_ / 30) ** 2)
 

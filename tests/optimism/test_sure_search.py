@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from models import ncl
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_regressor
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.ensemble import ExtraTreesRegressor
@@ -19,7 +20,6 @@ from sklearn.utils import get_tags
 from toy_regressors import CountedPieces, MyRidge
 
 from negcorr import (
-    NCLRegressor,
     SURESearch,
     degrees_of_freedom,
     difference_noise_variance,
@@ -236,7 +236,7 @@ def test_probes_are_the_same_for_all_points():
 @pytest.mark.parametrize("eps", [0.2, "auto"])
 def test_probes_are_those_of_monte_carlo_dof(eps):
     X, y = data()
-    settings = {"n_probes": 3, "probe": "gaussian", "scheme": "central"}
+    settings = {"n_probes": 3, "probe": "rbf", "scheme": "central"}
     search = SURESearch(CubicRidge(), ALPHAS, eps=eps, random_state=3, **settings).fit(X, y)
     results = search.cv_results_
     if eps == "auto":
@@ -271,7 +271,7 @@ def test_probes_agree_with_the_closed_form():
     [
         (MyRidge(), ALPHAS),
         (ExtraTreesRegressor(5), {"max_depth": [2, 4]}),
-        (NCLRegressor(4, 3, basis="fourier", gamma="kwok-tsang"), {"gap": [0.1, 1.0]}),
+        (ncl(4, 3), {"gap": [0.1, 1.0]}),
     ],
     ids=["probes", "trees", "ncl"],
 )
@@ -290,9 +290,7 @@ def test_random_state_makes_searches_equal(estimator, grid):
 def test_what_is_fitted_is_what_was_scored(gap):
     # Features without a seed of their own: those of the best estimator had the best SURE.
     X, y = data()
-    search = SURESearch(
-        NCLRegressor(4, 3, basis="fourier", gamma="kwok-tsang"), {"gap": [gap]}, random_state=0
-    ).fit(X, y)
+    search = SURESearch(ncl(4, 3), {"gap": [gap]}, random_state=0).fit(X, y)
     error = np.mean((search.predict(X) - y) ** 2)
     assert search.cv_results_["train_error"][0] == pytest.approx(error)
     assert search.cv_results_["dof"][0] == pytest.approx(search.best_estimator_.dof_)

@@ -4,10 +4,11 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from models import ncl
 from sklearn.tree import DecisionTreeRegressor
 from toy_data import toy_study
 
-from negcorr import NCLRegressor, monte_carlo_dof
+from negcorr import monte_carlo_dof
 from negcorr.paper.curves import pieces_of
 
 BACKENDS = ["threading", "loky", "dask"]
@@ -34,7 +35,7 @@ def backend(request):
 
 
 MODELS = {
-    "ncl": NCLRegressor(n_estimators=5, n_components=4, basis="fourier", gamma="kwok-tsang"),
+    "ncl": ncl(n_members=5, n_components=4),
     "tree": DecisionTreeRegressor(max_depth=3, max_features=2),
 }
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from models import ncl
 from sklearn.datasets import load_diabetes
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestRegressor
@@ -35,9 +36,6 @@ from negcorr import (
 from negcorr.exceptions import PrecisionWarning
 from negcorr.plots.drawing import GAP_LABEL
 
-#: An ensemble that searches for no basis.
-PLAIN = {"basis": "fourier", "gamma": "kwok-tsang"}
-
 OF_PATH = [PathDisplay, DiversityDisplay, DofDisplay]
 
 
@@ -55,13 +53,13 @@ def rows():
 
 @pytest.fixture(scope="module")
 def model(rows):
-    return NCLRegressor(12, 4, random_state=0, **PLAIN).fit(*rows)
+    return ncl(12, 4).fit(*rows)
 
 
 @pytest.fixture(scope="module")
 def several(rows):
     X, y = rows
-    return NCLRegressor(10, 3, random_state=0, **PLAIN).fit(X, np.c_[y, X[:, 2], -y])
+    return ncl(10, 3).fit(X, np.c_[y, X[:, 2], -y])
 
 
 def lines_of(display):
@@ -137,9 +135,7 @@ class TestPathDisplay:
         assert list(display.curves) == names
 
     def test_leave_one_out_is_drawn_where_it_chose(self, rows):
-        loo = NCLRegressor(6, 3, criterion="loo", random_state=0, **PLAIN).fit(
-            rows[0][:40], rows[1][:40]
-        )
+        loo = ncl(6, 3, criterion="loo").fit(rows[0][:40], rows[1][:40])
         assert "loo" in PathDisplay.from_estimator(loo).lines_
 
     def test_criteria_of_different_units_or_unknown_are_refused(self, model):
@@ -189,7 +185,7 @@ class TestDiversityDisplay:
     def test_given_rows_are_predicted(self, rows, output):
         X, y = rows
         Y = np.c_[y, y + 100 * X[:, 2], -2 * y]
-        fitted = NCLRegressor(8, 3, random_state=0, **PLAIN).fit(X[:100], Y[:100])
+        fitted = ncl(8, 3).fit(X[:100], Y[:100])
         display = DiversityDisplay.from_estimator(
             fitted, X[100:], Y[100:], gaps=[0.0, 1.0, 1e-3], output=output
         )
@@ -204,7 +200,7 @@ class TestDiversityDisplay:
 
     def test_rows_go_through_the_pipeline(self, rows):
         X, y = rows
-        pipe = make_pipeline(StandardScaler(), PCA(4), NCLRegressor(6, 3, random_state=0, **PLAIN))
+        pipe = make_pipeline(StandardScaler(), PCA(4), ncl(6, 3))
         pipe.fit(X[:100], y[:100])
         display = DiversityDisplay.from_estimator(pipe, X[100:], y[100:], gaps=[pipe[-1].gap_])
         error = np.mean((pipe.predict(X[100:]) - y[100:]) ** 2)
@@ -240,7 +236,7 @@ class TestMembersDisplay:
     def test_given_row_and_names_of_a_frame(self, rows):
         X, y = rows
         frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(10)])
-        fitted = NCLRegressor(6, 3, random_state=0, **PLAIN).fit(frame, y)
+        fitted = ncl(6, 3).fit(frame, y)
         display = MembersDisplay.from_estimator(fitted, frame, "c3", row=X[7], n_points=11)
         grid = pd.DataFrame(np.tile(X[7], (11, 1)), columns=frame.columns)
         grid["c3"] = display.x
@@ -256,7 +252,7 @@ class TestMembersDisplay:
             {"a": X[:, 2], "k": pd.Categorical(np.where(X[:, 1] > 0, "u", "v")), "b": X[:, 3]}
         )
         prepare = make_column_transformer((OneHotEncoder(), ["k"]), remainder="passthrough")
-        pipe = make_pipeline(prepare, NCLRegressor(5, 3, random_state=0, **PLAIN)).fit(frame, y)
+        pipe = make_pipeline(prepare, ncl(5, 3)).fit(frame, y)
         display = MembersDisplay.from_estimator(pipe, frame, "a", y=y)
         assert display.member_error_ratio > 0
         with pytest.raises(ValueError, match="'k' is not numeric"):
@@ -336,9 +332,7 @@ class TestDofDisplay:
 
     def test_pipelines_are_refitted_whole(self, rows):
         X, y = rows
-        pipe = make_pipeline(StandardScaler(), NCLRegressor(5, 3, random_state=0, **PLAIN)).fit(
-            X, y
-        )
+        pipe = make_pipeline(StandardScaler(), ncl(5, 3)).fit(X, y)
         display = DofDisplay.from_estimator(pipe, X, y, random_state=0, n_probes=4)
         assert len(display.estimates) == 4
         for gap, (dof, error) in display.estimates.items():
@@ -359,7 +353,7 @@ class TestDofDisplay:
 class TestAllDisplays:
     def test_path_estimator_pipeline_and_search_draw_the_same(self, kind, rows):
         X, y = rows
-        pipe = make_pipeline(StandardScaler(), NCLRegressor(6, 3, random_state=0, **PLAIN))
+        pipe = make_pipeline(StandardScaler(), ncl(6, 3))
         search = GridSearchCV(pipe, {"nclregressor__n_components": [3]}, cv=2).fit(X, y)
         ways = [
             kind.from_path(search.best_estimator_[-1].path_),
@@ -392,9 +386,7 @@ class TestAllDisplays:
         display.figure_.canvas.draw()
 
     def test_gaps_too_small_for_the_factorisation_warn_where_given(self, kind, rows):
-        wide = NCLRegressor(
-            20, 6, gamma=0.01, solver="gram", lam=0.5, random_state=0, basis="fourier"
-        ).fit(*rows)
+        wide = ncl(20, 6, gamma=0.01, solver="gram", lam=0.5).fit(*rows)
         least = wide.path_.smallest_trusted_gap
         assert least > 0.0
         assert kind.from_estimator(wide).gaps[-1] >= least
@@ -452,7 +444,7 @@ def test_any_fitted_model_is_drawn_without_a_warning(data):
     y = scale * rng.normal(size=n if outputs is None else (n, outputs))
     gap = data.draw(st.sampled_from([None, 1.0, 0.3, 1e-3, 1e-12, 0.0]))
     alpha = data.draw(st.sampled_from([0.0, 0.1]))
-    model = NCLRegressor(
+    model = ncl(
         data.draw(st.integers(1, 6)),
         data.draw(st.integers(1, 5)),
         gap=gap,
@@ -460,8 +452,6 @@ def test_any_fitted_model_is_drawn_without_a_warning(data):
         criterion=data.draw(st.sampled_from(["kfold", "bic"])),
         fit_intercept=data.draw(st.booleans()),
         cv=2,
-        random_state=0,
-        **PLAIN,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

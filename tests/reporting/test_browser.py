@@ -4,8 +4,9 @@ import shutil
 
 import numpy as np
 import pytest
+from models import ncl
 
-from negcorr import NCLRegressor, report
+from negcorr import report
 
 playwright = pytest.importorskip("playwright.sync_api")
 
@@ -57,7 +58,7 @@ def model_of(outputs=1, **parameters):
     y = np.sin(2 * X[:, :1]) + X[:, 1:2] + 0.3 * rng.normal(size=(150, outputs))
     y = y[:, 0] if outputs == 1 else y
     small = {"n_estimators": 10, "n_components": 4, "random_state": 0}
-    model = NCLRegressor(**small | {"basis": "fourier", "gamma": "kwok-tsang"} | parameters)
+    model = ncl(**small | {"basis": "fourier", "gamma": "kwok-tsang"} | parameters)
     return model.fit(X[:100], y[:100]), X[100:], y[100:]
 
 

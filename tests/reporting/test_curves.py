@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from models import ncl
 from numpy.polynomial.chebyshev import Chebyshev
 
-from negcorr import NCLRegressor, ncl_path
+from negcorr import ncl_path
 from negcorr.reporting.curves import curve_data
 
 # Curves are compared where products do not resolve them as well.
@@ -66,9 +67,7 @@ def test_kfold_is_tabulated_at_the_chosen_gap_too():
 
 
 def test_without_folds_there_is_no_kfold():
-    model = NCLRegressor(
-        n_estimators=3, n_components=2, lam=0.5, random_state=0, basis="fourier", gamma="kwok-tsang"
-    )
+    model = ncl(n_members=3, n_components=2, lam=0.5)
     path = model.fit(np.ones((3, 2)), np.ones(3)).path_
     assert not path.folds.splits
     assert curve_data(path).kfold.shape == (1, 0)

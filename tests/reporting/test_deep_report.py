@@ -6,11 +6,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from models import ncl
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from negcorr import NCLRegressor, report
+from negcorr import report
 from negcorr.reporting.contents import gather
 
 torch = pytest.importorskip("torch")
@@ -34,7 +35,7 @@ def deep(**parameters):
 
 def exact(**parameters):
     small = {"n_estimators": 6, "n_components": 4, "random_state": 0}
-    return NCLRegressor(**small | {"basis": "fourier", "gamma": "kwok-tsang"} | parameters)
+    return ncl(**small | {"basis": "fourier", "gamma": "kwok-tsang"} | parameters)
 
 
 def payload(text):

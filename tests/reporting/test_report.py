@@ -7,14 +7,12 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from models import ncl
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from negcorr import NCLRegressor, report
-
-#: An ensemble that searches for no basis.
-PLAIN = {"basis": "fourier", "gamma": "kwok-tsang"}
+from negcorr import report
 
 NASTY = "<img src=x onerror=alert(1)>\"'&</script><script>alert(2)</script>"
 
@@ -42,8 +40,8 @@ def rows(n=120, outputs=None, columns=("a", "b", "c")):
 
 
 def fitted(X, y, **parameters):
-    small = {"n_estimators": 8, "n_components": 4, "random_state": 0, **PLAIN}
-    return NCLRegressor(**small | parameters).fit(X, y)
+    small = {"n_members": 8, "n_components": 4, "random_state": 0, **PLAIN}
+    return ncl(**small | parameters).fit(X, y)
 
 
 @pytest.fixture
@@ -109,7 +107,7 @@ def test_the_same_model_and_rows_make_the_same_page(written):
 
 def test_a_pipeline_has_the_names_of_its_inputs(written):
     X, y = rows(outputs=2)
-    model = make_pipeline(StandardScaler(), NCLRegressor(n_estimators=5, random_state=0, **PLAIN))
+    model = make_pipeline(StandardScaler(), ncl(n_members=5))
     text = written(model.fit(X[:80], y[:80]), X[80:], y[80:], outputs=["height", "weight"])
     assert "<option value='1'>weight</option>" in text
     assert "<span>b</span>" in text
@@ -117,7 +115,7 @@ def test_a_pipeline_has_the_names_of_its_inputs(written):
 
 def test_streamed_models_can_be_told_of(written):
     X, y = rows()
-    model = NCLRegressor(n_estimators=5, random_state=0, **PLAIN).partial_fit(X[:80], y[:80])
+    model = ncl(n_members=5).partial_fit(X[:80], y[:80])
     assert "id='knob'" in written(model, X[80:], y[80:])
 
 
@@ -141,7 +139,7 @@ def test_what_cannot_be_told_of_is_refused(tmp_path):
 def test_a_sample_of_many_rows_is_called_one(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2500, 2))
-    model = NCLRegressor(4, 3, lam=0.5, random_state=0, **PLAIN).fit(X, X[:, 0])
+    model = ncl(4, 3, lam=0.5).fit(X, X[:, 0])
     page = report(model, X, X[:, 0], path=tmp_path / "many.html").read_text(encoding="utf-8")
     assert "2000 of 2500 rows, at the chosen λ" in page
     page = report(model, X[:50], X[:50, 0], path=tmp_path / "few.html").read_text(encoding="utf-8")
@@ -151,7 +149,7 @@ def test_a_sample_of_many_rows_is_called_one(tmp_path):
 def test_details_stand_before_the_settings_and_numbers_to_the_right(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
-    model = NCLRegressor(4, 3, random_state=0, **PLAIN).fit(X, X[:, 0])
+    model = ncl(4, 3).fit(X, X[:, 0])
     details = [("Columns", ("Name", "Count", "Words"), (("a", "3", "x"), ("b", "−4", "")))]
     file = report(model, path=tmp_path / "details.html", details=details)
     page = file.read_text(encoding="utf-8")

@@ -5,14 +5,13 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
-
-from negcorr import NCLRegressor
+from models import ncl
 
 
 @pytest.fixture(scope="session")
 def small():
     return {
-        "n_estimators": 6,
+        "n_members": 6,
         "n_components": 4,
         "random_state": 0,
         "basis": "fourier",
@@ -32,7 +31,7 @@ def rows():
 @pytest.fixture(scope="session")
 def in_memory(rows, small):
     X, y, _ = rows
-    return NCLRegressor(**small).fit(X, y)
+    return ncl(**small).fit(X, y)
 
 
 @pytest.fixture(scope="session")

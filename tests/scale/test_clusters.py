@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from models import ncl
 
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")
@@ -16,13 +17,13 @@ import dask.array as da
 import dask.dataframe as dd
 from distributed import Client, LocalCluster
 
-from negcorr import NCLRegressor, scale
+from negcorr import scale
 from negcorr.exceptions import ChunkError
 from negcorr.moments.moments import FactorMoments
 from negcorr.scale import clusters
 
 SMALL = {
-    "n_estimators": 8,
+    "n_members": 8,
     "n_components": 4,
     "random_state": 0,
     "basis": "fourier",
@@ -50,10 +51,10 @@ def same(found, expected, X, names=None):
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
 def test_arrays_give_the_model_of_rows_in_memory(chunks, scheduler):
     X, y = data()
-    expected = NCLRegressor(**SMALL).fit(X, y)
+    expected = ncl(**SMALL).fit(X, y)
     with dask.config.set(scheduler=scheduler):
         rows, targets = da.from_array(X, chunks=chunks), da.from_array(y, chunks=250)
-        found = scale.fit(NCLRegressor(**SMALL), rows, targets)
+        found = scale.fit(ncl(**SMALL), rows, targets)
         same(found, expected, X)
         lazy = scale.predict(found, rows)
         assert isinstance(lazy, da.Array)
@@ -64,10 +65,10 @@ def test_arrays_give_the_model_of_rows_in_memory(chunks, scheduler):
 def test_weights_and_several_outputs():
     X, y = data(outputs=2)
     weight = np.random.default_rng(1).integers(0, 3, 900).astype(float)
-    expected = NCLRegressor(**SMALL).fit(X, y, weight)
+    expected = ncl(**SMALL).fit(X, y, weight)
     with dask.config.set(scheduler="synchronous"):
         found = scale.fit(
-            NCLRegressor(**SMALL),
+            ncl(**SMALL),
             da.from_array(X, chunks=200),
             da.from_array(y, chunks=(300, 1)),
             sample_weight=da.from_array(weight, chunks=77),
@@ -87,8 +88,8 @@ def test_data_frames_name_their_targets(target):
         frame = frame.drop(columns="u")
     with dask.config.set(scheduler="synchronous"):
         table = dd.from_pandas(frame, npartitions=5)
-        found = scale.fit(NCLRegressor(**SMALL), table, target=target)
-        expected = NCLRegressor(**SMALL).fit(X, y[:, 0] if target == "t" else y)
+        found = scale.fit(ncl(**SMALL), table, target=target)
+        expected = ncl(**SMALL).fit(X, y[:, 0] if target == "t" else y)
         np.testing.assert_array_equal(found.lam_, expected.lam_)
         assert found.feature_names_in_.tolist() == ["a", "b", "c"]
         lazy = scale.predict(found, table[["a", "b", "c"]])
@@ -99,24 +100,24 @@ def test_the_accurate_route_is_a_tree_of_factors():
     X, y = data()
     with dask.config.set(scheduler="synchronous"):
         found = scale.fit(
-            NCLRegressor(**SMALL, solver="qr"), da.from_array(X, chunks=50), da.from_array(y, 50)
+            ncl(**SMALL, solver="qr"), da.from_array(X, chunks=50), da.from_array(y, 50)
         )
     assert all(isinstance(cell, FactorMoments) for cell in found.path_.cells)
-    same(found, NCLRegressor(**SMALL, solver="qr").fit(X, y), X)
+    same(found, ncl(**SMALL, solver="qr").fit(X, y), X)
 
 
 def test_a_drawn_model_needs_no_first_pass(monkeypatch):
     X, y = data()
     monkeypatch.setattr(clusters, "draw_from", None)
-    drawn = NCLRegressor(**SMALL).draw(X)
+    drawn = ncl(**SMALL).draw(X)
     with dask.config.set(scheduler="synchronous"):
         found = scale.fit(drawn, da.from_array(X, chunks=200), da.from_array(y, chunks=200))
-    same(found, NCLRegressor(**SMALL).fit(X, y), X)
+    same(found, ncl(**SMALL).fit(X, y), X)
 
 
 def test_bad_blocks_are_named_and_leave_the_model_as_it_was():
     X, y = data()
-    model = NCLRegressor(**SMALL).fit(X, y)
+    model = ncl(**SMALL).fit(X, y)
     before = model.predict(X)
     bad = X.copy()
     bad[450, 1] = np.nan
@@ -142,19 +143,19 @@ def test_arrays_that_do_not_fit_are_refused(arguments, message):
     X, y = data()
     X, y = da.from_array(X, chunks=200), da.from_array(y, chunks=200)
     with dask.config.set(scheduler="synchronous"), pytest.raises(ValueError, match=message):
-        scale.fit(NCLRegressor(**SMALL), *arguments(X, y))
+        scale.fit(ncl(**SMALL), *arguments(X, y))
 
 
 def test_data_frames_without_targets_are_refused():
     table = dd.from_pandas(pd.DataFrame({"a": [1.0, 2.0]}), npartitions=1)
     with pytest.raises(ValueError, match="a Dask data frame needs target"):
-        scale.fit(NCLRegressor(**SMALL), table)
+        scale.fit(ncl(**SMALL), table)
 
 
 def test_predictions_of_other_tables_are_left_to_the_model():
     X, y = data()
     with pytest.raises(TypeError, match=r"must be a Dask array or data frame, got ndarray"):
-        scale.predict(NCLRegressor(**SMALL).fit(X, y), X)
+        scale.predict(ncl(**SMALL).fit(X, y), X)
 
 
 def missing(block):
@@ -166,7 +167,7 @@ def test_files_that_tasks_do_not_find_are_no_loss_of_the_cluster(scheduler):
     X, y = data()
     rows = da.from_array(X, chunks=200).map_blocks(missing, meta=np.empty((0, 0)))
     with dask.config.set(scheduler=scheduler), pytest.raises(FileNotFoundError, match="part-7"):
-        scale.fit(NCLRegressor(**SMALL), rows, da.from_array(y, chunks=200))
+        scale.fit(ncl(**SMALL), rows, da.from_array(y, chunks=200))
 
 
 def test_weights_of_data_frames_are_a_column():
@@ -174,10 +175,10 @@ def test_weights_of_data_frames_are_a_column():
     weight = np.random.default_rng(1).integers(0, 3, 900).astype(float)
     weight[:180] = 0.0  # the first partition, and nothing of it
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(t=y, w=weight)
-    expected = NCLRegressor(**SMALL).fit(X, y, weight)
+    expected = ncl(**SMALL).fit(X, y, weight)
     with dask.config.set(scheduler="synchronous"):
         table = dd.from_pandas(frame, npartitions=5)
-        found = scale.fit(NCLRegressor(**SMALL), table, target="t", sample_weight="w")
+        found = scale.fit(ncl(**SMALL), table, target="t", sample_weight="w")
     assert found.feature_names_in_.tolist() == ["a", "b", "c"]
     same(found, expected, X, ["a", "b", "c"])
 
@@ -189,15 +190,15 @@ def test_partitions_without_rows_change_nothing():
         table = dd.from_pandas(frame, npartitions=6)
         table = table[table["k"] < 500].drop(columns="k")
         assert 0 in table.map_partitions(len).compute().tolist()
-        found = scale.fit(NCLRegressor(**SMALL), table, target="t")
+        found = scale.fit(ncl(**SMALL), table, target="t")
         assert len(scale.predict(found, table[["a", "b", "c"]]).compute()) == 500
-    same(found, NCLRegressor(**SMALL).fit(X[:500], y[:500]), X, ["a", "b", "c"])
+    same(found, ncl(**SMALL).fit(X[:500], y[:500]), X, ["a", "b", "c"])
 
 
 @pytest.mark.parametrize("outputs", [None, 2])
 def test_blocks_without_rows_are_predicted_as_such(outputs):
     X, y = data(outputs=outputs)
-    model = NCLRegressor(**SMALL).fit(X, y)
+    model = ncl(**SMALL).fit(X, y)
     with dask.config.set(scheduler="synchronous"):
         rows = da.from_array(X, chunks=(300, 3))
         some = scale.predict(model, rows[rows[:, 0] > X[300:, 0].max()])
@@ -217,23 +218,23 @@ def test_no_rows_of_any_weight_are_an_error(weight):
         dask.config.set(scheduler="synchronous"),
         pytest.raises(ChunkError, match="X has no rows of positive weight"),
     ):
-        scale.fit(NCLRegressor(**SMALL), table, target="t", sample_weight="w")
+        scale.fit(ncl(**SMALL), table, target="t", sample_weight="w")
 
 
 @pytest.mark.parametrize("chunks", [900, 100])
 def test_single_precision_is_taken_and_given(chunks):
     X, y = data()
     single = X.astype(np.float32)
-    expected = NCLRegressor(**SMALL).fit(single.astype(float), y)
+    expected = ncl(**SMALL).fit(single.astype(float), y)
     with dask.config.set(scheduler="synchronous"):
         rows = da.from_array(single, chunks=(chunks, 3))
-        found = scale.fit(NCLRegressor(**SMALL), rows, da.from_array(y, chunks=chunks))
+        found = scale.fit(ncl(**SMALL), rows, da.from_array(y, chunks=chunks))
         same(found, expected, single.astype(float))
         lazy = scale.predict(found, rows)
         assert lazy.dtype == lazy.compute().dtype == np.float32
         np.testing.assert_allclose(lazy.compute(), expected.predict(X), rtol=1e-4, atol=1e-4)
         frame = dd.from_dask_array(rows, columns=["a", "b", "c"]).assign(t=1.0)
-        names = scale.fit(NCLRegressor(**SMALL, lam=0.5), frame, target="t")
+        names = scale.fit(ncl(**SMALL, lam=0.5), frame, target="t")
         lazy = scale.predict(names, frame[["a", "b", "c"]])
         assert lazy.dtype == lazy.compute().dtype == np.float64
 
@@ -254,7 +255,7 @@ def test_wrong_names_are_told_before_any_work(given, kind, message, monkeypatch)
     monkeypatch.setattr("dask.base.compute", None)
     table = dd.from_pandas(pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, 2.0]}), npartitions=1)
     with pytest.raises(kind, match=message):
-        scale.fit(NCLRegressor(**SMALL), table, **given)
+        scale.fit(ncl(**SMALL), table, **given)
 
 
 def slowly(block):
@@ -266,7 +267,7 @@ def slowly(block):
 @pytest.mark.filterwarnings("ignore")
 def test_processes_give_the_same_model_though_one_is_killed():
     X, y = data()
-    expected = NCLRegressor(**SMALL).fit(X, y)
+    expected = ncl(**SMALL).fit(X, y)
     with (
         LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
         Client(cluster) as client,
@@ -275,7 +276,7 @@ def test_processes_give_the_same_model_though_one_is_killed():
         victim = next(iter(client.run(os.getpid).values()))
         killer = threading.Timer(0.7, os.kill, (victim, signal.SIGKILL))
         killer.start()
-        found = scale.fit(NCLRegressor(**SMALL), rows, da.from_array(y, chunks=100))
+        found = scale.fit(ncl(**SMALL), rows, da.from_array(y, chunks=100))
         assert found.lam_ == expected.lam_
         killer.join()
         assert victim not in client.run(os.getpid).values()
@@ -285,13 +286,11 @@ def test_processes_give_the_same_model_though_one_is_killed():
 def test_rows_of_a_block_are_not_for_the_user_to_say():
     rows = da.ones((20, 2), chunks=(10, 2))
     with pytest.raises(ValueError, match=r"block_size=5 .*blocks of Dask"):
-        scale.fit(NCLRegressor(basis="fourier", gamma="kwok-tsang"), rows, rows[:, 0], block_size=5)
+        scale.fit(ncl(), rows, rows[:, 0], block_size=5)
 
 
 def test_dask_arrays_are_arrays_to_a_fit_in_memory():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
-    model = NCLRegressor(n_estimators=5, random_state=0, basis="fourier", gamma="kwok-tsang").fit(
-        da.from_array(X), da.from_array(y)
-    )
+    model = ncl(n_members=5).fit(da.from_array(X), da.from_array(y))
     np.testing.assert_array_equal(model.predict(da.from_array(X)), model.predict(X))

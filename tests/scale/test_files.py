@@ -11,10 +11,11 @@ import pyarrow.dataset as ds
 import pyarrow.feather as pf
 import pyarrow.parquet as pq
 import pytest
+from models import ncl
 from sklearn.compose import ColumnTransformer
 from sklearn.kernel_approximation import RBFSampler
 
-from negcorr import NCLRegressor, scale
+from negcorr import scale
 from negcorr.exceptions import ChunkError
 from negcorr.scale.chunks import Width
 from negcorr.scale.file_sizes import PAGE_BYTES, TEXT_BYTES
@@ -81,10 +82,8 @@ class TestTheSameRows:
     ):
         X, y, w = rows
         path = folder(table.drop_columns(["z"] if weight else ["z", "w"]), ending)
-        model = scale.fit(
-            NCLRegressor(**small), path, target="y", sample_weight=weight, block_size=50
-        )
-        same(model, in_memory if weight is None else NCLRegressor(**small).fit(X, y, w), X)
+        model = scale.fit(ncl(**small), path, target="y", sample_weight=weight, block_size=50)
+        same(model, in_memory if weight is None else ncl(**small).fit(X, y, w), X)
 
     @pytest.mark.parametrize("block_size", [1, 7])
     def test_with_weights_of_zero_make_the_same_model_in_small_chunks(
@@ -92,16 +91,14 @@ class TestTheSameRows:
     ):
         X, y, w = (part[:120] for part in rows)
         path = folder(table.drop_columns(["z"]).slice(0, 120), ".parquet")
-        model = scale.fit(
-            NCLRegressor(**small), path, target="y", sample_weight="w", block_size=block_size
-        )
-        same(model, NCLRegressor(**small).fit(X, y, w), X)
+        model = scale.fit(ncl(**small), path, target="y", sample_weight="w", block_size=block_size)
+        same(model, ncl(**small).fit(X, y, w), X)
 
     def test_with_several_targets_make_the_same_model(self, folder, table, rows, small, same):
         X, y, _ = rows
         path = folder(table.drop_columns(["w"]), ".parquet")
-        model = scale.fit(NCLRegressor(**small), path, target=("y", "z"))
-        same(model, NCLRegressor(**small).fit(X, np.column_stack([y, np.cos(y)])), X)
+        model = scale.fit(ncl(**small), path, target=("y", "z"))
+        same(model, ncl(**small).fit(X, np.column_stack([y, np.cos(y)])), X)
 
     def test_of_datasets_and_tables_make_the_same_model(
         self, folder, table, rows, small, in_memory, same
@@ -116,15 +113,15 @@ class TestTheSameRows:
             plain.combine_chunks().to_batches()[0],
             str(path),
         ):
-            same(scale.fit(NCLRegressor(**small), given, target="y"), in_memory, rows[0])
+            same(scale.fit(ncl(**small), given, target="y"), in_memory, rows[0])
 
     def test_of_a_filtered_dataset_are_those_that_pass(self, folder, table, rows, small, same):
         X, y, _ = rows
         path = folder(table.drop_columns(["w", "z"]), ".parquet")
         kept = X[:, 0] > 0
         given = ds.dataset(path).filter(ds.field("a") > 0)
-        model = scale.fit(NCLRegressor(**small), given, target="y")
-        same(model, NCLRegressor(**small).fit(X[kept], y[kept]), X)
+        model = scale.fit(ncl(**small), given, target="y")
+        same(model, ncl(**small).fit(X[kept], y[kept]), X)
 
     def test_of_a_partitioned_dataset_have_its_folders_as_columns(self, table, tmp_path):
         part = pa.array(np.arange(table.num_rows) % 2)
@@ -200,14 +197,14 @@ class TestNames:
         return folder(table.drop_columns(["w", "z"]), ".parquet")
 
     def test_of_columns_are_those_of_the_files(self, path, rows, small):
-        model = scale.fit(NCLRegressor(**small), path, target="y")
+        model = scale.fit(ncl(**small), path, target="y")
         assert model.feature_names_in_.tolist() == NAMES
         frame = pd.DataFrame(rows[0], columns=NAMES)
-        expected = NCLRegressor(**small).fit(frame, rows[1])
+        expected = ncl(**small).fit(frame, rows[1])
         np.testing.assert_allclose(model.predict(frame), expected.predict(frame), rtol=1e-9)
 
     def test_in_another_order_are_noticed(self, path, rows, small):
-        model = scale.fit(NCLRegressor(**small), path, target="y")
+        model = scale.fit(ncl(**small), path, target="y")
         frame = pd.DataFrame(rows[0], columns=NAMES)
         with pytest.raises(ValueError, match="Feature names must be in the same order"):
             model.predict(frame[["b", "a", "c"]])
@@ -216,13 +213,13 @@ class TestNames:
 
     def test_of_a_drawn_model_must_be_those_of_the_files(self, path, rows, small):
         frame = pd.DataFrame(rows[0], columns=NAMES)
-        drawn = NCLRegressor(**small).draw(frame[["c", "a", "b"]])
+        drawn = ncl(**small).draw(frame[["c", "a", "b"]])
         with pytest.raises(ChunkError, match=r"(?s)1\.parquet.*Feature names must be in the same"):
             scale.fit(drawn, path, target="y")
 
     def test_reach_transformers(self, path, rows, small):
         columns = ColumnTransformer([("x", RBFSampler(n_components=5), ["a", "c"])])
-        model = NCLRegressor(n_estimators=4, basis=columns, random_state=0, alpha=0.1)
+        model = ncl(n_members=4, basis=columns, alpha=0.1)
         scale.fit(model, path, target="y", block_size=50)
         frame = pd.DataFrame(rows[0], columns=NAMES)
         before = model.predict(frame)
@@ -305,7 +302,7 @@ class TestBadFiles:
         bad = path / f"{which}{ending}"
         bad.write_bytes(bad.read_bytes()[: bad.stat().st_size // 2])
         with pytest.raises(ChunkError, match=rf"{which}\{ending}"):
-            scale.fit(NCLRegressor(**small), path, target="y")
+            scale.fit(ncl(**small), path, target="y")
 
     def test_damage_inside_a_compressed_file_is_named_with_its_row_group(self, folder, table):
         path = folder(table, ".parquet")
@@ -324,14 +321,14 @@ class TestBadFiles:
         with (path / f"{which}.csv").open("a") as file:
             file.write("1,2\n")
         with pytest.raises(ChunkError, match=rf"{which}\.csv.*Expected 6 columns, got 2"):
-            scale.fit(NCLRegressor(**small), path, target="y")
+            scale.fit(ncl(**small), path, target="y")
 
     @pytest.mark.parametrize("ending", [".parquet", ".csv", ".feather"])
     def test_a_column_that_a_later_file_lacks_is_named(self, ending, folder, table, small):
         path = folder(table, ending)
         write(table.drop_columns(["b"]), path / f"2{ending}")
         with pytest.raises(ChunkError, match=rf"2\{ending}: there is no column 'b'; this file has"):
-            scale.fit(NCLRegressor(**small), path, target="y")
+            scale.fit(ncl(**small), path, target="y")
 
     @pytest.mark.parametrize("ending", [".parquet", ".feather"])
     def test_text_in_a_later_file_is_refused_even_if_it_reads_as_numbers(
@@ -392,7 +389,7 @@ class TestBadFiles:
     def test_files_without_rows_are_an_error(self, ending, table, tmp_path, small):
         path = write(table.slice(0, 0), tmp_path / f"a{ending}")
         with pytest.raises(ChunkError, match=rf"X='.*a\{ending}' has no rows\."):
-            scale.fit(NCLRegressor(**small), path, target="y")
+            scale.fit(ncl(**small), path, target="y")
 
     @pytest.mark.parametrize("ending", [".parquet", ".csv", ".feather"])
     def test_a_file_that_is_deleted_meanwhile_is_named(self, ending, folder, table):
@@ -476,7 +473,7 @@ def test_text_may_be_compressed(tmp_path):
     frame.to_csv(tmp_path / "small.csv.gz", index=False)
     models = [
         scale.fit(
-            NCLRegressor(n_estimators=5, random_state=0, basis="fourier", gamma="kwok-tsang"),
+            ncl(n_members=5),
             tmp_path / name,
             target="y",
         )

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from models import ncl
 
-from negcorr import NCLRegressor, scale
+from negcorr import scale
 from negcorr.exceptions import ChunkError
 from negcorr.scale import first_pass
 from negcorr.scale.chunks import ArraySource, Chunk
@@ -91,7 +92,7 @@ def test_a_scheduler_is_told_how_large_a_summary_is():
 def test_names_that_change_are_found_in_the_first_pass():
     rng = np.random.default_rng(0)
     frames = [pd.DataFrame(rng.normal(size=(50, 3)), columns=list(n)) for n in ("aby", "bay")]
-    model = NCLRegressor(n_estimators=5, random_state=0, basis="fourier", gamma="kwok-tsang")
+    model = ncl(n_members=5)
     before = dict(vars(model))
     with pytest.raises(
         ChunkError, match=r"chunk 1 .*columns are \['b', 'a'\], and were \['a', 'b'"

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from models import ncl
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.kernel_approximation import RBFSampler
@@ -47,44 +48,44 @@ class TestTheSameModel:
     @pytest.mark.parametrize("cuts", [(50, 51, 140), (2,), tuple(range(5, 240, 5)), ()])
     def test_from_chunks_of_any_size(self, cuts, rows, small, in_memory, same):
         X, y, _ = rows
-        model = scale.fit(NCLRegressor(**small), parts_of(X, y, cuts=cuts))
+        model = scale.fit(ncl(**small), parts_of(X, y, cuts=cuts))
         same(model, in_memory, X)
 
     def test_from_weighted_chunks(self, rows, small, same):
         X, y, w = rows
-        model = scale.fit(NCLRegressor(**small), parts_of(X, y, w))
-        same(model, NCLRegressor(**small).fit(X, y, w), X)
+        model = scale.fit(ncl(**small), parts_of(X, y, w))
+        same(model, ncl(**small).fit(X, y, w), X)
 
     @pytest.mark.parametrize("block_size", [7, 100, None])
     def test_from_arrays(self, block_size, rows, small, same):
         X, y, w = rows
         both = np.column_stack([y, np.cos(y)])
-        expected = NCLRegressor(**small).fit(X, both, w)
+        expected = ncl(**small).fit(X, both, w)
         names = ["a", "b", "c"]
         for given in (X, X.tolist(), pd.DataFrame(X, columns=names), pl.DataFrame(X, names)):
-            model = NCLRegressor(**small)
+            model = ncl(**small)
             scale.fit(model, given, both, sample_weight=w, block_size=block_size)
             assert model.n_features_in_ == 3
             np.testing.assert_allclose(model.dof_, expected.dof_, rtol=1e-9)
-        same(scale.fit(NCLRegressor(**small), X, both, sample_weight=w), expected, X)
+        same(scale.fit(ncl(**small), X, both, sample_weight=w), expected, X)
 
     def test_from_data_frames_whose_names_are_numbers(self, rows, small, in_memory, same):
         X, y, _ = rows
-        same(scale.fit(NCLRegressor(**small), pd.DataFrame(X), y), in_memory, X)
+        same(scale.fit(ncl(**small), pd.DataFrame(X), y), in_memory, X)
 
     def test_from_data_frames(self, frame, small, same):
         plain = frame.drop(columns="w")
         inputs = frame[["a", "b", "c"]]
         cut = [plain[:100], plain[100:]]
-        expected = NCLRegressor(**small).fit(inputs, frame["y"])
-        weighted = NCLRegressor(**small).fit(inputs, frame["y"], frame["w"])
+        expected = ncl(**small).fit(inputs, frame["y"])
+        weighted = ncl(**small).fit(inputs, frame["y"], frame["w"])
         for given in (plain, cut, Counted(cut)):
-            same(scale.fit(NCLRegressor(**small), given, target="y"), expected, inputs)
+            same(scale.fit(ncl(**small), given, target="y"), expected, inputs)
         for given in (frame, [frame[:3], frame[3:]], pa.table(frame)):
-            model = scale.fit(NCLRegressor(**small), given, target="y", sample_weight="w")
+            model = scale.fit(ncl(**small), given, target="y", sample_weight="w")
             np.testing.assert_allclose(model.dof_, weighted.dof_, rtol=1e-9)
         polars = [pl.from_pandas(part) for part in cut]
-        model = scale.fit(NCLRegressor(**small), polars, target="y")
+        model = scale.fit(ncl(**small), polars, target="y")
         assert model.feature_names_in_.tolist() == ["a", "b", "c"]
         same(model, expected, inputs)
 
@@ -93,8 +94,8 @@ class TestTheSameModel:
     def test_and_the_same_basis(self, basis, gamma, rows, small):
         X, y, _ = rows
         settings = {**small, "basis": basis, "gamma": gamma}
-        expected = NCLRegressor(**settings).fit(X, y)
-        model = scale.fit(NCLRegressor(**settings), parts_of(X, y))
+        expected = ncl(**settings).fit(X, y)
+        model = scale.fit(ncl(**settings), parts_of(X, y))
         one, other = expected.basis_.transform(X), model.basis_.transform(X)
         np.testing.assert_allclose(other, one, atol=1e-11)
 
@@ -103,24 +104,24 @@ class TestTheSameModel:
         X, y, _ = rows
         X = X[np.arange(240) % 200]
         settings = {**small, "basis": basis, "alpha": 0.1}
-        expected = NCLRegressor(**settings).draw(X[distinct_rows(X, None)]).partial_fit(X, y)
-        same(scale.fit(NCLRegressor(**settings), parts_of(X, y)), expected, X)
+        expected = ncl(**settings).draw(X[distinct_rows(X, None)]).partial_fit(X, y)
+        same(scale.fit(ncl(**settings), parts_of(X, y)), expected, X)
 
     def test_from_a_generator_with_the_basis_of_its_first_chunk(self, rows, small, same):
         X, y, w = rows
-        expected = NCLRegressor(**small).draw(X[:50], w[:50]).partial_fit(X, y, w)
-        model = scale.fit(NCLRegressor(**small), iter(parts_of(X, y, w)))
+        expected = ncl(**small).draw(X[:50], w[:50]).partial_fit(X, y, w)
+        model = scale.fit(ncl(**small), iter(parts_of(X, y, w)))
         same(model, expected, X)
 
     def test_from_a_reader_of_pyarrow_that_can_be_read_once(self, frame, small, same):
         reader = pa.table(frame.drop(columns="w")).to_reader(max_chunksize=90)
         inputs = frame[["a", "b", "c"]]
-        expected = NCLRegressor(**small).draw(inputs[:90]).partial_fit(inputs, frame["y"])
-        same(scale.fit(NCLRegressor(**small), reader, target="y"), expected, inputs)
+        expected = ncl(**small).draw(inputs[:90]).partial_fit(inputs, frame["y"])
+        same(scale.fit(ncl(**small), reader, target="y"), expected, inputs)
 
     def test_for_fitted_models_which_start_anew(self, rows, small, in_memory, same):
         X, y, _ = rows
-        other = NCLRegressor(**small).fit(X[:90] * 2.0, y[:90] + 5.0)
+        other = ncl(**small).fit(X[:90] * 2.0, y[:90] + 5.0)
         same(scale.fit(other, parts_of(X, y)), in_memory, X)
         same(scale.fit(other, parts_of(X, y)), in_memory, X)
         first = clone(other).draw(X[:50]).partial_fit(X, y)
@@ -130,21 +131,21 @@ class TestTheSameModel:
         X, y, w = rows
         nothing = [(X[:9] + 99.0, y[:9], np.zeros(9)), (X[:0], y[:0], w[:0])]
         parts = [*nothing, *parts_of(X, y, w), *nothing]
-        expected = NCLRegressor(**small).fit(X, y, w)
-        same(scale.fit(NCLRegressor(**small), parts), expected, X)
+        expected = ncl(**small).fit(X, y, w)
+        same(scale.fit(ncl(**small), parts), expected, X)
 
 
 class TestPasses:
     def test_there_are_two(self, rows, small):
         parts = Counted(parts_of(*rows))
-        model = NCLRegressor(**small)
+        model = ncl(**small)
         assert scale.fit(model, parts) is model
         assert parts.reads == 2
 
     def test_a_drawn_model_needs_one(self, rows, small, same):
         X, y, _ = rows
         parts = Counted(parts_of(X, y))
-        drawn = NCLRegressor(**small).draw(X[:30])
+        drawn = ncl(**small).draw(X[:30])
         expected = copy.deepcopy(drawn).partial_fit(X, y)
         same(scale.fit(drawn, parts), expected, X)
         assert parts.reads == 1
@@ -156,7 +157,7 @@ class TestPasses:
             def __iter__(self):
                 return (part for part in shared)
 
-        model = NCLRegressor(**small)
+        model = ncl(**small)
         with pytest.raises(ChunkError, match="X, read for a second time, has no rows"):
             scale.fit(model, Once())
         assert not hasattr(model, "basis_")
@@ -168,7 +169,7 @@ class TestErrors:
         bad = y.copy()
         bad[200] = np.nan
         cuts = (50, 120, 180, 220)
-        model = NCLRegressor(**small)
+        model = ncl(**small)
         with pytest.raises(ChunkError, match=r"chunk 3 \(rows 181 to 220\): Input y contains NaN"):
             scale.fit(model, parts_of(X, bad, cuts=cuts))
         expected = copy.copy(model)
@@ -181,7 +182,7 @@ class TestErrors:
 
     def test_in_the_first_pass_leave_the_model_as_it_was(self, rows, small):
         X, y, _ = rows
-        model = NCLRegressor(**small).fit(X, y)
+        model = ncl(**small).fit(X, y)
         before = model.predict(X)
         with pytest.raises(ChunkError, match=r"chunk 1 \(rows 241 to 480\): .*contains NaN"):
             scale.fit(model, [(X, y), (X * np.nan, y)])
@@ -190,11 +191,11 @@ class TestErrors:
     def test_in_the_first_chunk_leave_no_basis_that_looks_drawn(self, rows, small):
         X, y, _ = rows
         for parts in ([(X * 9.0, y * np.nan)], iter([(X * 9.0, y * np.nan)])):
-            model = NCLRegressor(**small)
+            model = ncl(**small)
             with pytest.raises(ChunkError, match="chunk 0"):
                 scale.fit(model, parts)
             assert not hasattr(model, "basis_")
-        drawn = NCLRegressor(**small).draw(X)
+        drawn = ncl(**small).draw(X)
         with pytest.raises(ChunkError, match="chunk 0"):
             scale.fit(drawn, [(X, y * np.nan)])
         assert hasattr(drawn, "basis_")
@@ -212,14 +213,14 @@ class TestErrors:
     )
     def test_in_a_chunk_say_which(self, change, message, rows, small):
         with pytest.raises(ChunkError, match=rf"^chunk 1 \(rows 241 to 480\): .*({message})"):
-            scale.fit(NCLRegressor(**small), [rows, change(*rows)])
+            scale.fit(ncl(**small), [rows, change(*rows)])
 
     def test_of_the_users_iterable_come_through(self, rows, small):
         def broken():
             yield rows
             raise ZeroDivisionError("somewhere else")
 
-        model = NCLRegressor(**small)
+        model = ncl(**small)
         with pytest.raises(ZeroDivisionError, match="somewhere else"):
             scale.fit(model, broken())
         assert model.path_.spectrum.weight == rows[2].sum()
@@ -236,13 +237,13 @@ class TestErrors:
     def test_in_parameters_come_before_any_row_is_read(self, settings, message, rows):
         parts = Counted([rows])
         with pytest.raises(ValueError, match=message):
-            scale.fit(NCLRegressor(basis="fourier", gamma="kwok-tsang", **settings), parts)
+            scale.fit(ncl(**settings), parts)
         assert parts.reads == 0
 
     def test_in_progress_come_before_any_row_is_read(self, rows, small):
         parts = Counted([rows])
         with pytest.raises(TypeError, match="progress='bar' must be"):
-            scale.fit(NCLRegressor(**small), parts, progress="bar")
+            scale.fit(ncl(**small), parts, progress="bar")
         assert parts.reads == 0
 
 
@@ -291,7 +292,7 @@ class TestErrors:
 def test_wrong_arguments_are_named(X, given, kind, message, rows, frame, small):
     known = {"X": rows[0], "frame": frame, "table": pa.table(frame)}
     with pytest.raises(kind, match=message):
-        scale.fit(NCLRegressor(**small), known[X] if isinstance(X, str) else X, **given)
+        scale.fit(ncl(**small), known[X] if isinstance(X, str) else X, **given)
 
 
 @pytest.mark.parametrize("model", ["model", NCLRegressor, None])
@@ -305,10 +306,10 @@ class TestOtherTables:
         X, y, _ = rows
         X = np.where(np.abs(X) > 1.0, X, 0.0)
         parts = [(sp.csr_array(x), t) for x, t in parts_of(X, y)]
-        expected = NCLRegressor(**small).draw(X[:50]).partial_fit(X, y)
-        same(scale.fit(NCLRegressor(**small), iter(parts)), expected, X)
-        same(scale.fit(NCLRegressor(**small).draw(parts[0][0]), parts), expected, X)
-        whole = scale.fit(NCLRegressor(**small).draw(parts[0][0]), sp.coo_array(X), y, block_size=9)
+        expected = ncl(**small).draw(X[:50]).partial_fit(X, y)
+        same(scale.fit(ncl(**small), iter(parts)), expected, X)
+        same(scale.fit(ncl(**small).draw(parts[0][0]), parts), expected, X)
+        whole = scale.fit(ncl(**small).draw(parts[0][0]), sp.coo_array(X), y, block_size=9)
         same(whole, expected, X)
 
     def test_frames_with_text_fit_with_a_drawn_basis_or_from_a_generator(self, frame, same):
@@ -316,7 +317,7 @@ class TestOtherTables:
         columns = ColumnTransformer(
             [("s", OneHotEncoder(), ["s"]), ("x", RBFSampler(n_components=5), ["a", "c"])]
         )
-        model = NCLRegressor(n_estimators=4, basis=columns, random_state=0, alpha=0.1)
+        model = ncl(n_members=4, basis=columns, alpha=0.1)
         inputs = table.drop(columns="y")
         expected = clone(model).draw(inputs[:100]).partial_fit(inputs, table["y"])
         parts = [table[:100], table[100:130], table[130:]]
@@ -336,13 +337,7 @@ class TestMemory:
 
             tracemalloc.start()
             scale.fit(
-                NCLRegressor(
-                    n_estimators=2,
-                    n_components=3,
-                    random_state=0,
-                    basis="fourier",
-                    gamma="kwok-tsang",
-                ),
+                ncl(n_members=2, n_components=3),
                 chunks(),
             )
             most = tracemalloc.get_traced_memory()[1]
@@ -353,7 +348,7 @@ class TestMemory:
 
     def test_rows_that_are_kept_are_copies(self, rows, small):
         X, y, _ = rows
-        model = scale.fit(NCLRegressor(**small), iter([(X, y)]))
+        model = scale.fit(ncl(**small), iter([(X, y)]))
         kept = model._state.stream.kept
         assert not np.shares_memory(kept.X, X)
         assert not np.shares_memory(kept.y, y)
@@ -370,7 +365,7 @@ class TestProgress:
         return lambda: capfd.readouterr().err
 
     def test_a_bar_for_each_pass_counts_rows(self, rows, small, shown):
-        scale.fit(NCLRegressor(**small), parts_of(*rows), progress=True)
+        scale.fit(ncl(**small), parts_of(*rows), progress=True)
         text = shown()
         assert "pass 1 of 2" in text
         assert "240 rows" in text
@@ -379,12 +374,12 @@ class TestProgress:
         assert "rows/s" in second
 
     def test_rows_of_tables_are_known_in_the_first_pass(self, rows, small, shown):
-        scale.fit(NCLRegressor(**small), rows[0], rows[1], block_size=50, progress=True)
+        scale.fit(ncl(**small), rows[0], rows[1], block_size=50, progress=True)
         assert shown().count("240/240") >= 2
 
     def test_one_pass_has_one_bar(self, rows, small, shown):
         X, y, _ = rows
-        scale.fit(NCLRegressor(**small).draw(X), X, y, block_size=50, progress=True)
+        scale.fit(ncl(**small).draw(X), X, y, block_size=50, progress=True)
         text = shown()
         assert "pass 1 of 1" in text
         assert "240/240" in text
@@ -392,13 +387,13 @@ class TestProgress:
     def test_chunks_without_weight_count_as_done(self, rows, small, shown):
         X, y, w = rows
         nothing = (X, y, np.zeros(240))
-        scale.fit(NCLRegressor(**small), [nothing, (X, y, w), nothing], progress=True)
+        scale.fit(ncl(**small), [nothing, (X, y, w), nothing], progress=True)
         assert "480/480" in shown()
 
     def test_a_last_chunk_without_weight_counts_as_done(self, rows, small, shown):
         X, y, w = rows
         weight = np.where(np.arange(240) < 200, w + 1.0, 0.0)
-        model = NCLRegressor(**small).draw(X)
+        model = ncl(**small).draw(X)
         scale.fit(model, X, y, sample_weight=weight, block_size=40, progress=True)
         assert "240/240" in shown()
 
@@ -416,7 +411,7 @@ class TestProgress:
                 yield rows
 
         with pytest.raises(error):
-            scale.fit(NCLRegressor(**small), Failing(), progress=True)
+            scale.fit(ncl(**small), Failing(), progress=True)
         assert f"pass {in_pass} of 2" in shown()
         self.check_that_nothing_is_drawn()
 
@@ -425,7 +420,7 @@ class TestProgress:
         chunk = {"X": rows[0], "y": rows[1]}
         chunk[bad] = chunk[bad] * np.nan
         with pytest.raises(ChunkError) as caught:
-            scale.fit(NCLRegressor(**small), [rows[:2], tuple(chunk.values())], progress=True)
+            scale.fit(ncl(**small), [rows[:2], tuple(chunk.values())], progress=True)
         # While the error, and with it all that it came through, is still there.
         self.check_that_nothing_is_drawn()
         assert "NaN" in str(caught.value)
@@ -460,6 +455,6 @@ class TestProgress:
                 pass
 
         callback = Recorder()
-        scale.fit(NCLRegressor(**small), parts_of(*rows), progress=callback)
+        scale.fit(ncl(**small), parts_of(*rows), progress=callback)
         assert callback.ended == ["piece"] * 4 + ["chunks"]
         assert callback.total == 4

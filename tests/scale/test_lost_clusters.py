@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from models import ncl
 
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")
@@ -17,14 +18,14 @@ import dask.array as da
 import distributed.scheduler
 from distributed import Client, LocalCluster
 
-from negcorr import NCLRegressor, scale
+from negcorr import scale
 from negcorr.scale import clusters
 
 #: What Dask warns of when it is torn apart is not what is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 SMALL = {
-    "n_estimators": 4,
+    "n_members": 4,
     "n_components": 3,
     "random_state": 0,
     "basis": "fourier",
@@ -65,7 +66,7 @@ def fit_and_lose(lose=None, work=slowly, after=1.0):
     """Fit in a thread, and lose something after a while; the model, its state before, the error."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 3))
-    model = NCLRegressor(**SMALL).fit(X[:100], X[:100, 0])
+    model = ncl(**SMALL).fit(X[:100], X[:100, 0])
     before = dict(vars(model))
     rows = da.from_array(X, chunks=(50, 3)).map_blocks(work, meta=np.empty((0, 0)))
     targets = da.from_array(X[:, 0], chunks=50)

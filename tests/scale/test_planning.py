@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+from models import ncl
 from sklearn.kernel_approximation import RBFSampler
 
 from negcorr import NCLRegressor, scale
@@ -26,9 +27,6 @@ from negcorr.scale.planning import (
     costs_of_fit,
     known_features,
 )
-
-#: An ensemble that searches for no basis.
-PLAIN = {"basis": "fourier", "gamma": "kwok-tsang"}
 
 WIDTH = Width(n_inputs=10, n_outputs=1, n_numbers=11)
 
@@ -121,7 +119,7 @@ class TestChunksWithinABudget:
         assert IterableSource([], None).width is None
 
     def test_chunks_fit_both_passes(self):
-        model = NCLRegressor(n_estimators=20, n_components=10, **PLAIN)
+        model = ncl(n_members=20, n_components=10)
         budget = Budget.of(None, "64MB")
         n_features = known_features(model, drawn=False)
         both = chunks_within(budget, self.source(), model, n_features, first_pass=True)
@@ -129,7 +127,7 @@ class TestChunksWithinABudget:
         assert both.block_size == costs.most_rows(budget.n_bytes)
 
     def test_bases_that_tell_their_features_when_drawn_are_planned_twice(self):
-        model = NCLRegressor(n_estimators=20, basis=RBFSampler(n_components=10), random_state=0)
+        model = ncl(n_members=20, basis=RBFSampler(n_components=10))
         budget = Budget.of(None, "64MB")
         assert known_features(model, drawn=False) is None
         first = chunks_within(budget, self.source(), model, None, first_pass=True).block_size
@@ -147,9 +145,7 @@ class TestChunksWithinABudget:
 
         X = np.zeros((3000, 10)).view(Unread)
         with pytest.raises(ValueError, match=r"memory='100MB' .* is too little for this fit"):
-            scale.fit(
-                NCLRegressor(n_estimators=100, n_components=10, **PLAIN), X, X, memory="100MB"
-            )
+            scale.fit(ncl(n_members=100, n_components=10), X, X, memory="100MB")
 
     def test_chunks_of_a_fit_are_those_of_the_budget(self, monkeypatch):
         sizes = []
@@ -161,7 +157,7 @@ class TestChunksWithinABudget:
         partial_fit = NCLRegressor.partial_fit
         monkeypatch.setattr(NCLRegressor, "partial_fit", spy)
         X = np.random.default_rng(0).normal(size=(5000, 60))
-        model = NCLRegressor(n_estimators=2, n_components=3, random_state=0, **PLAIN)
+        model = ncl(n_members=2, n_components=3)
         scale.fit(model, X, X[:, 0], memory="56MB")
         assert sizes == [2048, 2048, 904]
 

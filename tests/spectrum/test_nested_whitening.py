@@ -21,7 +21,9 @@ def data(n=90, seed=0):
 
 
 def parts():
-    return FourierFeatures(6, 4, random_state=0), NystroemFeatures(5, 3, random_state=1)
+    return FourierFeatures(6, 4, random_state=0, inputs="none"), NystroemFeatures(
+        5, 3, random_state=1, inputs="none"
+    )
 
 
 def nested(gaps=(0.1, 0.003)):

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from models import ncl
 from sklearn.base import clone
 
 import negcorr
@@ -21,7 +22,7 @@ from negcorr.tables.table_sample import sample_of
 
 pytest.importorskip("pyarrow")
 
-SMALL = {"n_estimators": 8, "n_components": 5, "basis": "fourier", "gamma": "kwok-tsang"}
+SMALL = {"n_members": 8, "n_components": 5, "basis": "fourier", "gamma": "kwok-tsang"}
 
 
 def rows(n=600, seed=0):
@@ -68,7 +69,7 @@ def test_a_sample_of_all_rows_gives_what_a_fit_in_memory_gives(tmp_path):
     encode = found.model[:-1]
     everything, known = samples(frame, schema), samples(frame, schema, train)
     features = encode.transform(everything.inputs)
-    ensemble = negcorr.NCLRegressor(random_state=3, standardize=False, **SMALL)
+    ensemble = ncl(random_state=3, inputs="none", **SMALL)
     model = clone(ensemble).fit(features, everything.y)
     assert_close(found.model.predict(frame), model.predict(features))
     alone = clone(ensemble).draw(features)
@@ -126,7 +127,7 @@ def test_weights_are_taken_along_and_checked(tmp_path):
     frame = rows().drop(columns=["day", "cost"]).assign(w=lambda f: 1 + (f["z"] > 0))
     found = tried(file_of(frame, tmp_path), weights="w", sample_rows=10_000)
     features = found.model[:-1].transform(frame)
-    model = negcorr.NCLRegressor(random_state=0, standardize=False, **SMALL)
+    model = ncl(inputs="none", **SMALL)
     model.fit(features, frame["y"], sample_weight=frame["w"])
     assert_close(found.model.predict(frame), model.predict(features))
     assert found.model[-1].path_.spectrum.weight == frame["w"].sum()
@@ -267,7 +268,7 @@ from negcorr.reading import TableChunks, text_bytes, text_source
 from negcorr.tables import try_out_large
 stream.MOST_KEPT_ROWS = 100
 text_bytes.BLOCK_BYTES = text_source.BLOCK_BYTES = text_source.HEAD_BYTES = 2**17
-options = dict(baselines=[], sample_rows=200, parameters={"n_estimators": 4, "n_components": 4})
+options = dict(baselines=[], sample_rows=200, parameters={"n_members": 4, "n_components": 4})
 tracemalloc.start()
 found = try_out_large(TableChunks.open(sys.argv[1], block=200), "y", **options)
 print(found.n_rows, tracemalloc.get_traced_memory()[1], pyarrow.default_memory_pool().max_memory())

@@ -18,7 +18,7 @@ from negcorr.columns.kinds import infer_columns
 from negcorr.columns.samples import samples
 from negcorr.exceptions import TableError
 
-SMALL = {"n_estimators": 8, "n_components": 5, "basis": "fourier", "gamma": "kwok-tsang"}
+SMALL = {"n_members": 8, "n_components": 5, "basis": "fourier", "gamma": "kwok-tsang"}
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from models import ncl
 from numpy.testing import assert_allclose
 from reference import (
     adaptive_kernel_ridge,
@@ -42,7 +43,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from negcorr import NCLRegressor
 from negcorr.dof.monte_carlo import estimate as module
 from negcorr.dof.monte_carlo.estimate import monte_carlo_dof
 from negcorr.dof.monte_carlo.refits import NonFiniteError
@@ -164,8 +164,8 @@ CALIBRATED = {
     "neighbours": (KNeighborsRegressor(4), X),
     "process": (GaussianProcessRegressor(FIXED, alpha=0.1), X),
     "process about its mean": (GaussianProcessRegressor(FIXED, alpha=0.5, normalize_y=True), X),
-    "ncl": (NCLRegressor(lam=0.6, **SMALL_NCL), X),
-    "ncl, wide": (NCLRegressor(lam=0.9, **SMALL_NCL | {"n_components": 20}), X),
+    "ncl": (ncl(lam=0.6, **SMALL_NCL), X),
+    "ncl, wide": (ncl(lam=0.9, **SMALL_NCL | {"n_components": 20}), X),
     "mean": (DummyRegressor(), X),
 }
 
@@ -175,7 +175,7 @@ def assert_calibrated(values, errors, exact, covered=0.97):
     assert_allclose(np.sqrt(np.mean(errors**2)), values.std(ddof=1), rtol=0.15)
 
 
-@pytest.mark.parametrize("probe", ["rademacher", "gaussian"])
+@pytest.mark.parametrize("probe", ["rademacher", "rbf"])
 @pytest.mark.parametrize("name", CALIBRATED)
 def test_exact_value_is_within_the_error_that_is_reported(name, probe):
     """Repetitions are outputs: one target many times, each with probes of its own."""
@@ -210,7 +210,7 @@ def test_gaussian_probes_of_an_interpolating_fit_vary():
     exact = linear_smoother(estimator, WIDE, Y).dof[0]
     assert exact == N
     many = np.tile(Y[:, np.newaxis], 800)
-    options = {"eps": 0.1, "n_probes": 30, "probe": "gaussian", "scheme": "forward"}
+    options = {"eps": 0.1, "n_probes": 30, "probe": "rbf", "scheme": "forward"}
     for fit, table in ((estimator, WIDE), (KNeighborsRegressor(1), X)):
         result = monte_carlo_dof(fit, table, many, random_state=0, **options)
         assert_calibrated(result.dof, result.std_error, N)
@@ -303,7 +303,7 @@ def test_algorithm_1_is_reproduced(fit, eps):
         return fit(X, y)
 
     result = monte_carlo_dof(
-        fit_predict, X, Y, eps=eps, probe="gaussian", scheme="forward", n_probes=1, random_state=0
+        fit_predict, X, Y, eps=eps, probe="rbf", scheme="forward", n_probes=1, random_state=0
     )
     assert result.n_fits == len(seen) == 2
     assert (seen[0] == Y).all()
@@ -333,7 +333,7 @@ def test_both_neighbours_are_used_by_the_central_scheme(eps):
         assert value == pytest.approx(b @ moved / (2.0 * eps), rel=1e-8)
 
 
-@pytest.mark.parametrize("probe", ["rademacher", "gaussian"])
+@pytest.mark.parametrize("probe", ["rademacher", "rbf"])
 @pytest.mark.parametrize(("scheme", "order"), [("forward", 1), ("central", 2)])
 def test_one_probe_tends_to_the_derivative_along_it(scheme, order, probe):
     seen = []
@@ -352,7 +352,7 @@ def test_one_probe_tends_to_the_derivative_along_it(scheme, order, probe):
     assert_allclose(np.log2(errors[:-1] / errors[1:]), order, atol=0.15)
 
 
-@pytest.mark.parametrize("probe", ["rademacher", "gaussian"])
+@pytest.mark.parametrize("probe", ["rademacher", "rbf"])
 @pytest.mark.parametrize("scheme", ["forward", "central"])
 def test_mean_over_probes_tends_to_the_trace_of_the_jacobian(scheme, probe):
     exact = complex_step_trace(adaptive_kernel_ridge, X, Y)
@@ -531,14 +531,7 @@ def test_search_over_shuffled_folds_is_smooth():
 def test_ncl_with_a_searched_lam_is_smooth():
     rows, y = data(60)
     for cv in (5, None):
-        model = NCLRegressor(
-            n_estimators=5,
-            n_components=4,
-            cv=cv,
-            random_state=0,
-            basis="fourier",
-            gamma="kwok-tsang",
-        )
+        model = ncl(n_members=5, n_components=4, cv=cv)
         result = monte_carlo_dof(model, rows, y, eps=1e-4, random_state=0)
         assert 1.0 < result.dof < 21.0
         assert result.std_error < 3.0
@@ -551,7 +544,7 @@ def test_ncl_with_a_searched_lam_is_smooth():
 
 @pytest.mark.parametrize(
     "estimator",
-    [Ridge(), KernelRidge(kernel="rbf"), NCLRegressor(lam=0.5, **SMALL_NCL), LinearRegression()],
+    [Ridge(), KernelRidge(kernel="rbf"), ncl(lam=0.5, **SMALL_NCL), LinearRegression()],
     ids=lambda e: type(e).__name__,
 )
 @pytest.mark.parametrize("factor", [10.0, 1e-3])
@@ -644,7 +637,7 @@ def test_trees_are_told_that_the_step_matters():
     [
         Ridge(),
         Lasso(0.1),
-        NCLRegressor(n_estimators=10, random_state=0, basis="fourier", gamma="kwok-tsang"),
+        ncl(n_members=10),
         LinearRegression(),
     ],
     ids=lambda e: type(e).__name__,
@@ -740,7 +733,7 @@ def test_deflated_values_are_as_good_as_they_say(kind, linear):
             scheme="forward",
             linear=linear,
             target_std_error=target,
-            probe="gaussian" if seed % 2 else "rademacher",
+            probe="rbf" if seed % 2 else "rademacher",
             random_state=seed,
         )
         assert result.std_error <= target
@@ -922,7 +915,7 @@ def test_a_wanted_standard_error_is_for_all_outputs():
         LinearRegression(),
         Ridge(alpha=3.0),
         KernelRidge(alpha=0.5, kernel="rbf", gamma=0.1),
-        NCLRegressor(lam=0.6, **SMALL_NCL),
+        ncl(lam=0.6, **SMALL_NCL),
     ],
     ids=["least squares", "ridge", "kernel ridge", "ncl"],
 )
@@ -1007,7 +1000,7 @@ def test_jobs_do_not_matter(estimator, options):
         assert result.step_check == alone.step_check
 
 
-@pytest.mark.parametrize("probe", ["rademacher", "gaussian"])
+@pytest.mark.parametrize("probe", ["rademacher", "rbf"])
 @pytest.mark.parametrize("estimator", [Ridge(), ExtraTreesRegressor(2, max_depth=2)])
 def test_random_state_makes_it_reproducible(estimator, probe):
     options = {"eps": 0.5, "probe": probe}
@@ -1041,7 +1034,7 @@ def test_numbers_are_not_drawn_from_the_global_state():
     [
         Ridge(),
         RandomForestRegressor(2, max_depth=2),
-        NCLRegressor(n_estimators=3, n_components=3, basis="fourier", gamma="kwok-tsang"),
+        ncl(n_members=3, n_components=3),
         GridSearchCV(Ridge(), {"alpha": [1.0, 2.0]}, cv=KFold(2, shuffle=True)),
         make_pipeline(StandardScaler(), Ridge()),
     ],

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from models import ncl
 from reference import smoothing_matrix
 from scipy.stats import chi2
 from sklearn.isotonic import IsotonicRegression
@@ -13,7 +14,6 @@ from sklearn.linear_model import Lasso, LinearRegression, Ridge, RidgeCV
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-from negcorr import NCLRegressor
 from negcorr.dof.monte_carlo.precision import Limits, columns, deflate, is_linear, probe_until
 from negcorr.dof.monte_carlo.probing import ProbeSource
 from negcorr.dof.monte_carlo.refits import Refit
@@ -110,14 +110,7 @@ TARGET = ROWS[:, 0] + np.random.default_rng(6).normal(size=40)
         Ridge(random_state=0),
         KernelRidge(kernel="rbf"),
         KNeighborsRegressor(3),
-        NCLRegressor(
-            lam=0.6,
-            n_estimators=3,
-            n_components=3,
-            random_state=0,
-            basis="fourier",
-            gamma="kwok-tsang",
-        ),
+        ncl(lam=0.6, n_members=3, n_components=3),
         lambda X, y: 3.0 * y.mean() + np.arange(40.0),
         lambda X, y: np.zeros(40),
     ],
@@ -138,9 +131,7 @@ def test_linear_fits_are_recognised_by_two_more_fits(estimator, scheme):
         RidgeCV(np.geomspace(1e-2, 1e2, 30)),
         DecisionTreeRegressor(random_state=0, max_depth=3),
         IsotonicRegression(),
-        NCLRegressor(
-            n_estimators=3, n_components=3, random_state=0, basis="fourier", gamma="kwok-tsang"
-        ),
+        ncl(n_members=3, n_components=3),
         lambda X, y: y**2,
         lambda X, y: y + 1e-4 * y**2,
         lambda X, y: np.maximum(y, y.mean()),

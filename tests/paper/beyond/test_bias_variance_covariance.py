@@ -5,9 +5,10 @@ import warnings
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from models import ncl
 from sklearn.datasets import make_friedman1
 
-from negcorr import NCLRegressor, ambiguity_decomposition, bias_variance_covariance
+from negcorr import ambiguity_decomposition, bias_variance_covariance
 from negcorr.paper.beyond import bias_variance_covariance as experiment
 from negcorr.paper.figure_style import save
 from negcorr.paper.setup import Setup, Size
@@ -39,7 +40,7 @@ def refitted(n_draws, gap):
     noise = np.random.default_rng(TOY.seed_for(name, "noise", 2)).normal(size=(n, n_draws)) / 2
     features = {"basis": "fourier", "gamma": "kwok-tsang", "solver": "qr"}
     features["random_state"] = TOY.seed_for(name, "features", 2)
-    model = NCLRegressor(8, 5, gap=gap, **features)
+    model = ncl(8, 5, gap=gap, **features)
     members = [
         model.fit(X[:n], truth[:n] + noise[:, k]).predict_members(X[n:]) for k in range(n_draws)
     ]

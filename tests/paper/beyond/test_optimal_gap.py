@@ -184,7 +184,9 @@ def test_a_row_is_the_risk_of_the_printed_smoother():
     row = next(r for r in sweep(setup, None, "kinks", "n") if r["n"] == 40)
     X, mu = simulated("kinks", 160, np.random.default_rng(setup.seed_for(NAME, "kinks")))
     seed = setup.seed_for(NAME, "kinks", "features")
-    basis = FourierFeatures(5, 4, gamma=kwok_tsang_gamma(X), random_state=seed).fit(X)
+    basis = FourierFeatures(5, 4, gamma=kwok_tsang_gamma(X), random_state=seed, inputs="none").fit(
+        X
+    )
     problem = Problem(members=5, width=4)
     problem.features, problem.mu = basis.transform(X[:40]), mu[:40]
     for column, gap in {"risk": row["best_gap"], "risk_lam0": 1.0, "risk_lam1": 0.0}.items():

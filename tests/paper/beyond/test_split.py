@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from models import ncl
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Ridge
 from toy_data import toy_setup, toy_study
 
-from negcorr import NCLRegressor
 from negcorr.bases import FourierFeatures
 from negcorr.paper.beyond import split
 from negcorr.paper.protocol import distance_between_columns_gamma, folds_of, task
@@ -39,7 +39,7 @@ def inner_folds(data):
 def features_of(data):
     seed = SETUP.seed_for("features", data.name, data.fold, "split")
     gamma = distance_between_columns_gamma(data.X)
-    basis = FourierFeatures(1, 20, gamma=gamma, random_state=seed).fit(data.X)
+    basis = FourierFeatures(1, 20, gamma=gamma, random_state=seed, inputs="none").fit(data.X)
     return basis.transform(data.X), basis.transform(data.X_test)
 
 
@@ -58,7 +58,7 @@ def test_splits_divide_the_features():
 def test_a_seed_draws_the_same_features_however_they_are_shared_out():
     X = np.random.default_rng(0).normal(size=(9, 3))
     drawn = [
-        FourierFeatures(m, 20 // m, gamma=0.3, random_state=5).fit(X).transform(X)
+        FourierFeatures(m, 20 // m, gamma=0.3, random_state=5, inputs="none").fit(X).transform(X)
         for m in (1, 2, 5, 20)
     ]
     for features in drawn[1:]:
@@ -67,17 +67,16 @@ def test_a_seed_draws_the_same_features_however_they_are_shared_out():
 
 @pytest.mark.parametrize("members", [2, 5, 10, 20])
 def test_every_split_is_the_regressor_tuned_by_kfold(rows, data, members):
-    model = NCLRegressor(
-        n_estimators=members,
+    model = ncl(
+        n_members=members,
         n_components=20 // members,
         gamma=distance_between_columns_gamma(data.X),
-        standardize=False,
+        inputs="none",
         fit_intercept=False,
         criterion="kfold",
         cv=inner_folds(data),
         solver="qr",
         random_state=SETUP.seed_for("features", "machine", 1, "split"),
-        basis="fourier",
     ).fit(data.X, data.Y[:, 0])
     row = one(rows, "ncl", members)
     error = np.mean((model.predict(data.X_test) - data.Y_test[:, 0]) ** 2)
