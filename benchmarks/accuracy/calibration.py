@@ -28,7 +28,7 @@ ESTIMATORS = [
     KernelRidge(kernel="rbf", alpha=0.5),
     KNeighborsRegressor(4),
     GaussianProcessRegressor(RBF(2.0) + WhiteKernel(0.5), optimizer=None, random_state=0),
-    NCLRegressor(4, 4, lam=0.6, random_state=0, basis="fourier", gamma="kwok-tsang"),
+    NCLRegressor(FourierFeatures(4, 4), lam=0.6),
     DummyRegressor(),
 ]
 

@@ -23,21 +23,24 @@ from accuracy import DATA, arrays
 from sklearn.model_selection import KFold
 
 from negcorr import NCLRegressor
+from negcorr.bases import AutoBasis, FourierFeatures
 from negcorr.paper.figure_style import COLOURS, new_figure, save, style
 
 SETS = ("machine", "housing", "jura", "energy", "abalone", "kinematics", "california")
 FOLDS, MOST_ROWS = 2, 4000
-PLAIN = {"basis": "fourier", "gamma": "kwok-tsang"}
 
 #: Panels: what is on their axis, and the parameters of each of its values.
 PANELS: dict[str, dict[str, dict[str, Any]]] = {
     "basis": {
-        name: {"basis": name}
-        for name in ("auto", "kernel", "nystroem", "fourier", "orthogonal", "linear", "trees")
+        "auto": {},
+        **{
+            name: {"basis": AutoBasis(name)}
+            for name in ("kernel", "nystroem", "fourier", "orthogonal", "linear", "trees")
+        },
     },
-    "budget": {str(size): {"budget": size} for size in (250, 500, 1000, 2000, 4000)},
+    "budget": {str(n): {"basis": AutoBasis(budget=n)} for n in (250, 500, 1000, 2000, 4000)},
     "members × width (Fourier)": {
-        f"{members}×{width}": {"n_estimators": members, "n_components": width, **PLAIN}
+        f"{members}×{width}": {"basis": FourierFeatures(members, width)}
         for members, width in ((500, 2), (200, 5), (100, 10), (40, 25), (10, 100))
     },
     "criterion": {name: {"criterion": name} for name in ("kfold", "sure", "gcv", "aicc")},
@@ -72,10 +75,10 @@ def measured(name: str) -> dict[str, Any]:
             warnings.simplefilter("ignore")
             for panel, values in PANELS.items():
                 for label, parameters in values.items():
-                    model = NCLRegressor(random_state=0, **parameters).fit(X, y)
+                    model = NCLRegressor(**parameters).fit(X, y)
                     so_far = found[panel].get(label, 0.0)
                     found[panel][label] = so_far + error(model, new_X, new_y) / FOLDS
-            model = NCLRegressor(random_state=0).fit(X, y)
+            model = NCLRegressor().fit(X, y)
             moved = [model.with_lam(gap=float(gap)) for gap in GAPS]
             along += np.array([error(each, new_X, new_y) for each in moved]) / FOLDS
             chosen.append(error(model, new_X, new_y))

@@ -32,7 +32,7 @@ def variants(pipeline, has_categories):
     plain = clone(pipeline).set_params(encode__numbers__scale=StandardScaler())
     found = {"NCL, extremes left": plain}
     if has_categories:
-        found["NCL, 0/1 columns scaled"] = clone(pipeline).set_params(model__standardize=True)
+        found["NCL, 0/1 columns scaled"] = clone(pipeline).set_params(model__basis="fourier")
     return found
 
 

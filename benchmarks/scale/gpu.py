@@ -50,16 +50,9 @@ def make_data(n_rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def regressor(criterion: str, solver: str) -> Any:
     from negcorr import NCLRegressor
+    from negcorr.bases import FourierFeatures
 
-    return NCLRegressor(
-        n_estimators=MEMBERS,
-        n_components=WIDTH,
-        criterion=criterion,
-        solver=solver,
-        random_state=0,
-        basis="fourier",
-        gamma="kwok-tsang",
-    )
+    return NCLRegressor(FourierFeatures(MEMBERS, WIDTH), criterion=criterion, solver=solver)
 
 
 def fitted(X: Any, y: Any, criterion: str = "sure", solver: str = "auto") -> Any:

@@ -74,14 +74,9 @@ def made_rows(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def model() -> Any:
     from negcorr import NCLRegressor
+    from negcorr.bases import FourierFeatures
 
-    return NCLRegressor(
-        n_estimators=MEMBERS,
-        n_components=WIDTH,
-        random_state=0,
-        basis="fourier",
-        gamma="kwok-tsang",
-    )
+    return NCLRegressor(FourierFeatures(MEMBERS, WIDTH))
 
 
 def streamed(folder: Path, n_rows: int) -> dict[str, Any]:

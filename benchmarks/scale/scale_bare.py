@@ -138,6 +138,7 @@ def rates(
         Called before each part: all cores are to do the same at the same time.
     """
     from negcorr import NCLRegressor
+    from negcorr.bases import FourierFeatures
     from negcorr.scale.files import FileSource, open_files
     from negcorr.scale.first_pass import summary_of
     from negcorr.scale.planning import MOST_ROWS
@@ -155,11 +156,9 @@ def rates(
     features = rng.normal(size=(4096, n_features + 2))
     product = np.empty((n_features + 2,) * 2)
     square = features.T @ features
-    one = NCLRegressor(1, 1, random_state=0, basis="fourier", gamma="kwok-tsang").draw(X)
+    one = NCLRegressor(FourierFeatures(1, 1)).draw(X)
     parts = [
-        NCLRegressor(n_members, width, random_state=0, basis="fourier", gamma="kwok-tsang")
-        .draw(X)
-        .partial_fit(X[:5000], y[:5000])
+        NCLRegressor(FourierFeatures(n_members, width)).draw(X).partial_fit(X[:5000], y[:5000])
         for _ in range(2)
     ]
 

@@ -29,6 +29,7 @@ from threadpoolctl import threadpool_info
 
 import negcorr
 from negcorr import NCLRegressor
+from negcorr.bases import FourierFeatures
 
 N_ROWS, N_INPUTS, N_MEMBERS, N_COMPONENTS = 20_640, 8, 100, 10
 LIMITS = {"a": 1.7, "b": 10.0, "c": 3.0, "d": 0.03, "e": 150.0, "f": 2.3}
@@ -52,14 +53,7 @@ def make_data(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def regressor(criterion: str = "sure") -> NCLRegressor:
-    return NCLRegressor(
-        N_MEMBERS,
-        N_COMPONENTS,
-        basis="fourier",
-        gamma="kwok-tsang",
-        criterion=criterion,
-        random_state=0,
-    )
+    return NCLRegressor(FourierFeatures(N_MEMBERS, N_COMPONENTS), criterion=criterion)
 
 
 def best_of(repeats: int, work: Callable[[], object]) -> float:
@@ -99,9 +93,7 @@ def peak_memory(criterion: str) -> float:
 def measure_memory(criterion: str) -> None:
     X, y = make_data(N_ROWS)
     # A tiny fit first: libraries load and threads take their buffers.
-    NCLRegressor(
-        3, 3, criterion=criterion, random_state=0, basis="fourier", gamma="kwok-tsang"
-    ).fit(X[:500], y[:500])
+    NCLRegressor(FourierFeatures(3, 3), criterion=criterion).fit(X[:500], y[:500])
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
     before = _status("VmRSS")

@@ -109,7 +109,7 @@ def random_x(n_rows: int = 3000) -> list[dict[str, Any]]:
         y = frame[entries[name]["targets"]].to_numpy(dtype=float)[rows, 0]
         X = frame.drop(columns=entries[name]["targets"]).to_numpy(dtype=float)[rows]
         for gap in (1e-2, 1e-4, 1e-6):
-            model = NCLRegressor(gap=gap, random_state=0, basis="fourier", gamma="kwok-tsang")
+            model = NCLRegressor("fourier", gap=gap)
             found = random_x_dof(model, X, y, cv=5, noise_variance="difference", random_state=0)
             table.append(
                 {
