@@ -21,6 +21,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 
 from negcorr import NCLRegressor, degrees_of_freedom, monte_carlo_dof
+from negcorr.bases import FourierFeatures
 
 ESTIMATORS = [
     LinearRegression(),
