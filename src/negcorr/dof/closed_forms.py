@@ -20,7 +20,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.validation import _num_samples, validate_data
 
-from negcorr._common.lapack import EPS, thin_svd
+from negcorr._common.arrays import thin_svd
+from negcorr._common.lapack import EPS
 from negcorr._common.types import AnyArray, BoolArray, FloatArray, Table
 from negcorr._common.validation import check_per_output
 from negcorr.bases import AutoBasis
