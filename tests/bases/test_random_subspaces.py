@@ -18,7 +18,7 @@ from negcorr.bases import (
     random_subspaces as subspaces,
 )
 from negcorr.bases.kernel_functions import KERNEL_VALUES, KERNELS
-from negcorr.bases.random_subspaces import check_share, kernel_values, member_columns
+from negcorr.bases.kernel_functions import check_share, kernel_values, member_columns
 
 every_kernel = pytest.mark.parametrize("kernel", sorted(KERNELS))
 

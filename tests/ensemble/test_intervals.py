@@ -16,7 +16,7 @@ from negcorr.ensemble.intervals import Residuals, calibration_rows, out_of_fold_
 from negcorr.exceptions import CalibrationWarning
 from negcorr.path.tune import PathSettings, build_path
 from negcorr.rows.folds import Folds, make_folds
-from negcorr.rows.keys import content_hash
+from negcorr.rows.rows import content_hash
 from negcorr.rows.rows import Rows
 
 #: The same examples in every run, however slow the machine.

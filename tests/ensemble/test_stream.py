@@ -17,7 +17,7 @@ from negcorr.ensemble.stream import Stream, check_streamable
 from negcorr.moments.moments import FactorMoments, GramMoments, as_gram
 from negcorr.moments.scan import features_of
 from negcorr.rows.folds import make_folds, number_of_folds
-from negcorr.rows.keys import content_hash
+from negcorr.rows.rows import content_hash
 from negcorr.rows.rows import Rows
 
 BASIS = FourierFeatures(3, 4, random_state=0, inputs="none").fit(

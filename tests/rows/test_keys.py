@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from negcorr.rows.keys import content_hash, hash_of_bytes, word_hashes
+from negcorr.rows.rows import content_hash, hash_of_bytes, word_hashes
 
 #: The same examples in every run, however slow the machine.
 repeatable = settings(derandomize=True, deadline=None)

@@ -29,7 +29,7 @@ from negcorr.bases.input_maps import fit_input_map
 from negcorr.bases.kernel_features import STAGE, ridge_gap
 from negcorr.bases.named import PLAIN_ESTIMATORS, RIDGE
 from negcorr.exceptions import IdenticalMembersWarning, NotLinearError, SearchBoundaryWarning
-from negcorr.rows.keys import content_hash
+from negcorr.rows.rows import content_hash
 from negcorr.scale import first_pass
 from negcorr.scale.first_pass import needs_sample, needs_targets
 from negcorr.selection import automatic_basis as automatic

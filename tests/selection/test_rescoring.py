@@ -5,7 +5,7 @@ import pytest
 from negcorr.selection.candidates import Candidate
 from reference import span_loo
 
-from negcorr.bases.random_subspaces import kernel_values
+from negcorr.bases.kernel_functions import kernel_values
 from negcorr.rows.rows import Rows
 from negcorr.selection import sample as proving
 from negcorr.selection.rescoring import judged

@@ -6,7 +6,12 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -28,7 +33,7 @@ from negcorr._common.validation import (
     float_types,
 )
 from negcorr.bases.input_maps import InputMap, fit_input_map
-from negcorr.rows.keys import content_hash
+from negcorr.rows.rows import content_hash
 
 __all__ = ["Basis", "RandomBasis", "distinct_rows", "rows_of_weight"]
 
@@ -49,6 +54,9 @@ class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
 
     #: Whether rows may be arrays of other libraries than NumPy, on their device.
     array_api: ClassVar[bool] = False
+
+    #: Ridge inside the blocks where none is given.
+    usual_ridge: float = 0.0
 
     block_starts_: IntArray
 
@@ -71,6 +79,16 @@ class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
         out : ndarray of shape (rows, Q)
             Receives the features; it may be a view into a wider array.
         """
+
+    def with_seed(self, random_state: Any) -> Self:
+        """An unfitted copy, in which ``random_state`` takes the place of a seed that is None."""
+        copied: Self = clone(self)
+        if (
+            "random_state" in self._get_param_names()
+            and copied.get_params()["random_state"] is None
+        ):
+            copied.set_params(random_state=random_state)
+        return copied
 
     @property
     def n_members_(self) -> int:
@@ -115,7 +133,7 @@ class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = getattr(self, "inputs", "none") in ("standard", "none")
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -157,11 +175,6 @@ class RandomBasis(Basis):
     @abstractmethod
     def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
         """Set the drawn attributes, ``block_starts_`` among them, from rows as they were given."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.inputs in ("standard", "none")
-        return tags
 
 
 def rows_of_weight(X: Table, weight: FloatArray | None) -> tuple[Table, FloatArray | None]:

@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from negcorr._common.arrays import is_device_array, place_of, to_host
 from negcorr._common.types import FloatArray, Table
 from negcorr.bases.basis import RandomBasis
-from negcorr.bases.kernel_functions import KERNELS, kwok_tsang_gamma
-from negcorr.bases.random_subspaces import check_share, member_columns
+from negcorr.bases.kernel_functions import KERNELS, check_share, kwok_tsang_gamma, member_columns
 
 __all__ = [
     "ROWS_IN_CACHE",

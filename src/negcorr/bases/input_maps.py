@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from negcorr._common.arrays import Place, place_of, to_host
 from negcorr._common.types import FloatArray, Table
 
-__all__ = ["INPUTS", "InputMap", "centre_and_scale", "fit_input_map"]
+__all__ = ["INPUTS", "InputMap", "fit_input_map"]
 
 #: What can be done to the columns.
 INPUTS = ("standard", "clip", "rank", "none")
@@ -160,54 +160,43 @@ def fit_input_map(
     if kind == "none":
         return InputMap(kind, zeros, ones, weights, none, none)
     if kind != "rank":
-        return InputMap(kind, *_rounded_centre_and_scale(X, sample_weight), weights, none, none)
+        return InputMap(kind, *_centre_and_scale(X, sample_weight), weights, none, none)
     knots, ranks = _knots(to_host(X), None if sample_weight is None else to_host(sample_weight))
     bare = InputMap(kind, zeros, ones, ones, place.floats(knots), place.floats(ranks))
-    center, scale = _rounded_centre_and_scale(bare(X), sample_weight)
+    center, scale = _centre_and_scale(bare(X), sample_weight)
     return InputMap(kind, center, scale, weights, bare.knots, bare.ranks)
 
 
-def centre_and_scale(X: Table, sample_weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """Weighted mean and standard deviation of every column; constant columns get scale 1."""
+def _centre_and_scale(X: Table, sample_weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Weighted mean and standard deviation of columns, 1 for constant ones, rounded to 26 bits.
+
+    Then mapped rows are equal to the last bit. Sums of rows in another order, or weighted instead
+    of repeated, differ in their last digits; landmarks and trees are drawn by the content of mapped
+    rows, and would be others.
+    """
     place = place_of(X)
+    xp, sparse = place.xp, sp.issparse(X)
     if place.is_numpy:
         # The weighted variance of a constant may come out a trace below zero, and counts as zero.
         with np.errstate(invalid="ignore"):
-            scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(
-                X, sample_weight=sample_weight
-            )
-        return (
-            np.asarray(scaler.mean_, dtype=np.float64),
-            np.asarray(scaler.scale_, dtype=np.float64),
-        )
-    xp = place.xp
-    rows = place.floats(X)
-    weight = place.ones((int(rows.shape[0]),)) if sample_weight is None else sample_weight
-    mass = float(xp.sum(weight))
-    share = weight / mass
-    # From the first row, so that columns far from zero keep their digits.
-    mean = rows[0, :] + share @ (rows - rows[0, :])
-    variance = share @ (rows - mean) ** 2
-    # As scikit-learn has it: what rounding alone could have left.
-    eps = float(np.finfo(np.float64).eps)
-    constant = variance <= mass * eps * variance + (mass * mean * eps) ** 2
-    return mean, xp.where(constant, 1.0, xp.sqrt(variance))
-
-
-def _rounded_centre_and_scale(
-    X: Table, sample_weight: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
-    """Centre and scale, rounded, so that mapped rows are equal to the last bit.
-
-    Sums of rows in another order, or weighted instead of repeated, differ in their last digits.
-    Landmarks and trees are drawn by the content of mapped rows, and would be others.
-    """
-    center, scale = centre_and_scale(X, sample_weight)
-    place, xp = place_of(X), place_of(X).xp
-    mantissa, exponent = np.frexp(to_host(scale))
+            scaler = StandardScaler(with_mean=not sparse).fit(X, sample_weight=sample_weight)
+        mean, scale = np.asarray(scaler.mean_), np.asarray(scaler.scale_)
+    else:
+        rows = place.floats(X)
+        weight = place.ones((int(rows.shape[0]),)) if sample_weight is None else sample_weight
+        mass = float(xp.sum(weight))
+        share = weight / mass
+        # From the first row, so that columns far from zero keep their digits.
+        center = rows[0, :] + share @ (rows - rows[0, :])
+        variance = share @ (rows - center) ** 2
+        # As scikit-learn has it: what rounding alone could have left.
+        eps = float(np.finfo(np.float64).eps)
+        constant = variance <= mass * eps * variance + (mass * center * eps) ** 2
+        mean, scale = to_host(center), to_host(xp.where(constant, 1.0, xp.sqrt(variance)))
+    mantissa, exponent = np.frexp(scale)
     rounded = np.ldexp(np.round(mantissa * DIGITS) / DIGITS, exponent)
-    middle = np.round(to_host(center) / rounded * DIGITS) / DIGITS * rounded
-    if sp.issparse(X):
+    middle = np.round(mean / rounded * DIGITS) / DIGITS * rounded
+    if sparse:
         return middle, rounded
     least, most = (to_host(extreme(place.floats(X), axis=0)) for extreme in (xp.min, xp.max))
     return place.floats(np.where(least == most, least, middle)), place.floats(rounded)

@@ -15,9 +15,8 @@ from negcorr._common.threads import our_own_threads
 from negcorr._common.types import FloatArray, IntArray, Table
 from negcorr.bases.basis import distinct_rows
 from negcorr.bases.fourier import resolve_gamma
-from negcorr.bases.kernel_functions import KERNEL_VALUES
+from negcorr.bases.kernel_functions import KERNEL_VALUES, check_share, kernel_values
 from negcorr.bases.nystroem import NOISE, NystroemFeatures
-from negcorr.bases.random_subspaces import check_share, kernel_values
 
 __all__ = ["STAGE", "KernelFeatures", "ridge_gap"]
 
@@ -67,7 +66,7 @@ class KernelFeatures(NystroemFeatures):
         What columns are multiplied by after that.
     subspace : float, default=1.0
         Below 1, the kernel is what members see on average that see every column with this
-        probability, with γ over it (:mod:`negcorr.bases.random_subspaces`): no subspace is drawn,
+        probability, with γ over it (:mod:`negcorr.bases.kernel_functions`): no subspace is drawn,
         as if there were infinitely many of them. Not for the linear kernel.
     random_state : int, RandomState or None, default=None
         Seed of landmarks and rotations. Within an estimator None is the estimator's.
@@ -101,6 +100,9 @@ class KernelFeatures(NystroemFeatures):
     >>> features.shape, bool(np.allclose(features @ features.T / 20, kernel))
     ((20, 20), True)
     """
+
+    #: With it an ensemble is near to kernel ridge regression.
+    usual_ridge = 10.0
 
     def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
         if self.kernel not in KERNEL_VALUES:

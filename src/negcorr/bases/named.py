@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from negcorr.bases import (
     AutoBasis,
@@ -23,13 +21,11 @@ from negcorr.bases import (
 
 __all__ = [
     "BASES",
-    "RIDGE",
     "as_basis",
     "basis_name",
     "named_basis",
     "takes_device_arrays",
     "takes_tables",
-    "usual_ridge",
 ]
 
 #: Strings that stand for a basis with its defaults, "auto" for :class:`AutoBasis` aside.
@@ -41,10 +37,6 @@ BASES: dict[str, type[Basis]] = {
     "linear": LinearFeatures,
     "trees": TreeFeatures,
 }
-
-#: Ridge inside the blocks of a kernel's own functions where none is given: with it an ensemble is
-#: near to kernel ridge regression.
-RIDGE = 10.0
 
 
 def named_basis(name: str, **parameters: Any) -> Basis:
@@ -98,17 +90,7 @@ def as_basis(basis: Any, random_state: Any) -> Basis | AutoBasis:
                 "AutoBasis, a transformer, or a list of transformers."
             )
         basis = ClonedFeatures(basis)
-    if isinstance(basis, BlockFeatures):
-        rng = check_random_state(random_state)
-        members = [_seeded_member(member, rng) for member in basis.transformers]
-        return clone(basis).set_params(transformers=members)
-    basis = clone(basis)
-    if "random_state" in basis.get_params(deep=False) and basis.random_state is None:
-        basis.set_params(random_state=random_state)
-    if isinstance(basis, NestedFeatures):
-        rng = check_random_state(random_state)
-        return basis.set_params(bases=[_seeded(each, rng) for each in basis.bases])
-    return basis if isinstance(basis, ClonedFeatures) else _seeded(basis, random_state)
+    return basis.with_seed(random_state)
 
 
 def takes_device_arrays(basis: Any) -> bool:
@@ -126,13 +108,6 @@ def takes_tables(basis: Any) -> bool:
     if isinstance(basis, (ClonedFeatures, BlockFeatures)):
         return basis.inputs == "none" and basis.relevance is None
     return not isinstance(basis, (str, Basis, AutoBasis))
-
-
-def usual_ridge(basis: Any) -> float:
-    """The ridge inside the blocks of a basis where nothing else is said."""
-    if isinstance(basis, NestedFeatures):
-        return max((usual_ridge(each) for each in basis.bases), default=0.0)
-    return RIDGE if isinstance(basis, KernelFeatures) else 0.0
 
 
 def basis_name(basis: Basis) -> str:
@@ -165,21 +140,3 @@ def _check_members(members: Any) -> None:
                 f"basis[{i}]={member!r} is not a transformer or a (name, transformer) pair; a list "
                 "holds one for each member. Names such as 'fourier' are given alone."
             )
-
-
-def _seeded_member(member: Any, rng: np.random.RandomState) -> Any:
-    if isinstance(member, tuple) and len(member) == 2 and hasattr(member[1], "get_params"):
-        return (member[0], _seeded(clone(member[1]), rng))
-    return _seeded(clone(member), rng) if hasattr(member, "get_params") else member
-
-
-def _seeded(transformer: Any, random_state: Any) -> Any:
-    """Give every ``random_state`` inside that is None a seed of its own."""
-    rng = check_random_state(random_state)
-    parameters = transformer.get_params(deep=True)
-    seeds = {
-        key: rng.randint(np.iinfo(np.int32).max)
-        for key in sorted(parameters)
-        if (key == "random_state" or key.endswith("__random_state")) and parameters[key] is None
-    }
-    return transformer.set_params(**seeds) if seeds else transformer

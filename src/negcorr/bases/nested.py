@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from negcorr._common.arrays import detached, place_of
 from negcorr._common.threads import spread
@@ -117,6 +118,22 @@ class NestedFeatures(Basis):
         starts = np.concatenate([*small, self.block_starts_[-1:]]).astype(np.intp)
         self.nesting_ = Nesting(starts, tuple(float(gap) for gap in self.gaps))
         return self
+
+    @property
+    def usual_ridge(self) -> float:  # type: ignore[override]
+        """The largest of the bases'."""
+        return max((basis.usual_ridge for basis in self.bases), default=0.0)
+
+    def with_seed(self, random_state: Any) -> Self:
+        """An unfitted copy; bases without a seed get one each, drawn from ``random_state``."""
+        rng = check_random_state(random_state)
+        seeded = [
+            basis.with_seed(rng.randint(np.iinfo(np.int32).max))
+            if isinstance(basis, Basis)
+            else basis
+            for basis in self.bases
+        ]
+        return type(self)(seeded, self.gaps)
 
     def fill(self, X: Table, out: FloatArray) -> None:
         parts = itertools.pairwise(self.block_starts_.tolist())

@@ -13,8 +13,7 @@ from negcorr._common.arrays import place_of, rows_at, to_host
 from negcorr._common.types import FloatArray, Table
 from negcorr.bases.basis import RandomBasis, distinct_rows
 from negcorr.bases.fourier import resolve_gamma
-from negcorr.bases.kernel_functions import KERNELS
-from negcorr.bases.random_subspaces import check_share, member_columns
+from negcorr.bases.kernel_functions import KERNELS, check_share, member_columns
 from negcorr.exceptions import IdenticalMembersWarning
 
 __all__ = ["NystroemFeatures"]

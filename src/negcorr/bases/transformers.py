@@ -258,6 +258,22 @@ class BlockFeatures(_TransformerBasis):
         self.inputs = inputs
         self.relevance = relevance
 
+    def with_seed(self, random_state: Any) -> Self:
+        """An unfitted copy; every seed within it that is None is drawn from ``random_state``."""
+        rng = check_random_state(random_state)
+        seeded: list[Any] = []
+        for member in self.transformers:
+            named = isinstance(member, tuple) and len(member) == 2
+            transformer = member[1] if named else member
+            if hasattr(transformer, "get_params"):
+                transformer = clone(transformer)
+                parameters = transformer.get_params(deep=True)
+                for key in sorted(parameters):
+                    if key.rpartition("__")[2] == "random_state" and parameters[key] is None:
+                        transformer.set_params(**{key: rng.randint(np.iinfo(np.int32).max)})
+            seeded.append((member[0], transformer) if named else transformer)
+        return type(self)(seeded, inputs=self.inputs, relevance=self.relevance)
+
     def _prototypes(self) -> list[tuple[str, Any]]:
         return [
             (t[0], t[1]) if isinstance(t, tuple) else (f"{type(t).__name__.lower()}{i}", t)

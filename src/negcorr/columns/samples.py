@@ -15,7 +15,7 @@ from negcorr.exceptions import TableError
 from negcorr.reading.dates import dates
 from negcorr.reading.number_cells import as_numbers
 from negcorr.reading.schema import Schema
-from negcorr.rows.keys import HashArray, content_hash, word_hashes
+from negcorr.rows.rows import HashArray, content_hash, word_hashes
 
 __all__ = ["Samples", "digests", "hashes", "labels", "samples", "times", "typed_hashes"]
 

@@ -13,20 +13,19 @@ from sklearn.utils import check_array, check_consistent_length
 from negcorr._common.arrays import NUMPY, is_device_array, to_host
 from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import check_weight
-from negcorr.bases.input_maps import centre_and_scale
+from negcorr.bases.input_maps import fit_input_map
 from negcorr.criteria.closed_form import NOTHING_LEFT
 from negcorr.exceptions import NoiseVarianceWarning, warn_caller
-from negcorr.rows.keys import content_hash
-from negcorr.rows.rows import Rows
+from negcorr.rows.rows import Rows, content_hash
 from negcorr.spectrum.gap import gap_per_output, resolve_gap
 from negcorr.spectrum.spectrum import Spectrum
 
 __all__ = [
     "difference_noise_variance",
+    "given_noise_variance",
     "neighbour_differences",
     "paper_noise_variance",
     "residual_noise_variance",
-    "resolved_noise_variance",
 ]
 
 
@@ -141,20 +140,17 @@ def neighbour_differences(
         raise ValueError("X and y have fewer than two distinct rows of positive weight.")
     weight = np.bincount(group, given[used]).astype(np.float64)
     rows, target = rows[used][first], target[used][first]
-    centre, scale = centre_and_scale(rows, weight)
-    # Distances do not need the centre, which would make a sparse table dense.
-    scaled = rows.multiply(1.0 / scale).tocsr() if sp.issparse(rows) else (rows - centre) / scale
+    scaled = fit_input_map("standard", rows, weight)(rows)
     neighbours = NearestNeighbors(n_neighbors=1).fit(scaled).kneighbors(return_distance=False)
     return target - target[neighbours[:, 0]], weight
 
 
-def resolved_noise_variance(given: Any, rows: Rows, spectrum: Spectrum) -> FloatArray:
-    """σ² of every output from the parameter ``noise_variance`` of an estimator."""
-    shape = (spectrum.n_outputs,)
-    if given is None or (isinstance(given, str) and given == "paper"):
-        return paper_noise_variance(spectrum, quiet=True)
+def given_noise_variance(given: Any, rows: Rows) -> FloatArray | None:
+    """σ² of every output from a parameter ``noise_variance``; None for the paper's estimate."""
     if isinstance(given, (bool, np.bool_)):
         raise TypeError(f"noise_variance={given!r} must be a number, not a truth value.")
+    if isinstance(given, str) and given == "paper":
+        return None
     if isinstance(given, str) and given == "difference":
         if sp.issparse(rows.X) or hasattr(rows.X, "columns") or is_device_array(rows.X):
             raise ValueError(
@@ -163,7 +159,7 @@ def resolved_noise_variance(given: Any, rows: Rows, spectrum: Spectrum) -> Float
             )
         return np.atleast_1d(difference_noise_variance(rows.X, rows.y, rows.weight))
     try:
-        value = np.broadcast_to(NUMPY.floats(given), shape)
+        value = np.broadcast_to(NUMPY.floats(given), (rows.y.shape[1],))
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"noise_variance={given!r} must be a number, one per output, 'paper', 'difference' "

@@ -8,7 +8,7 @@ from typing import Any
 from negcorr._common.arrays import rows_at
 from negcorr._common.threads import our_own_threads
 from negcorr.bases import AutoBasis, Basis
-from negcorr.bases.named import as_basis, usual_ridge
+from negcorr.bases.named import as_basis
 from negcorr.ensemble.fitted import Answers, FittedState, solution_of
 from negcorr.ensemble.huber import check_splits, clipped_at_fences, huber_path, threshold_of
 from negcorr.ensemble.intervals import kept_rows
@@ -54,7 +54,7 @@ class FitSettings:
         """Settings of the path, with the ridge of what was chosen."""
         alpha = self.alpha
         if alpha is None:
-            alpha = usual_ridge(basis) if choice is None else choice.candidate.alpha
+            alpha = basis.usual_ridge if choice is None else choice.candidate.alpha
         return replace(self.path, alpha=alpha)
 
 
@@ -73,7 +73,11 @@ def fit_settings(
     random_state: Any,
 ) -> FitSettings:
     """Check the parameters of :class:`~negcorr.NCLRegressor`, and bring them into one value."""
-    features: Any = as_basis(basis, random_state)
+    features: Any
+    if isinstance(basis, Basis):
+        features = basis.with_seed(random_state)
+    else:
+        features = as_basis(basis, random_state)
     automatic = isinstance(alpha, str)
     if isinstance(features, AutoBasis):
         features = search_space(features, alpha)

@@ -15,7 +15,7 @@ from negcorr.bases import Basis
 from negcorr.ensemble.huber import HuberTargets
 from negcorr.ensemble.intervals import HeldOutPredictions, KeptRows, Residuals
 from negcorr.ensemble.stream import Stream
-from negcorr.exceptions import FrequencyWarning, NoiseVarianceWarning, warn_caller
+from negcorr.exceptions import FrequencyWarning, warn_caller
 from negcorr.moments.scan import scan_features
 from negcorr.path.path import NCLPath
 from negcorr.path.tune import PathSettings
@@ -42,7 +42,7 @@ class Solution:
 
     Attributes
     ----------
-    lam, gap, dof, noise_variance : float or ndarray of shape (outputs,)
+    lam, gap, dof : float or ndarray of shape (outputs,)
     coef : ndarray of shape (Q,) or (outputs, Q)
         β.
     intercept : float or ndarray of shape (outputs,)
@@ -53,7 +53,6 @@ class Solution:
     lam: Any
     gap: Any
     dof: Any
-    noise_variance: Any
     coef: FloatArray
     intercept: Any
     centre: FloatArray
@@ -61,21 +60,12 @@ class Solution:
 
 def solution_of(path: NCLPath) -> Solution:
     """The solution at a path's chosen λ."""
-    variance = path.residual_noise_variance()
-    if np.isnan(to_host(variance)).any():
-        warn_caller(
-            "noise_variance_ is NaN: the ensemble has as many degrees of freedom as the "
-            f"samples ({path.spectrum.weight:.6g} by weight), so nothing is left to estimate "
-            "the noise from.",
-            NoiseVarianceWarning,
-        )
     coef, spectrum = path.coef(), path.spectrum
     intercept = spectrum.intercept(coef[None, :] if path.single_output else coef)
     return Solution(
         lam=path.lam,
         gap=path.gap,
         dof=path.dof(),
-        noise_variance=variance,
         coef=coef,
         intercept=float(intercept[0]) if path.single_output else intercept,
         centre=spectrum.centre,
@@ -261,7 +251,7 @@ def predict(state: FittedState, X: Table, return_std: bool) -> tuple[FloatArray,
     scan_features(X, state.basis, X.shape[0], use)
     if not return_std:
         return mean, None
-    noise = place.floats(np.atleast_1d(to_host(solution.noise_variance)))
+    noise = place.floats(np.atleast_1d(to_host(state.answers.path.residual_noise_variance())))
     return mean, place.xp.sqrt(noise * (1.0 + variance))
 
 

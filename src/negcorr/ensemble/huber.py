@@ -24,7 +24,7 @@ from negcorr.moments.moments import GramMoments, Moments
 from negcorr.moments.scan import scan_moments
 from negcorr.moments.update import retarget_moments
 from negcorr.path.path import NCLPath
-from negcorr.path.tune import Form, PathSettings, path_from_cells, routes_for
+from negcorr.path.tune import Form, PathSettings, build_path
 from negcorr.rows.folds import Folds
 from negcorr.rows.rows import Rows, weight_of
 
@@ -383,5 +383,5 @@ def _retargeted(path: NCLPath, rows: Rows, basis: Basis, settings: PathSettings)
             return retarget_moments(rows, basis, groups, known)
         return tuple(scan_moments(rows, basis, groups, form))
 
-    routes = routes_for(settings.solver, rows.n_rows, int(basis.block_starts_[-1]))
-    return path_from_cells(cells_of, routes, rows, basis, path.folds, settings, path.single_output)
+    single = path.single_output
+    return build_path(rows, basis, path.folds, settings, single, cells_of=cells_of)

@@ -15,8 +15,7 @@ from negcorr.exceptions import CalibrationWarning
 from negcorr.moments.scan import features_of
 from negcorr.path.path import NCLPath
 from negcorr.rows.folds import Folds
-from negcorr.rows.keys import content_hash
-from negcorr.rows.rows import Rows, weight_of
+from negcorr.rows.rows import Rows, content_hash, weight_of
 from negcorr.rows.smallest import smallest_keys
 from negcorr.spectrum.tabulated import CurveTable
 

@@ -114,8 +114,8 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     lam_, gap_, dof_ : float or ndarray of shape (outputs,)
         The chosen λ, 1 − λ, and the degrees of freedom there.
     noise_variance_ : float or ndarray of shape (outputs,)
-        σ² from the residuals at ``lam_``; NaN with a warning where nothing is left to
-        estimate it from.
+        σ² from the residuals at ``lam_``; NaN, with a warning, where nothing is left to estimate it
+        from.
     path_ : NCLPath
         Every curve at every λ.
     coef_ : ndarray of shape (Q,) or (outputs, Q)
@@ -592,7 +592,8 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     @property
     def noise_variance_(self) -> Any:
         """σ² from the residuals at the chosen λ."""
-        return self._solution("noise_variance_").noise_variance
+        path = self._fitted("noise_variance_").answers.path
+        return path.residual_noise_variance(quiet=False)
 
     @property
     def coef_(self) -> FloatArray:

@@ -30,10 +30,9 @@ from negcorr.moments.moments import (
 from negcorr.moments.scan import scan_moments
 from negcorr.moments.update import difference
 from negcorr.path.path import NCLPath
-from negcorr.path.tune import MOST_FOLD_BYTES, Form, PathSettings, Route, path_from_cells
+from negcorr.path.tune import MOST_FOLD_BYTES, Form, PathSettings, Route, build_path
 from negcorr.rows.folds import Folds
-from negcorr.rows.keys import HashArray, content_hash
-from negcorr.rows.rows import Rows, joined, weight_of
+from negcorr.rows.rows import HashArray, Rows, content_hash, joined, weight_of
 from negcorr.rows.smallest import smallest_keys
 
 __all__ = ["Stream"]
@@ -222,14 +221,14 @@ class Stream:
             accurate: Route = ("factor", "qr")
             routes = [accurate] if settings.solver == "qr" else [*routes, accurate]
         with our_own_threads():
-            return path_from_cells(
-                lambda _: self.cells,
-                routes,
+            return build_path(
                 self.kept,
                 self.basis,
                 self.folds,
                 settings,
                 self.single_output,
+                cells_of=lambda _: self.cells,
+                routes=routes,
             )
 
 

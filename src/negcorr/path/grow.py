@@ -16,14 +16,7 @@ from negcorr.moments.moments import GramMoments, Moments
 from negcorr.moments.scan import scan_moments
 from negcorr.moments.update import extend_moments
 from negcorr.path.path import NCLPath
-from negcorr.path.tune import (
-    Form,
-    PathSettings,
-    build_path,
-    check_memory,
-    path_from_cells,
-    routes_for,
-)
+from negcorr.path.tune import Form, PathSettings, build_path
 from negcorr.rows.folds import Folds
 from negcorr.rows.rows import Rows
 
@@ -102,7 +95,5 @@ def _grown(
             return extend_moments(rows, larger, groups, known, columns)
         return tuple(scan_moments(rows, larger, groups, form))
 
-    n_features = int(many[-1])
-    check_memory(path.folds, n_features + rows.y.shape[1], rows.n_rows)
-    routes = routes_for(settings.solver, rows.n_rows, n_features)
-    return path_from_cells(cells_of, routes, rows, larger, path.folds, settings, path.single_output)
+    single = path.single_output
+    return build_path(rows, larger, path.folds, settings, single, cells_of=cells_of)

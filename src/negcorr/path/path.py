@@ -16,7 +16,7 @@ from negcorr._common.types import AnyArray, BoolArray, FloatArray, IntArray
 from negcorr.criteria import closed_form as criteria
 from negcorr.criteria.kfold import KFold
 from negcorr.criteria.leave_one_out import LeaveOneOut
-from negcorr.criteria.noise import residual_noise_variance
+from negcorr.criteria.noise import paper_noise_variance, residual_noise_variance
 from negcorr.exceptions import NoiseVarianceWarning, PrecisionWarning
 from negcorr.moments.moments import Moments
 from negcorr.rows.folds import Folds
@@ -55,9 +55,8 @@ class NCLPath:
         Lattice points at which the criterion was evaluated (empty for a given λ).
     values : ndarray of shape (k,) or (k, outputs)
         The criterion there.
-    noise_variance : ndarray of shape (outputs,)
-        σ² that SURE and C_p use: given, or the paper's estimate at λ = 0. Another number than
-        the residual estimate at the chosen λ, which the regressor reports.
+    given_noise : ndarray of shape (outputs,) or None
+        σ² as the user has given it.
     solver : {"gram", "qr"}
         The route taken.
     kfold_table : CurveTable or None
@@ -72,7 +71,7 @@ class NCLPath:
     gaps: FloatArray
     all_values: FloatArray
     at_small_end: BoolArray
-    noise_variance: FloatArray
+    given_noise: FloatArray | None
     solver: Literal["gram", "qr"]
     single_output: bool
     starts: IntArray
@@ -101,6 +100,16 @@ class NCLPath:
     def values(self) -> FloatArray:
         """The criterion at ``gaps``, in NumPy wherever the spectrum is."""
         return self.all_values[:, 0] if self.single_output else self.all_values
+
+    @property
+    def noise_variance(self) -> FloatArray:
+        """σ² that SURE and C_p use: given, or the paper's estimate at λ = 0.
+
+        It differs from the residual estimate at the chosen λ, which the regressor reports.
+        """
+        if self.given_noise is not None:
+            return self.given_noise
+        return paper_noise_variance(self.spectrum, quiet=True)
 
     @property
     def _condition(self) -> float:
@@ -179,12 +188,21 @@ class NCLPath:
             return self
         kfold = None
         if self.folds.splits:
-            kfold = self._table("kfold", self.gaps if self.criterion == "kfold" else None)
+            gaps, known, values = self.tabulated_gaps, np.empty(0), self.all_values[:0]
+            if self.criterion == "kfold":
+                # The search has evaluated it at some of them.
+                gaps, known, values = np.setdiff1d(gaps, self.gaps), self.gaps, self.all_values
+            values = np.concatenate([to_host(self.cross_validation.error(gaps)), values])
+            gaps = np.append(gaps, known)
+            order = np.argsort(-gaps)
+            kfold = CurveTable(gaps[order], values[order])
         return replace(self, cells=(), kfold_table=kfold, condition=self._condition)
 
     def compact(self) -> NCLPath:
         """The path with every curve, at all λ, without what coefficients are made from."""
-        excess = self._table("excess") if self.spectrum.has_excess else None
+        excess, gaps = None, self.tabulated_gaps
+        if self.spectrum.has_excess:
+            excess = CurveTable(gaps, to_host(self.spectrum.excess(gaps)))
         curves = CurvesOnly.of(self.spectrum, excess)
         return replace(self.without_rows(), spectrum=curves)
 
@@ -198,18 +216,6 @@ class NCLPath:
             leave_one_out=loo,
             condition=self._condition,
         )
-
-    def _table(self, name: str, known: FloatArray | None = None) -> CurveTable:
-        """A curve at the tabulated gaps, and where the search of λ has evaluated it."""
-        gaps = self.tabulated_gaps
-        if name == "excess":
-            return CurveTable(gaps, to_host(self.spectrum.excess(gaps)))
-        new = gaps if known is None else np.setdiff1d(gaps, known)
-        values = to_host(self.cross_validation.error(new))
-        if known is not None:
-            new, values = np.append(new, known), np.concatenate([values, self.all_values])
-        order = np.argsort(-new)
-        return CurveTable(new[order], values[order])
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the folds' spectra, which can be made again."""
@@ -309,9 +315,9 @@ class NCLPath:
         coef = self.spectrum.member_coef(gap=self._gap(lam, gap))
         return coef[0, :] if self.single_output else coef
 
-    def residual_noise_variance(self) -> float | FloatArray:
+    def residual_noise_variance(self, *, quiet: bool = True) -> float | FloatArray:
         """σ² from the residuals at the chosen λ, NaN where nothing is left to estimate it from."""
-        return self._squeeze(residual_noise_variance(self.spectrum, self.chosen_gap, quiet=True))
+        return self._squeeze(residual_noise_variance(self.spectrum, self.chosen_gap, quiet=quiet))
 
     def tikhonov_equivalent(
         self, lam: float | None = None, *, gap: float | None = None

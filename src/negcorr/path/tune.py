@@ -17,7 +17,7 @@ from negcorr._common.validation import check_weight
 from negcorr.bases import Basis
 from negcorr.criteria.lattice_search import search_lattice
 from negcorr.criteria.leave_one_out import LeaveOneOut
-from negcorr.criteria.noise import resolved_noise_variance
+from negcorr.criteria.noise import given_noise_variance
 from negcorr.exceptions import PrecisionWarning, SearchBoundaryWarning, warn_caller
 from negcorr.moments.moments import FactorMoments, Moments, total
 from negcorr.moments.scan import features_of, scan_moments
@@ -36,8 +36,6 @@ __all__ = [
     "folds_for",
     "given_gap",
     "ncl_path",
-    "path_from_cells",
-    "routes_for",
 ]
 
 #: Where features depend on each other across members, the error of leave-one-out grows as
@@ -212,14 +210,23 @@ def folds_for(cv: Any, rows: Rows, groups: Any, settings: PathSettings) -> Folds
 
 
 def build_path(
-    rows: Rows, basis: Basis, folds: Folds, settings: PathSettings, single_output: bool
+    rows: Rows,
+    basis: Basis,
+    folds: Folds,
+    settings: PathSettings,
+    single_output: bool,
+    *,
+    cells_of: Callable[[Form], tuple[Moments, ...]] | None = None,
+    routes: Sequence[Route] | None = None,
 ) -> NCLPath:
-    """Scan, factorise and choose, moving to the accurate route where the fast one is not.
+    """Scan, factorise and choose λ, by the first route that is accurate enough.
 
     Parameters
     ----------
     rows : Rows
-        Training data.
+        Training data. Where ``cells_of`` is given they may be some of them: then they are only
+        looked at for lost directions. Leave-one-out, and the noise variance by differences, need
+        all.
     basis : Basis
         Fitted.
     folds : Folds
@@ -227,54 +234,39 @@ def build_path(
     settings : PathSettings
     single_output : bool
         Whether y was 1-D.
+    cells_of : callable, optional
+        Gives the moments of all cells of the folds in one of the two forms; by default a scan of
+        the rows.
+    routes : sequence of (form, route), optional
+        To be tried in this order, by default those that suit ``settings.solver`` and the rows.
 
     Returns
     -------
     NCLPath
     """
-    check_memory(folds, int(basis.block_starts_[-1]) + rows.y.shape[1], rows.n_rows)
-    return path_from_cells(
-        lambda form: tuple(scan_moments(rows, basis, list(folds.cells), form)),
-        routes_for(settings.solver, rows.n_rows, int(basis.block_starts_[-1])),
-        rows,
-        basis,
-        folds,
-        settings,
-        single_output,
-    )
-
-
-def path_from_cells(
-    cells_of: Callable[[Form], tuple[Moments, ...]],
-    routes: Sequence[Route],
-    rows: Rows,
-    basis: Basis,
-    folds: Folds,
-    settings: PathSettings,
-    single_output: bool,
-) -> NCLPath:
-    """Factorise and choose, by the first route that is accurate enough.
-
-    Parameters
-    ----------
-    cells_of : callable
-        Gives the moments of all cells of the folds in one of the two forms.
-    routes : sequence of (form, route)
-        To be tried in this order.
-    rows : Rows
-        The training rows, or some of them: what looks for lost directions. Leave-one-out, and the
-        noise variance by differences, need all.
-    basis, folds, settings, single_output
-        As in :func:`build_path`.
-    """
+    n_features, n_outputs = int(basis.block_starts_[-1]), int(rows.y.shape[1])
+    if routes is None:
+        # With few rows the factor is the rows themselves, and both routes start from it.
+        few = rows.n_rows <= 2 * n_features
+        fast: Route = ("factor" if few else "gram", "gram")
+        accurate: Route = ("factor", "qr")
+        by_solver = {"gram": [fast], "qr": [accurate], "auto": [fast, accurate]}
+        routes = by_solver[settings.solver]
+        check_memory(folds, n_features + n_outputs, rows.n_rows)
     if settings.gap is not None:
-        gap_per_output(settings.gap, rows.y.shape[1])
+        gap_per_output(settings.gap, n_outputs)
+    given_noise = None
+    if settings.noise_variance is not None:
+        given_noise = given_noise_variance(settings.noise_variance, rows)
     cells: tuple[Moments, ...] = ()
     form = None
     for number, (wanted_form, route) in enumerate(routes):
         if wanted_form != form:
-            cells, form = cells_of(wanted_form), wanted_form
-        last = number == len(routes) - 1
+            form = wanted_form
+            if cells_of is None:
+                cells = tuple(scan_moments(rows, basis, list(folds.cells), form))
+            else:
+                cells = cells_of(form)
         spectrum = factorise(
             total([cells[i] for i in folds.whole]),
             basis.block_starts_,
@@ -283,7 +275,6 @@ def path_from_cells(
             route=route,
             nesting=basis.nesting_,
         )
-        n_outputs = spectrum.n_outputs
         path = NCLPath(
             spectrum=spectrum,
             chosen_gap=np.ones(n_outputs),
@@ -291,21 +282,25 @@ def path_from_cells(
             gaps=np.empty(0),
             all_values=np.empty((0, n_outputs)),
             at_small_end=np.zeros(n_outputs, dtype=bool),
-            noise_variance=resolved_noise_variance(settings.noise_variance, rows, spectrum),
+            given_noise=given_noise,
             solver=route,
             single_output=single_output,
             starts=basis.block_starts_,
             folds=folds,
             cells=cells,
         )
-        if not last and (path.smallest_trusted_gap > 1.0 or _lost_directions(rows, basis, path)):
+        last = number == len(routes) - 1
+        # Condition numbers are measured in what is kept, so they cannot tell what was lost.
+        cut = route == "gram" and bool((spectrum.block_ranks < np.diff(path.starts)).any())
+        lost = cut and _lost_directions(rows, basis, path)
+        if not last and (path.smallest_trusted_gap > 1.0 or lost):
             continue
         path = _choose(path, rows, basis, settings)
         if last or path.resolves_choice:
             break
-    # Where there was another route, it has been asked already, and moved on to.
-    lost = len(routes) == 1 and _lost_directions(rows, basis, path)
-    _warn_about_choice(path, lost, "'qr'" if settings.solver == "auto" else "'auto' or 'qr'")
+    way_out = "'qr'" if settings.solver == "auto" else "'auto' or 'qr'"
+    # Where there was another route, it has been taken already.
+    _warn_about_choice(path, lost and len(routes) == 1, way_out)
     return path
 
 
@@ -324,31 +319,19 @@ def check_memory(folds: Folds, size: int, n_rows: int) -> None:
 def _lost_directions(rows: Rows, basis: Basis, path: NCLPath) -> bool:
     """Whether the Gram matrix has lost directions that a sample of the rows still shows.
 
-    Condition numbers are measured in what is kept, so they cannot tell. Asked only where a
-    block was cut; a sample never has more rank than the whole.
+    A sample never has more rank than the whole.
     """
-    ranks, widths = path.spectrum.block_ranks, np.diff(path.starts)
-    if path.solver == "qr" or (ranks == widths).all():
-        return False
-    sample = rows.first_used(max(SAMPLE_ROWS, 4 * int(widths.max())))
+    widest = int(np.diff(path.starts).max())
+    sample = rows.first_used(max(SAMPLE_ROWS, 4 * widest))
     place = place_of(sample.y)
     z = place.xp.concat([features_of(sample, basis), sample.y], axis=1)
-    moments = FactorMoments.from_rows(z, place.ones((sample.n_rows,)), sample.y.shape[1])
     accurate = factorise(
-        moments,
+        FactorMoments.from_rows(z, place.ones((sample.n_rows,)), sample.y.shape[1]),
         path.starts,
         fit_intercept=path.spectrum.fit_intercept,
         nesting=basis.nesting_,
     )
-    return bool((accurate.block_ranks > ranks).any())
-
-
-def routes_for(solver: str, n_rows: int, n_features: int) -> list[Route]:
-    """Forms and routes to be tried, in this order."""
-    # With few rows the factor is the rows themselves, and both routes start from it.
-    fast: Route = ("gram" if n_rows > 2 * n_features else "factor", "gram")
-    accurate: Route = ("factor", "qr")
-    return {"gram": [fast], "qr": [accurate], "auto": [fast, accurate]}[solver]
+    return bool((accurate.block_ranks > path.spectrum.block_ranks).any())
 
 
 def _choose(path: NCLPath, rows: Rows, basis: Basis, settings: PathSettings) -> NCLPath:

@@ -16,7 +16,7 @@ from negcorr.diversity.decompositions import (
     ambiguity_decomposition,
 )
 from negcorr.diversity.inner_model import inner_model
-from negcorr.rows.keys import content_hash
+from negcorr.rows.rows import content_hash
 
 __all__ = [
     "HeldOut",

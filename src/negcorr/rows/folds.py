@@ -17,7 +17,7 @@ from sklearn.model_selection import check_cv
 from negcorr._common.arrays import is_device_array, place_of, rows_at, to_host
 from negcorr._common.types import FloatArray, IntArray, Table
 from negcorr._common.validation import check_positive_int, is_integer
-from negcorr.rows.keys import content_hash, hash_on_device, on_device_modulo
+from negcorr.rows.rows import content_hash, hash_on_device, on_device_modulo
 
 __all__ = ["ContentKFold", "Folds", "UnsplittableError", "make_folds", "number_of_folds"]
 

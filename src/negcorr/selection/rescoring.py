@@ -6,7 +6,7 @@ there are.
 
 from __future__ import annotations
 
-from negcorr.bases.random_subspaces import kernel_values
+from negcorr.bases.kernel_functions import kernel_values
 from negcorr.criteria.quick_leave_one_out import span_losses
 from negcorr.selection.sample import SEARCH_RIDGES, SearchSample, Trial
 from negcorr.selection.space import Candidate

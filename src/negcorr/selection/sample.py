@@ -20,10 +20,9 @@ from negcorr._common.threads import spread
 from negcorr._common.types import FloatArray, Table
 from negcorr.bases import kwok_tsang_gamma
 from negcorr.bases.input_maps import fit_input_map
-from negcorr.bases.random_subspaces import kernel_values
+from negcorr.bases.kernel_functions import kernel_values
 from negcorr.criteria.quick_leave_one_out import ridge_losses, screen
-from negcorr.rows.keys import content_hash
-from negcorr.rows.rows import Rows
+from negcorr.rows.rows import Rows, content_hash
 from negcorr.selection.relevance import Relevance, learn_relevance
 from negcorr.selection.space import Candidate, SearchSpace, candidate_basis
 

@@ -12,11 +12,10 @@ import scipy.sparse as sp
 from negcorr._common.arrays import is_device_array
 from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import check_positive_int
-from negcorr.bases import AutoBasis, Basis
+from negcorr.bases import AutoBasis, Basis, KernelFeatures
 from negcorr.bases.input_maps import INPUTS
-from negcorr.bases.kernel_functions import KERNEL_VALUES
-from negcorr.bases.named import BASES, RIDGE, named_basis
-from negcorr.bases.random_subspaces import check_share
+from negcorr.bases.kernel_functions import KERNEL_VALUES, check_share
+from negcorr.bases.named import BASES, named_basis
 
 __all__ = ["WITH_KERNEL", "Candidate", "SearchSpace", "candidate_basis", "search_space"]
 
@@ -285,7 +284,7 @@ def search_space(basis: AutoBasis, alpha: Any) -> SearchSpace:
         relevance=relevance,
         given_relevance=given,
         subspace=share,
-        alphas=_ridges(alpha, RIDGE if "kernel" in bases else 0.0),
+        alphas=_ridges(alpha, KernelFeatures.usual_ridge if "kernel" in bases else 0.0),
         n_components=int(basis.n_components),
         n_members=None if _is_auto(basis.n_members) else int(basis.n_members),
         max_members=int(basis.max_members),

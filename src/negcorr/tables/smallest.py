@@ -9,7 +9,7 @@ import numpy as np
 
 from negcorr._common.types import AnyArray, IntArray
 from negcorr.reading.cell_kinds import text_buffers
-from negcorr.rows.keys import HashArray, content_hash, hash_of_bytes, mix
+from negcorr.rows.rows import HashArray, content_hash, hash_of_bytes, mix
 from negcorr.rows.smallest import smallest_keys
 
 __all__ = ["Kept", "SmallestHashes", "table_hash"]
@@ -174,7 +174,7 @@ def _as_text(column: Any) -> Any:
 def _text_hashes(array: Any) -> HashArray:
     """64-bit hashes of all cells, eight bytes of them at a time: files may have many cells.
 
-    Other words are hashed one by one, by :func:`~negcorr.rows.keys.word_hashes`.
+    Other words are hashed one by one, by :func:`~negcorr.rows.rows.word_hashes`.
     """
     data, starts, lengths = text_buffers(array)
     bits = mix(lengths.astype(np.uint64))

@@ -14,7 +14,7 @@ from negcorr.columns.samples import Samples, digests, hashes, labels, samples, t
 from negcorr.exceptions import TableError
 from negcorr.reading.schema import Schema
 from negcorr.rows.folds import ContentKFold
-from negcorr.rows.keys import content_hash
+from negcorr.rows.rows import content_hash
 
 __all__ = ["LEAST_ROWS", "check_held_out", "check_split", "folds_for", "hold_out", "largest_keys"]
 
