@@ -14,3 +14,9 @@ AnyArray: TypeAlias = npt.NDArray[Any]
 
 #: Whatever scikit-learn accepts as a table: array, sparse matrix, data frame.
 Table: TypeAlias = Any
+
+#: λ or the gap as a user gives it: a number, several, or nothing.
+GapLike: TypeAlias = npt.ArrayLike | None
+
+#: One number, or an array of them.
+Number: TypeAlias = float | FloatArray

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from negcorr._common.arrays import to_host
 from negcorr._common.lapack import EPS
-from negcorr._common.types import AnyArray, BoolArray, FloatArray, IntArray
+from negcorr._common.types import AnyArray, BoolArray, FloatArray, GapLike, IntArray, Number
 from negcorr.criteria import closed_form as criteria
 from negcorr.criteria.kfold import KFold
 from negcorr.criteria.leave_one_out import LeaveOneOut
@@ -87,12 +87,12 @@ class NCLPath:
         return f"{type(self).__name__}({chosen}, solver={self.solver!r}, {size})"
 
     @property
-    def gap(self) -> float | FloatArray:
+    def gap(self) -> Number:
         """The chosen gap 1 − λ."""
         return self._squeeze(self.chosen_gap)
 
     @property
-    def lam(self) -> float | FloatArray:
+    def lam(self) -> Number:
         """The chosen λ (1.0 where the gap is below the resolution of a float)."""
         return self._squeeze(1.0 - self.chosen_gap)
 
@@ -168,7 +168,7 @@ class NCLPath:
         resolved = self.smallest_trusted_gap == 0 and not isinstance(self.spectrum, BandedSpectrum)
         return np.append(gaps, 0.0) if resolved else gaps
 
-    def at(self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None) -> NCLPath:
+    def at(self, lam: GapLike = None, *, gap: GapLike = None) -> NCLPath:
         """The same path with another choice, one or one per output."""
         chosen = gap_per_output(resolve_gap(lam, gap), len(self.chosen_gap)).copy()
         return self.changed(
@@ -221,101 +221,75 @@ class NCLPath:
         """Without the folds' spectra, which can be made again."""
         return {k: v for k, v in self.__dict__.items() if k != "cross_validation"}
 
-    def dof(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> float | FloatArray:
+    def dof(self, lam: GapLike = None, *, gap: GapLike = None) -> Number:
         """Degrees of freedom (Theorem 5)."""
         if lam is None and gap is None:
             return self._squeeze(self.spectrum.dof(gap=self.chosen_gap))
         return _scalar(self.spectrum.dof(gap=self._gap(lam, gap)))
 
-    def train_error(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> float | FloatArray:
+    def train_error(self, lam: GapLike = None, *, gap: GapLike = None) -> Number:
         """Mean squared training error of the ensemble."""
         return self._answer(self.spectrum.train_error(gap=self._gap(lam, gap)), lam, gap)
 
-    def member_error(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> float | FloatArray:
+    def member_error(self, lam: GapLike = None, *, gap: GapLike = None) -> Number:
         """Average mean squared training error of the members."""
         return self._answer(self.spectrum.member_error(gap=self._gap(lam, gap)), lam, gap)
 
-    def diversity(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> float | FloatArray:
+    def diversity(self, lam: GapLike = None, *, gap: GapLike = None) -> Number:
         """Mean variance of the members' predictions on the training rows."""
         return self._answer(self.spectrum.diversity(gap=self._gap(lam, gap)), lam, gap)
 
-    def sure(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> float | FloatArray:
+    def sure(self, lam: GapLike = None, *, gap: GapLike = None) -> Number:
         """Stein's unbiased risk estimate: error against the noise-free μ at the training rows."""
         return self._by_name("sure", lam, gap)
 
     def gcv(
         self,
-        lam: npt.ArrayLike | None = None,
+        lam: GapLike = None,
         *,
-        gap: npt.ArrayLike | None = None,
+        gap: GapLike = None,
         inflation: float = 1.0,
-    ) -> float | FloatArray:
+    ) -> Number:
         """Generalised cross-validation, with dof inflated by a factor."""
         g = self._gap(lam, gap)
         error, dof = self.spectrum.train_error(gap=g), self.spectrum.dof(gap=g)[..., np.newaxis]
         return self._answer(criteria.gcv(error, dof, self.spectrum.weight, inflation), lam, gap)
 
-    def aic(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> float | FloatArray:
+    def aic(self, lam: GapLike = None, *, gap: GapLike = None) -> Number:
         """Akaike's criterion."""
         return self._by_name("aic", lam, gap)
 
-    def aicc(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> float | FloatArray:
+    def aicc(self, lam: GapLike = None, *, gap: GapLike = None) -> Number:
         """Akaike's criterion corrected for small samples."""
         return self._by_name("aicc", lam, gap)
 
-    def bic(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> float | FloatArray:
+    def bic(self, lam: GapLike = None, *, gap: GapLike = None) -> Number:
         """Schwarz's criterion."""
         return self._by_name("bic", lam, gap)
 
-    def cp(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> float | FloatArray:
+    def cp(self, lam: GapLike = None, *, gap: GapLike = None) -> Number:
         """Mallows' C_p."""
         return self._by_name("cp", lam, gap)
 
-    def kfold(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> float | FloatArray:
+    def kfold(self, lam: GapLike = None, *, gap: GapLike = None) -> Number:
         """K-fold error on held-out rows."""
         return self._by_name("kfold", lam, gap)
 
-    def loo(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> float | FloatArray:
+    def loo(self, lam: GapLike = None, *, gap: GapLike = None) -> Number:
         """Exact leave-one-out error; needs a path that was made with criterion="loo"."""
         return self._by_name("loo", lam, gap)
 
-    def coef(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> FloatArray:
+    def coef(self, lam: GapLike = None, *, gap: GapLike = None) -> FloatArray:
         """Ensemble coefficients β, (Q,) or (outputs, Q), at one λ or one per output."""
         coef = self.spectrum.coef(gap=self._gap(lam, gap))
         return coef[0, :] if self.single_output else coef
 
-    def member_coef(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> FloatArray:
+    def member_coef(self, lam: GapLike = None, *, gap: GapLike = None) -> FloatArray:
         """Weights of all members, (Q,) or (outputs, Q); those of member m stand in its block."""
         coef = self.spectrum.member_coef(gap=self._gap(lam, gap))
         return coef[0, :] if self.single_output else coef
 
-    def residual_noise_variance(self, *, quiet: bool = True) -> float | FloatArray:
+    def residual_noise_variance(self, *, quiet: bool = True) -> Number:
         """σ² from the residuals at the chosen λ, NaN where nothing is left to estimate it from."""
         return self._squeeze(residual_noise_variance(self.spectrum, self.chosen_gap, quiet=quiet))
 
@@ -400,12 +374,10 @@ class NCLPath:
             )
         return criteria.by_name(name, error, dof, self.spectrum.weight, self.noise_variance)
 
-    def _by_name(
-        self, name: str, lam: npt.ArrayLike | None, gap: npt.ArrayLike | None
-    ) -> float | FloatArray:
+    def _by_name(self, name: str, lam: GapLike, gap: GapLike) -> Number:
         return self._answer(self.criterion_curve(name, self._gap(lam, gap)), lam, gap)
 
-    def _gap(self, lam: npt.ArrayLike | None, gap: npt.ArrayLike | None) -> FloatArray:
+    def _gap(self, lam: GapLike, gap: GapLike) -> FloatArray:
         if lam is None and gap is None:
             return self.chosen_gap
         gaps = resolve_gap(lam, gap)
@@ -422,17 +394,15 @@ class NCLPath:
                 stacklevel=stacklevel,
             )
 
-    def _answer(
-        self, value: FloatArray, lam: npt.ArrayLike | None, gap: npt.ArrayLike | None
-    ) -> float | FloatArray:
+    def _answer(self, value: FloatArray, lam: GapLike, gap: GapLike) -> Number:
         if lam is None and gap is None:
             return self._squeeze(np.diagonal(to_host(value)).copy())
         return _scalar(value[..., 0] if self.single_output else value)
 
-    def _squeeze(self, per_output: FloatArray) -> float | FloatArray:
+    def _squeeze(self, per_output: FloatArray) -> Number:
         place = self.spectrum.place
         return float(per_output[0]) if self.single_output else place.floats(per_output)
 
 
-def _scalar(value: FloatArray) -> float | FloatArray:
+def _scalar(value: FloatArray) -> Number:
     return float(value) if value.ndim == 0 else value

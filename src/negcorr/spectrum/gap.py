@@ -7,10 +7,9 @@ So every formula of the package is written in the gap.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from negcorr._common.arrays import NUMPY
-from negcorr._common.types import FloatArray
+from negcorr._common.types import FloatArray, GapLike
 
 __all__ = [
     "LATTICE_PER_DECADE",
@@ -36,7 +35,7 @@ _WHY_NOT_ABOVE_ONE = (
 )
 
 
-def resolve_gap(lam: npt.ArrayLike | None = None, gap: npt.ArrayLike | None = None) -> FloatArray:
+def resolve_gap(lam: GapLike = None, gap: GapLike = None) -> FloatArray:
     """Turn exactly one of ``lam`` and ``gap`` into an array of gaps.
 
     Parameters
@@ -98,7 +97,7 @@ def gap_per_output(gap: FloatArray, n_outputs: int) -> FloatArray:
     return np.broadcast_to(gap, (n_outputs,))
 
 
-def one_gap(lam: npt.ArrayLike | None, gap: npt.ArrayLike | None, chosen: FloatArray) -> float:
+def one_gap(lam: GapLike, gap: GapLike, chosen: FloatArray) -> float:
     """A single gap: that of ``lam`` or ``gap``, or else the one that all outputs have chosen.
 
     Examples

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from negcorr._common.arrays import NUMPY, Place, contiguous, place_of, to_host
-from negcorr._common.types import FloatArray, IntArray
+from negcorr._common.types import FloatArray, GapLike, IntArray
 from negcorr.spectrum.gap import gap_per_output, resolve_gap
 from negcorr.spectrum.whitening import Whitening
 
@@ -114,59 +114,43 @@ class Spectrum(ABC):
         """The spectrum as numbers of its own, from which no training row can be read."""
         return self
 
-    def mode_penalties(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> FloatArray:
+    def mode_penalties(self, lam: GapLike = None, *, gap: GapLike = None) -> FloatArray:
         """Ridge penalties g·a of the modes, a = (M − ρ)/ρ ≥ 0, shape (..., r)."""
         gaps = self.place.floats(resolve_gap(lam, gap)[..., np.newaxis])
         return gaps * (self.place.xp.clip(self.n_members - self.rho, min=0.0) / self.rho)
 
-    def shrinkage(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> FloatArray:
+    def shrinkage(self, lam: GapLike = None, *, gap: GapLike = None) -> FloatArray:
         """Eigenvalues s of the smoothing matrix, shape (..., r) (Proposition 15)."""
         return 1.0 / (1.0 + self.mode_penalties(lam, gap=gap))
 
-    def dof(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> FloatArray:
+    def dof(self, lam: GapLike = None, *, gap: GapLike = None) -> FloatArray:
         """Degrees of freedom, trace of the smoothing matrix (Theorem 5)."""
         xp = self.place.xp
         return xp.asarray(xp.sum(self.shrinkage(lam, gap=gap), axis=-1) + float(self.fit_intercept))
 
-    def dof_derivative(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> FloatArray:
+    def dof_derivative(self, lam: GapLike = None, *, gap: GapLike = None) -> FloatArray:
         """First derivative of dof by λ, Σ a s²."""
         xp, a = self.place.xp, self.mode_penalties(gap=1.0)
         return xp.asarray(xp.sum(a * self.shrinkage(lam, gap=gap) ** 2, axis=-1))
 
-    def dof_second_derivative(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> FloatArray:
+    def dof_second_derivative(self, lam: GapLike = None, *, gap: GapLike = None) -> FloatArray:
         """Second derivative of dof by λ, 2 Σ a² s³ (the paper's lacks the 2)."""
         xp, a, s = self.place.xp, self.mode_penalties(gap=1.0), self.shrinkage(lam, gap=gap)
         return xp.asarray(xp.sum(2.0 * (a * s) ** 2 * s, axis=-1))
 
-    def residual_dof(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> FloatArray:
+    def residual_dof(self, lam: GapLike = None, *, gap: GapLike = None) -> FloatArray:
         """What residual sums of squares are divided by, n − 2 tr S + tr S²."""
         # Mode by mode it is (1 − s)²; the difference would lose digits near interpolation.
         xp, ga = self.place.xp, self.mode_penalties(lam, gap=gap)
         outside = self.weight - self.fit_intercept - self.rho.shape[0]
         return xp.asarray(xp.sum((ga / (1.0 + ga)) ** 2, axis=-1) + outside)
 
-    def train_error(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> FloatArray:
+    def train_error(self, lam: GapLike = None, *, gap: GapLike = None) -> FloatArray:
         """Mean squared training error of the ensemble, shape (..., outputs)."""
         ga = self.mode_penalties(lam, gap=gap)
         return self.outside + (ga / (1.0 + ga)) ** 2 @ self.kappa**2
 
-    def diversity(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> FloatArray:
+    def diversity(self, lam: GapLike = None, *, gap: GapLike = None) -> FloatArray:
         """Mean variance of member predictions on the training rows, Σ κ² s² a."""
         g = resolve_gap(lam, gap)
         s = self.shrinkage(gap=g)
@@ -192,16 +176,12 @@ class Spectrum(ABC):
         penalty = self.n_members * self.whitening.excess(by_column, self.alpha)
         return xp.reshape(penalty, (len(gaps), self.n_outputs))
 
-    def member_error(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> FloatArray:
+    def member_error(self, lam: GapLike = None, *, gap: GapLike = None) -> FloatArray:
         """Average mean squared training error of the members (equation 1)."""
         g = resolve_gap(lam, gap)
         return self.train_error(gap=g) + self.diversity(gap=g)
 
-    def coef(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> FloatArray:
+    def coef(self, lam: GapLike = None, *, gap: GapLike = None) -> FloatArray:
         """Ensemble coefficients β of shape (outputs, Q) at one λ, or one per output.
 
         Theorem 4; where rank(G) < Q the value at λ = 1 is the limit λ → 1, which keeps the
@@ -212,9 +192,7 @@ class Spectrum(ABC):
         x = self.combine_modes(self.kappa * s / self.place.xp.sqrt(self.rho)[:, None])
         return contiguous(self.whitening.times(x).T)
 
-    def member_coef(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> FloatArray:
+    def member_coef(self, lam: GapLike = None, *, gap: GapLike = None) -> FloatArray:
         """Weights w of all members, M times β, shape (outputs, Q), with w_m in block m."""
         return self.n_members * self.coef(lam, gap=gap)
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import eigh_tridiagonal, eigvalsh_tridiagonal, lapack
 
 from negcorr._common.lapack import reduce_lower
 from negcorr._common.threads import our_own_threads
-from negcorr._common.types import FloatArray
+from negcorr._common.types import FloatArray, GapLike
 from negcorr.spectrum.gap import gap_per_output, resolve_gap
 from negcorr.spectrum.spectrum import Spectrum
 from negcorr.spectrum.whitening import Whitening
@@ -154,9 +153,7 @@ class BandedSpectrum(Spectrum):
         """Mean square of y outside all modes."""
         return np.asarray(np.maximum(self.total - (self.kappa**2).sum(axis=0), 0.0))
 
-    def train_error(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> FloatArray:
+    def train_error(self, lam: GapLike = None, *, gap: GapLike = None) -> FloatArray:
         """Mean squared training error of the ensemble, shape (..., outputs)."""
         gaps = resolve_gap(lam, gap)
         if not self._clear_of_noise(gaps):
@@ -172,9 +169,7 @@ class BandedSpectrum(Spectrum):
             errors.append(np.maximum(self.total - fitted, 0.0))
         return np.reshape(errors, (*gaps.shape, self.n_outputs))
 
-    def coef(
-        self, lam: npt.ArrayLike | None = None, *, gap: npt.ArrayLike | None = None
-    ) -> FloatArray:
+    def coef(self, lam: GapLike = None, *, gap: GapLike = None) -> FloatArray:
         """Ensemble coefficients β of shape (outputs, Q) at one λ, or one per output."""
         gaps = gap_per_output(resolve_gap(lam, gap), self.n_outputs)
         if not self._clear_of_noise(gaps):
