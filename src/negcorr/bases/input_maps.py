@@ -7,8 +7,6 @@ After that it may be multiplied by its relevance, so that some columns count for
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -155,7 +153,18 @@ def fit_input_map(
             "'none'."
         )
     place, width = place_of(X), int(X.shape[1])
-    weights = _checked_relevance(relevance, width, place)
+    try:
+        given = np.asarray(np.ones(width) if relevance is None else to_host(relevance), np.float64)
+    except (TypeError, ValueError):
+        given = np.empty(0)
+    if given.shape != (width,) or not (np.isfinite(given) & (given >= 0)).all():
+        raise ValueError(
+            f"relevance={relevance!r} must be None or {width} finite numbers of at least 0, one "
+            "for each column of X."
+        )
+    if not given.any():
+        raise ValueError("relevance is zero for every column; one at least must count.")
+    weights = place.floats(given)
     zeros, ones, none = place.zeros((width,)), place.ones((width,)), place.zeros((width, 0))
     if kind == "none":
         return InputMap(kind, zeros, ones, weights, none, none)
@@ -205,23 +214,6 @@ def _centre_and_scale(X: Table, sample_weight: FloatArray | None) -> tuple[Float
 def _rounded(rows: FloatArray) -> FloatArray:
     """Values without the digits in which libraries differ."""
     return place_of(rows).xp.round(rows * DIGITS) / DIGITS
-
-
-def _checked_relevance(relevance: Any, width: int, place: Place) -> FloatArray:
-    if relevance is None:
-        return place.ones((width,))
-    try:
-        values = np.asarray(to_host(relevance), dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.empty(0)
-    if values.shape != (width,) or not np.isfinite(values).all() or (values < 0).any():
-        raise ValueError(
-            f"relevance={relevance!r} must be None or {width} finite numbers of at least 0, one "
-            "for each column of X."
-        )
-    if not values.any():
-        raise ValueError("relevance is zero for every column; one at least must count.")
-    return place.floats(values)
 
 
 def _knots(X: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +11,7 @@ import scipy.sparse as sp
 
 from negcorr._common.arrays import place_of, rows_at, to_host
 from negcorr._common.threads import our_own_threads
-from negcorr._common.types import FloatArray, IntArray, Table
+from negcorr._common.types import FloatArray, Table
 from negcorr.bases.basis import distinct_rows
 from negcorr.bases.fourier import resolve_gamma
 from negcorr.bases.kernel_functions import KERNEL_VALUES, check_share, kernel_values
@@ -123,11 +122,16 @@ class KernelFeatures(NystroemFeatures):
         self.rotation_seed_ = int(rng.randint(np.iinfo(np.int32).max))
         self.stage_ranks_ = None
         self.__dict__.pop("stages_", None)
-        widths = [_dealt(stage.mixing.shape, self.n_components) for stage in self.stages_]
         self.stage_ranks_ = [int(stage.mixing.shape[1]) for stage in self.stages_]
-        self.block_starts_ = np.concatenate([[0], np.cumsum(np.concatenate(widths))]).astype(
-            np.intp
-        )
+        # One member for every H landmarks; members of a stage share its features.
+        starts, first = [np.zeros(1, dtype=np.intp)], 0
+        for stage, rank in zip(self.stages_, self.stage_ranks_, strict=True):
+            count = min(max(1, round(stage.mixing.shape[0] / self.n_components)), rank)
+            if rank:
+                borders = np.linspace(0, rank, count + 1).astype(np.intp)
+                starts.append(first + borders[1:])
+            first += rank
+        self.block_starts_ = np.concatenate(starts)
 
     @cached_property
     def stages_(self) -> list[Stage]:
@@ -193,27 +197,13 @@ def _stages(
         if ranks is not None:
             kept = np.arange(size) >= size - ranks[len(stages)]
         root = vectors[:, kept] * np.sqrt(square / np.maximum(strength[kept], least))
-        mixing = root @ _rotation(vectors[:, kept], rng)
+        # A random rotation of what the vectors span, whatever their signs and their order.
+        drawn, triangle = np.linalg.qr(vectors[:, kept].T @ rng.standard_normal((size, kept.sum())))
+        mixing = root @ (drawn * np.where(np.diagonal(triangle) < 0, -1.0, 1.0))
         features = mixing.T @ (values[inside, last:] - explained.T @ ahead)
         known = np.concatenate([ahead, features])
         stages.append(Stage(explained, mixing))
     return stages
-
-
-def _rotation(vectors: FloatArray, rng: np.random.RandomState) -> FloatArray:
-    """A random rotation of what the vectors span, whatever their signs and their order."""
-    drawn, triangle = np.linalg.qr(vectors.T @ rng.standard_normal(vectors.shape))
-    return np.asarray(drawn * np.where(np.diagonal(triangle) < 0, -1.0, 1.0))
-
-
-def _dealt(shape: tuple[int, ...], width: int) -> IntArray:
-    """Widths of the members that share a stage's features, one member for ``width`` landmarks."""
-    n_landmarks, n_features = shape
-    if n_features == 0:
-        return np.empty(0, dtype=np.intp)
-    count = min(max(1, round(n_landmarks / width)), n_features)
-    borders = np.linspace(0, n_features, count + 1).astype(np.intp)
-    return np.array([b - a for a, b in itertools.pairwise(borders)], dtype=np.intp)
 
 
 def ridge_gap(ridge: float, weight: float, n_landmarks: int, n_members: int, alpha: float) -> float:

@@ -80,18 +80,14 @@ def _mean_manhattan_distance(X: Table, sample_weight: FloatArray | None = None) 
                 value, w = value[:-1], w[:-1]
         else:
             value, w = columns[:, j], weight
-        total += _sum_of_distances(value - value[0], w)
+        # Σ w_i w_j (v_i − v_j) over pairs with v_i > v_j.
+        xp = place_of(value).xp
+        order = xp.argsort(value)
+        value, w = xp.take(value - value[0], order), xp.take(w, order)
+        below = xp.cumulative_sum(w) - w
+        sum_below = xp.cumulative_sum(w * value) - w * value
+        total += float(xp.sum(w * (value * below - sum_below)))
     return 2.0 * total / mass**2
-
-
-def _sum_of_distances(value: FloatArray, weight: FloatArray) -> float:
-    """Σ w_i w_j (v_i − v_j) over pairs with v_i > v_j, by sorting."""
-    xp = place_of(value).xp
-    order = xp.argsort(value)
-    value, weight = xp.take(value, order), xp.take(weight, order)
-    below = xp.cumulative_sum(weight) - weight
-    sum_below = xp.cumulative_sum(weight * value) - weight * value
-    return float(xp.sum(weight * (value * below - sum_below)))
 
 
 def _rbf_frequencies(

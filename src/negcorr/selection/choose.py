@@ -243,9 +243,14 @@ def choose(sample: SearchSample, weight: float | None = None) -> Choice:
         few = sample.n_distinct < ROWS_TO_GROW
         most = space.max_members if few else min(space.max_members, MOST_OF_MANY_ROWS)
         most = most if space.n_members is None else min(most, space.n_members)
-    best = _best_kernel_or_other(ranking, sample.weight)
-    again = _rescored(ranking, best, sample)
-    if again and sample.larger is not None:
+    # The best of all, or the best kernel where the other is not clearly better.
+    kernels = [trial for trial in ranking if trial.candidate.basis == "kernel"]
+    best = ranking[0]
+    if kernels and _not_clearly_worse(kernels[0], best, sample.weight):
+        best = kernels[0]
+    again: list[Trial] = []
+    if sample.larger is not None and best.candidate.basis == "kernel":
+        again = _rescored_lines(_best_of_lines(best, ranking), sample, sample.larger)
         beyond = sample.larger.weight[sample.n_rows :]
         taken = _close(again, again[0], {}, beyond, (1, most))
         validated = _validated(again) / float(beyond.sum())
@@ -333,17 +338,14 @@ def _made(
     return bases[0] if len(bases) == 1 else NestedFeatures(bases, gaps)
 
 
-def _rescored(ranking: Sequence[Trial], best: Trial, sample: SearchSample) -> list[Trial]:
-    """Trials of the best kernels on more rows, where there are such rows and kernels are best."""
-    if sample.larger is None or best.candidate.basis != "kernel":
-        return []
-    worth = [
-        trial.candidate
-        for trial in _best_of_lines(best, ranking)
-        if trial.error <= WORTH_RESCORING * best.error
-    ][:MOST_RESCORED]
+def _rescored_lines(
+    lines: Sequence[Trial], sample: SearchSample, larger: SearchSample
+) -> list[Trial]:
+    """Trials of the best kernels on more rows, the best first; ``lines`` begin with the best."""
+    worth = [t.candidate for t in lines if t.error <= WORTH_RESCORING * lines[0].error]
+    worth = worth[:MOST_RESCORED]
     for inputs in dict.fromkeys(each.inputs for each in worth):
-        sample.larger.mapped(inputs)
+        larger.mapped(inputs)
     spread(sample.relevance_of, worth)
     return sorted(spread(lambda each: rescored(sample, each), worth), key=lambda trial: trial.error)
 
@@ -386,14 +388,6 @@ def _close(
         if any(_not_clearly_worse(each, best, weight) for each in (first, last))
     ]
     return (close if len(close) >= fewest else latest[:fewest])[:most]
-
-
-def _best_kernel_or_other(ranking: Sequence[Trial], weight: FloatArray) -> Trial:
-    """The best of all, or the best kernel where the other is not clearly better."""
-    kernels = [trial for trial in ranking if trial.candidate.basis == "kernel"]
-    if kernels and _not_clearly_worse(kernels[0], ranking[0], weight):
-        return kernels[0]
-    return ranking[0]
 
 
 def _best_of_lines(best: Trial, ranking: Sequence[Trial]) -> list[Trial]:
