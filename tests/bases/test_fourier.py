@@ -99,6 +99,28 @@ def test_frequencies_of_a_member_are_orthogonal_in_groups_of_at_most_d(d, h):
             np.testing.assert_allclose(products, np.diag(np.diag(products)), atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        ({"orthogonal": "yes"}, TypeError, "orthogonal='yes' must be True or False"),
+        ({"orthogonal": 1}, TypeError, "orthogonal=1 must be True or False"),
+        (
+            {"orthogonal": True, "kernel": "laplacian"},
+            ValueError,
+            "orthogonal=True needs kernel='rbf' and subspace=1, got kernel='laplacian'",
+        ),
+        (
+            {"orthogonal": True, "subspace": 0.5},
+            ValueError,
+            "orthogonal=True needs kernel='rbf' .* subspace=0.5",
+        ),
+    ],
+)
+def test_mistakes_in_orthogonality_are_named_with_what_is_allowed(given, error, says):
+    with pytest.raises(error, match=says):
+        FourierFeatures(2, 3, **given).fit(table())
+
+
 def test_members_of_an_orthogonal_basis_are_drawn_apart():
     basis = FourierFeatures(2, 3, gamma=1.0, random_state=0, inputs="none", orthogonal=True).fit(
         table()

@@ -1,4 +1,4 @@
-"""Columns are standardised, squeezed or ranked as the slow definitions say, wherever they are."""
+"""Columns are standardised, clipped or ranked as the slow definitions say, wherever they are."""
 
 import numpy as np
 import pytest
@@ -110,7 +110,7 @@ def test_what_is_mapped_has_mean_zero_and_unit_variance():
         np.testing.assert_allclose(mapped.std(axis=0), 1.0, rtol=1e-7)
 
 
-def test_nothing_is_squeezed_beyond_three_and_the_middle_hardly_moves():
+def test_nothing_is_clipped_beyond_three_and_the_middle_hardly_moves():
     X = np.random.default_rng(0).normal(size=(400, 1))
     learnt = fit_input_map("clip", X)
     far = learnt(np.array([[-1e9], [1e9]]))
@@ -178,7 +178,8 @@ class TestSparse:
         learnt = fit_input_map(kind, X)
         mapped = learnt(sp.csr_array(X))
         dense = mapped.toarray() - learnt.offset if sp.issparse(mapped) else mapped
-        np.testing.assert_allclose(dense, learnt(X), rtol=1e-12, atol=1e-12)
+        # The last column is far from its scale, so its offset is large.
+        np.testing.assert_allclose(dense, learnt(X), rtol=0, atol=1e-9)
 
     @pytest.mark.parametrize("kind", ["clip", "rank"])
     def test_rows_are_refused_where_they_would_become_dense(self, kind):

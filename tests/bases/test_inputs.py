@@ -5,12 +5,9 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from places import somewhere
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.kernel_approximation import RBFSampler
 
-from negcorr._common.arrays import place_within, to_host
 from negcorr.bases import (
     BlockFeatures,
     ClonedFeatures,
@@ -170,17 +167,3 @@ def test_transformers_get_rows_as_they_are_unless_columns_are_mapped():
     plain = ClonedFeatures(RBFSampler(n_components=3, random_state=0), 2, random_state=0)
     assert plain.fit(X).input_map_ is None
     assert plain.set_params(inputs="standard").fit(X).input_map_.kind == "standard"
-
-
-@pytest.mark.parametrize("name", ["torch", "strict"])
-@pytest.mark.parametrize("basis", [BASES[0], BASES[2], BASES[3], BASES[4]], ids=repr)
-@every_kind
-def test_features_are_made_where_the_rows_are(name, basis, inputs):
-    place, X = somewhere(name), table()
-    home = with_inputs(basis, inputs).fit(X)
-    with config_context(array_api_dispatch=True):
-        there = with_inputs(basis, inputs).fit(place.put(X))
-        features = there.transform(place.put(X))
-    assert place_within(there) != place_within(home)
-    assert place.has(features)
-    np.testing.assert_allclose(to_host(features), home.transform(X), rtol=1e-7, atol=1e-7)

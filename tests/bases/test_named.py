@@ -238,5 +238,19 @@ def test_parameters_of_a_basis_are_reached_through_the_estimator():
     X = np.random.default_rng(0).normal(size=(40, 3))
     model = NCLRegressor(FourierFeatures(4, 3), lam=0.5).set_params(basis__gamma=0.25)
     assert model.fit(X, X[:, 0]).basis_.gamma_ == 0.25
-    with pytest.raises(ValueError, match=r"basis__gamma='fourier'.*FourierFeatures"):
-        NCLRegressor("fourier").set_params(basis__gamma=0.25)
+    given = FourierFeatures(4, 3)
+    changed = NCLRegressor("fourier", lam=0.5).set_params(basis=given, basis__gamma=0.25)
+    assert changed.basis is given
+    assert given.gamma == 0.25
+
+
+@pytest.mark.parametrize("name", ["auto", *KINDS])
+def test_parameters_of_a_basis_that_is_a_string_are_refused_with_the_object_to_use(name):
+    kind = "AutoBasis" if name == "auto" else KINDS[name].__name__
+    model = NCLRegressor(name)
+    words = rf"basis__gamma: basis='{name}' is a string; .* {kind}\(gamma=…\), whose parameters"
+    with pytest.raises(ValueError, match=words):
+        model.set_params(lam=0.5, basis__gamma=0.25)
+    assert model.lam == "auto"
+    with pytest.raises(ValueError, match=rf"basis='{name}' is a string"):
+        NCLRegressor(FourierFeatures()).set_params(basis=name, basis__gamma=0.25)

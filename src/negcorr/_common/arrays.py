@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 import array_api_compat
@@ -137,11 +137,11 @@ def place_of(values: Any) -> Place:
 
 
 def place_within(thing: Any) -> Place:
-    """The place of the arrays in an object's attributes, or in objects listed there; else NumPy."""
+    """The place of the arrays in an object's attributes, their lists and dataclasses; else NumPy."""
     for part in vars(thing).values():
         if is_device_array(part):
             return place_of(part)
-        for inner in part if isinstance(part, list) else ():
+        for inner in part if isinstance(part, list) else [part] if is_dataclass(part) else ():
             place = place_within(inner) if hasattr(inner, "__dict__") else NUMPY
             if not place.is_numpy:
                 return place

@@ -94,7 +94,8 @@ class KernelFeatures(NystroemFeatures):
     >>> import numpy as np
     >>> from negcorr.bases import KernelFeatures
     >>> X = np.random.default_rng(0).normal(size=(20, 3))
-    >>> features = KernelFeatures(4, 5, gamma=0.5, random_state=0).fit_transform(X)
+    >>> basis = KernelFeatures(4, 5, gamma=0.5, inputs="none", random_state=0)
+    >>> features = basis.fit_transform(X)
     >>> kernel = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
     >>> features.shape, bool(np.allclose(features @ features.T / 20, kernel))
     ((20, 20), True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.ensemble import RandomTreesEmbedding
 
@@ -81,9 +82,9 @@ class TreeFeatures(RandomBasis):
             max_leaf_nodes=self.n_components,
             random_state=rng,
         )
+        distinct = distinct_rows(self.input_map_.up_to_units(X), sample_weight)
         with config_context(transform_output="default"):
-            rows = self.input_map_.up_to_units(X)
-            self.embedding_.fit(rows[distinct_rows(rows, sample_weight)])
+            self.embedding_.fit(self._split_rows(X)[distinct])
         widths = [len(leaves) for leaves in self.embedding_.one_hot_encoder_.categories_]
         self.block_starts_ = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
 
@@ -92,4 +93,10 @@ class TreeFeatures(RandomBasis):
             out[...] = 1.0
             return
         with config_context(transform_output="default"):
-            out[...] = self.embedding_.transform(self.input_map_.up_to_units(X)).toarray()
+            out[...] = self.embedding_.transform(self._split_rows(X)).toarray()
+
+    def _split_rows(self, X: Table) -> Table:
+        """Rows as trees split them: scaled at most, and never centred, as sparse rows are not."""
+        rows = self.input_map_.up_to_units(X)
+        affine = self.input_map_.is_affine and not sp.issparse(X)
+        return X * self.input_map_.factor if affine and rows is not X else rows

@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from negcorr._common.arrays import arrays_to_numpy, place_of, place_within, to_host
 from negcorr._common.types import AnyArray, FloatArray, Table
 from negcorr._common.validation import check_same_place
-from negcorr.bases import Basis
-from negcorr.bases.named import as_basis, basis_name, takes_device_arrays
+from negcorr.bases import AutoBasis, Basis
+from negcorr.bases.named import BASES, as_basis, basis_name, takes_device_arrays
 from negcorr.diversity.decompositions import AmbiguityDecomposition, ambiguity_decomposition
 from negcorr.ensemble.fit import FitSettings, drawn_basis, fit_rows, fit_settings
 from negcorr.ensemble.fitted import (
@@ -191,6 +191,30 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.random_state = random_state
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of a basis that is an object as ``basis__<name>``.
+
+        Parameters
+        ----------
+        **params : dict
+            Names and values.
+
+        Returns
+        -------
+        self
+        """
+        basis = params.get("basis", self.basis)
+        inner = [name for name in params if name.startswith("basis__")]
+        if inner and isinstance(basis, str):
+            kind = AutoBasis if basis == "auto" else BASES.get(basis, Basis)
+            given = ", ".join(f"{name.removeprefix('basis__')}=…" for name in inner)
+            raise ValueError(
+                f"{', '.join(inner)}: basis={basis!r} is a string; give the basis as an object, "
+                f"{kind.__name__}({given}), whose parameters can then be set."
+            )
+        changed: Self = super().set_params(**params)
+        return changed
 
     def fit(self, X: Table, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose and draw the basis, factorise once, choose λ.
