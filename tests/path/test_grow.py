@@ -4,21 +4,19 @@ import itertools
 
 import numpy as np
 import pytest
-from models import ncl
-from negcorr.path.settings import PathSettings
 from sklearn.base import clone
 
 from negcorr import NCLRegressor
-from negcorr.bases import KernelFeatures, MappedFeatures, NestedFeatures
+from negcorr.bases import AutoBasis, KernelFeatures, NestedFeatures
 from negcorr.bases import kernel_features as kernel_module
-from negcorr.ensemble import regressor
+from negcorr.ensemble import fit as fitting
 from negcorr.moments.moments import GramMoments
 from negcorr.path import grow as growing
-from negcorr.path.grow import FULL, WORTH_GROWING, _level, _places, grown_path
-from negcorr.path.tune import build_path
+from negcorr.path.grow import FULL, WORTH_GROWING, _least_error, grown_path
+from negcorr.path.tune import PathSettings, build_path
 from negcorr.rows.folds import make_folds
 from negcorr.rows.rows import Rows
-from negcorr.selection import automatic_basis as automatic
+from negcorr.selection import choose as choosing
 
 SIZES = (20, 40, 80, 160)
 
@@ -26,7 +24,7 @@ SIZES = (20, 40, 80, 160)
 @pytest.fixture(autouse=True)
 def short_stages(monkeypatch):
     monkeypatch.setattr(kernel_module, "STAGE", 20)
-    monkeypatch.setattr(automatic, "STAGE", 20)
+    monkeypatch.setattr(choosing, "STAGE", 20)
 
 
 def rough(n=400, outputs=1, weighted=False):
@@ -49,13 +47,12 @@ def kernels(size, **settings):
     return KernelFeatures(
         size // 5,
         5,
-        **{"kernel": "laplacian", "gamma": 1.0, "random_state": 0} | settings,
-        inputs="none",
+        **{"kernel": "laplacian", "gamma": 1.0, "inputs": "none", "random_state": 0} | settings,
     )
 
 
 def nested(size):
-    second = MappedFeatures(kernels(size, kernel="rbf", random_state=1), inputs="rank")
+    second = kernels(size, kernel="rbf", inputs="rank", random_state=1)
     return NestedFeatures([kernels(size), second], gaps=[1e-3, 1e-3])
 
 
@@ -106,9 +103,9 @@ class TestGrowth:
 
     def test_lowers_the_criterion_by_a_share_each_time(self):
         rows = rough()
-        levels = [_level(grown(rows, [kernels(size)])[1]) for size in SIZES]
+        levels = [_least_error(grown(rows, [kernels(size)])[1]) for size in SIZES]
         assert all(b < WORTH_GROWING * a for a, b in itertools.pairwise(levels))
-        assert _level(grown(rows, [kernels(size) for size in SIZES])[1]) == pytest.approx(
+        assert _least_error(grown(rows, [kernels(size) for size in SIZES])[1]) == pytest.approx(
             levels[-1]
         )
 
@@ -152,7 +149,7 @@ class TestGrowth:
         basis, path, direct = grown(rows, bases)
         assert basis is bases[taken]
         assert fitted(bases) == [True, True, True, False]
-        levels = [_level(grown(rows, [each])[1]) for each in alone[:3]]
+        levels = [_least_error(grown(rows, [each])[1]) for each in alone[:3]]
         assert levels[1] < WORTH_GROWING * levels[0]
         assert levels[2] > WORTH_GROWING * levels[1]
         assert (levels[2] < levels[1]) == (taken == 2)
@@ -217,7 +214,7 @@ class TestGrowth:
         one, several = (
             grown(each, [kernels(20)], solver="gram", criterion="gcv")[1] for each in (rows, both)
         )
-        assert _level(several) == pytest.approx(_level(one), rel=1e-8)
+        assert _least_error(several) == pytest.approx(_least_error(one), rel=1e-8)
 
     def test_of_a_target_that_does_not_vary_does_not_go_on(self):
         rows = Rows(rough().X, np.full((400, 1), 0.1))
@@ -228,25 +225,34 @@ class TestGrowth:
         assert basis is bases[0]
 
 
-def estimator(**settings):
+def estimator(lam="auto", random_state=0, **settings):
     """Nothing is left open but a bandwidth, so that one line grows."""
-    closed = {"basis": "kernel", "kernel": "laplacian", "inputs": "standard", "relevance": False}
-    return ncl(**closed | {"n_components": 5, "random_state": 0, "budget": 160} | settings)
+    closed = {"bases": "kernel", "kernels": "laplacian", "inputs": "standard", "relevance": False}
+    basis = AutoBasis(**closed | {"subspace": 1.0, "n_components": 5, "budget": 160} | settings)
+    return NCLRegressor(basis, lam=lam, random_state=random_state)
+
+
+def places(few, many):
+    """Where the features of a basis stand among those of a larger one."""
+    if few.nesting_ is None:
+        return np.arange(few.block_starts_[-1])
+    starts = zip(itertools.pairwise(few.block_starts_), many.block_starts_, strict=False)
+    return np.concatenate([np.arange(there, there + b - a) for (a, b), there in starts])
 
 
 class TestEstimator:
     @pytest.fixture(autouse=True)
     def few_rows_are_many(self, monkeypatch):
-        monkeypatch.setattr(automatic, "ROWS_TO_GROW", 300)
+        monkeypatch.setattr(choosing, "ROWS_TO_GROW", 300)
 
     def test_grows_to_its_budget_while_it_pays(self):
         rows = rough()
         model = estimator().fit(rows.X, rows.y[:, 0])
         assert len(model.coef_) == 160
         assert len(estimator(budget=70).fit(rows.X, rows.y[:, 0]).coef_) == 40
-        small = estimator(n_estimators=4).fit(rows.X, rows.y[:, 0])
+        small = estimator(n_members=4).fit(rows.X, rows.y[:, 0])
         assert len(small.coef_) == 20
-        assert _level(model.path_) < _level(small.path_)
+        assert _least_error(model.path_) < _least_error(small.path_)
 
     def test_is_what_a_fit_of_the_last_basis_would_be(self):
         rows = rough(outputs=2, weighted=True)
@@ -271,8 +277,8 @@ class TestEstimator:
         assert len(model.coef_) <= 155
 
     def test_takes_its_budget_at_once_where_rows_are_few(self, monkeypatch):
-        monkeypatch.setattr(automatic, "ROWS_TO_GROW", 500)
-        monkeypatch.setattr(automatic, "USUAL_FEATURES", 100)
+        monkeypatch.setattr(choosing, "ROWS_TO_GROW", 500)
+        monkeypatch.setattr(choosing, "USUAL_FEATURES", 100)
         rows = rough()
         model = estimator(budget=100).fit(rows.X, rows.y[:, 0])
         assert len(model.coef_) == 100
@@ -281,41 +287,45 @@ class TestEstimator:
         "settings",
         [
             {},
-            {"basis": "auto", "inputs": "auto", "kernel": "auto"},
+            {
+                "bases": ("kernel", "trees"),
+                "inputs": ("clip", "standard"),
+                "kernels": ("laplacian", "rbf"),
+            },
             {"random_state": None},
             {"random_state": np.random.RandomState(0)},
         ],
         ids=lambda settings: ", ".join(settings),
     )
     def test_grows_by_bases_that_begin_with_the_ones_before(self, settings, monkeypatch):
-        asked, grow = [], regressor.grown_path
+        asked, grow = [], fitting.grown_path
 
         def noted(bases, rows, *given):
             fits = [basis.fit(rows.X) for basis in bases]
             asked.append((fits, [basis.transform(rows.X) for basis in fits]))
             return grow(bases[:1], rows, *given)
 
-        monkeypatch.setattr(regressor, "grown_path", noted)
+        monkeypatch.setattr(fitting, "grown_path", noted)
         rows = rough()
         estimator(**settings).fit(rows.X, rows.y[:, 0])
         bases, features = asked[0]
         assert len(bases) > 1
         for (few, small), (many, large) in itertools.pairwise(zip(bases, features, strict=True)):
-            np.testing.assert_allclose(large[:, _places(few, many)], small, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(large[:, places(few, many)], small, rtol=1e-9, atol=1e-9)
 
     @pytest.mark.parametrize(
         "settings",
-        [{"n_components": 7}, {"basis": "fourier"}, {"basis": "nystroem"}, {"lam": 0.5}],
+        [{"n_components": 7}, {"bases": "fourier"}, {"bases": "nystroem"}, {"lam": 0.5}],
         ids=lambda settings: ", ".join(settings),
     )
     def test_does_not_grow_where_more_features_do_not_begin_with_fewer(self, settings, monkeypatch):
-        asked, grow = [], regressor.grown_path
+        asked, grow = [], fitting.grown_path
 
         def noted(bases, *given):
             asked.append(len(bases) if "lam" not in settings else 1)
             return grow(bases, *given)
 
-        monkeypatch.setattr(regressor, "grown_path", noted)
+        monkeypatch.setattr(fitting, "grown_path", noted)
         rows = rough()
         model = estimator(**settings).fit(rows.X, rows.y[:, 0])
         assert asked == [1]

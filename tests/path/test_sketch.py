@@ -100,7 +100,7 @@ def test_notebook_shows_the_sketch_and_survives_any_failure(monkeypatch):
     assert "<desc>" in model._repr_mimebundle_()["text/html"]
     assert "<desc>" in model.summary()._repr_html_()
     assert "svg" not in str(model.summary())
-    assert "<desc>" not in model.compact()._repr_mimebundle_()["text/html"]
+    assert "<desc>" in model.compact()._repr_mimebundle_()["text/html"]
     monkeypatch.setattr(NCLRegressor, "summary", lambda self: 1 / 0)
     assert "NCLRegressor" in model._repr_mimebundle_()["text/html"]
 
@@ -109,8 +109,10 @@ def test_showing_a_stream_does_not_tune_it():
     model = ncl(6, 3).partial_fit(X[:200], Y[:200])
     html = model._repr_mimebundle_()["text/html"]
     assert "200 rows so far" in html
-    assert not vars(model)["_lazy"].known
+    assert model._state.known is None
+    assert "lam_" not in dir(model)
     assert 0.0 <= model.lam_ <= 1.0
+    assert "lam_" in dir(model)
     assert "<desc>" in model._repr_mimebundle_()["text/html"]
 
 

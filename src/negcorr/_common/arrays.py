@@ -137,7 +137,7 @@ def place_of(values: Any) -> Place:
 
 
 def place_within(thing: Any) -> Place:
-    """The place of the arrays in an object's attributes, their lists and dataclasses; else NumPy."""
+    """The place of the arrays in an object's attributes, or in objects held there; else NumPy."""
     for part in vars(thing).values():
         if is_device_array(part):
             return place_of(part)

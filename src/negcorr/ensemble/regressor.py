@@ -46,6 +46,12 @@ from negcorr.spectrum.gap import gap_per_output, resolve_gap
 __all__ = ["NCLRegressor"]
 
 
+#: Attributes for which λ must be known.
+_ANSWERS = frozenset(
+    ("path_", "lam_", "gap_", "dof_", "noise_variance_", "coef_", "intercept_", "targets_")
+)
+
+
 def _can_stream(model: NCLRegressor) -> bool:
     """Whether nothing that the parameters ask for needs all rows at once; raises why not."""
     try:
@@ -686,6 +692,14 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         xp = place_of(values).xp
         out = values[..., 0] if self.coef_.ndim == 1 else values
         return xp.astype(out, xp.float32) if getattr(X, "dtype", None) == xp.float32 else out
+
+    def __dir__(self) -> list[str]:
+        """Names; without those that ask for λ before it is known, so that listing chooses none."""
+        state = self._fitted_or_none
+        unknown = _ANSWERS if state is not None and state.known is None else ()
+        return [
+            each for each in object.__dir__(self) if each not in unknown and hasattr(self, each)
+        ]
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """With the summary, if it is there: showing a model neither chooses λ nor fails."""

@@ -49,7 +49,7 @@ def path_sketch(path: NCLPath, output: int = 0) -> str:
     >>> from negcorr import NCLRegressor
     >>> from negcorr.path.sketch import path_sketch
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = NCLRegressor(basis="fourier", gamma="kwok-tsang", random_state=0)
+    >>> model = NCLRegressor(basis="fourier")
     >>> path_sketch(model.fit(X, y).path_)[:4]
     '<svg'
     """
