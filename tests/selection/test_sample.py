@@ -275,11 +275,11 @@ class TestRelevance:
                 assert not np.allclose(moved.relevance(inputs, kernel).logs, both.logs)
 
     @every_metric
-    def test_of_a_half_judges_no_row_by_the_targets_of_its_own_half(self, kernel):
+    def test_of_a_half_is_tested_on_no_row_of_its_own_half(self, kernel):
         sample = sample_of(*data(40))
         candidate = Candidate("kernel", kernel, relevant=True)
         trial = sample.trial_of(candidate)
-        # A row's own target decides its error, but not what it is judged by.
+        # A row's own target decides its error, but not the relevance that it is tested with.
         for i in (0, 7):
             y = sample.y.copy()
             y[i] += 3.0
@@ -324,20 +324,20 @@ class TestRelevance:
         assert [given[2] for given in calls] == ["laplacian", "rbf"]
 
     @every_metric
-    def test_is_judged_by_the_other_half(self, kernel):
+    def test_is_tested_on_the_other_half(self, kernel):
         weight = np.random.default_rng(3).uniform(0.5, 2.0, 40)
         sample = sample_of(*data(40), weight)
         candidate = Candidate("kernel", kernel, inputs="standard", relevant=True)
         losses = np.empty((len(SEARCH_RIDGES), sample.n_rows))
-        for learnt, judged in (("even", 1), ("odd", 0)):
+        for learnt, tested in (("even", 1), ("odd", 0)):
             found = sample.relevance("standard", kernel, learnt)
             rows = sample.mapped("standard") * found.columns
             values = literal_kernel(kernel, rows, found.gamma)
-            losses[:, judged::2] = refits(values, sample.y, sample.weight)[:, judged::2]
+            losses[:, tested::2] = refits(values, sample.y, sample.weight)[:, tested::2]
         same_trial(sample.trial_of(candidate), losses, sample, SEARCH_RIDGES)
 
     @every_metric
-    def test_may_be_judged_by_its_own_rows(self, kernel):
+    def test_may_be_tested_on_its_own_rows(self, kernel):
         sample = sample_of(*data(40))
         candidate = Candidate("kernel", kernel, inputs="rank", relevant=True)
         fair = sample.trial_of(candidate)
@@ -348,11 +348,11 @@ class TestRelevance:
         same_trial(trial, losses, sample, SEARCH_RIDGES)
         assert trial.error < fair.error
 
-    def test_of_features_that_are_no_kernels_is_judged_by_the_other_half(self):
+    def test_of_features_that_are_no_kernels_is_tested_on_the_other_half(self):
         sample = sample_of(*data())
         candidate = Candidate("fourier", "laplacian", 3.0, "clip", relevant=True)
         losses = np.empty((len(SEARCH_GAPS), sample.n_rows))
-        for half, judged in (("even", 1), ("odd", 0)):
+        for half, tested in (("even", 1), ("odd", 0)):
             learnt = sample.relevance("clip", "laplacian", half)
             rows = sample.mapped("clip") * learnt.columns
             basis = FourierFeatures(
@@ -360,7 +360,7 @@ class TestRelevance:
             )
             basis.set_params(random_state=0).fit(rows)
             fit = screen(basis.transform(rows), sample.y, basis.block_starts_)
-            losses[:, judged::2] = fit.losses(SEARCH_GAPS)[:, judged::2]
+            losses[:, tested::2] = fit.losses(SEARCH_GAPS)[:, tested::2]
         same_trial(sample.trial_of(candidate), losses, sample, SEARCH_GAPS)
 
     def test_of_kernels_without_a_metric_is_that_of_the_gaussian(self):
