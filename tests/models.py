@@ -27,3 +27,8 @@ def ncl(n_members=None, n_components=None, *, basis="fourier", **given):
             assert not unknown, f"{basis} has no {unknown}"
             basis = named_basis(basis, **given)
     return NCLRegressor(basis, **estimator)
+
+
+def auto(**given):
+    """NCLRegressor whose ten members of five features are chosen by the rows."""
+    return ncl(**{"basis": "auto", "n_members": 10, "n_components": 5} | given)
