@@ -289,3 +289,68 @@ def test_the_qr_route_is_trusted_at_every_gap_and_the_gram_route_is_not():
     assert by_qr.resolves_choice
     assert by_gram.resolves_choice
     assert 0.0 <= by_gram.smallest_trusted_gap < 1e-3
+
+
+class TestTabulated:
+    """What a fitted model keeps of a path."""
+
+    @pytest.mark.parametrize("one_output", [True, False])
+    @pytest.mark.parametrize("solver", ["gram", "qr"])
+    def test_without_moments_kfold_is_exact_where_it_was_and_near_between(self, one_output, solver):
+        _, path = path_of(one_output=one_output, lam="auto", solver=solver)
+        small = path.without_moments()
+        assert small.cells == ()
+        assert small.without_moments() is small
+        assert_array_equal(small.kfold(gap=path.gaps), path.values)
+        between = np.sqrt(path.gaps[1:] * path.gaps[:-1])
+        moved = np.ptp(path.values, axis=0).max()
+        found, exact = small.kfold(gap=between), path.kfold(gap=between)
+        assert_allclose(found, exact, rtol=0, atol=1e-5 * moved)
+        assert_allclose(small.kfold(), path.kfold(), rtol=1e-12)
+        for name in (*CURVES, "dof", "coef"):
+            for lam in (None, 0.3, 1.0):
+                assert_array_equal(getattr(small, name)(lam), getattr(path, name)(lam))
+
+    @pytest.mark.parametrize("criterion", ["gcv", "sure"])
+    def test_without_moments_kfold_has_a_table_though_something_else_chose(self, criterion):
+        _, path = path_of(lam="auto", criterion=criterion)
+        small = path.without_moments()
+        gaps = np.logspace(0, np.log10(small.tabulated_gaps[-2]), 37)
+        exact = path.kfold(gap=gaps)
+        assert_allclose(small.kfold(gap=gaps), exact, rtol=0, atol=1e-5 * np.ptp(exact))
+        assert_array_equal(small.gcv(LAMS), path.gcv(LAMS))
+
+    @pytest.mark.parametrize("kind", ["tall", "weighted"])
+    def test_compact_keeps_every_curve_and_no_coefficients(self, kind):
+        _, path = path_of(kind, lam="auto")
+        small = path.compact()
+        assert small.chosen_gap == path.chosen_gap
+        for name in (*CURVES, "kfold", "dof"):
+            exact = getattr(path, name)(LAMS)
+            tolerance = 1e-5 * np.ptp(exact)
+            assert_allclose(getattr(small, name)(LAMS), exact, rtol=1e-9, atol=tolerance)
+        again = pickle.loads(pickle.dumps(small))
+        assert_array_equal(again.kfold(LAMS), small.kfold(LAMS))
+        for name in ("coef", "member_coef", "tikhonov_equivalent"):
+            with pytest.raises(ValueError, match="compact"):
+                getattr(small, name)()
+        assert len(pickle.dumps(small)) < len(pickle.dumps(path))
+
+    def test_without_rows_coefficients_stay_and_loo_is_a_table(self):
+        problem, path = path_of(lam="auto", criterion="loo")
+        small = path.without_rows()
+        assert small.cells == ()
+        assert_array_equal(small.loo(gap=path.gaps), path.values)
+        assert_array_equal(small.coef(0.3), path.coef(0.3))
+        stored = pickle.dumps(small)
+        assert problem.features[:, 0].tobytes() not in stored
+        assert problem.features.tobytes() not in stored
+
+    def test_of_rows_that_could_not_be_split_has_no_kfold(self):
+        features = np.ones((4, 2)) * np.array([1.0, 2.0])
+        path = ncl_path(features, np.ones(4), [0, 1, 2], lam=0.5)
+        for small in (path.without_moments(), path.without_rows(), path.compact()):
+            assert small.kfold_table is None
+            assert "kfold" not in small.curves()
+            with pytest.raises(ValueError, match=r"no folds.*more distinct rows"):
+                small.kfold(0.5)
