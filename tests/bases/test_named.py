@@ -27,7 +27,6 @@ from negcorr.bases.named import (
     named_basis,
     takes_device_arrays,
     takes_tables,
-    usual_ridge,
 )
 
 KINDS = {
@@ -142,9 +141,9 @@ def test_seed_of_the_estimator_decides_every_open_seed(given):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_ridge_is_for_kernels_own_functions(name):
-    assert usual_ridge(KINDS[name]()) == (10.0 if name == "kernel" else 0.0)
+    assert KINDS[name]().usual_ridge == (10.0 if name == "kernel" else 0.0)
     nested = NestedFeatures([TreeFeatures(), KINDS[name]()], gaps=[0.1, 0.2])
-    assert usual_ridge(nested) == usual_ridge(KINDS[name]())
+    assert nested.usual_ridge == KINDS[name]().usual_ridge
 
 
 @pytest.mark.parametrize(

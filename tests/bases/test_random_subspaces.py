@@ -9,16 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import subspace_kernel
 
-from negcorr.bases import (
-    FourierFeatures,
-    KernelFeatures,
-    NystroemFeatures,
+from negcorr.bases import FourierFeatures, KernelFeatures, NystroemFeatures, kernel_functions
+from negcorr.bases.kernel_functions import (
+    KERNEL_VALUES,
+    KERNELS,
+    check_share,
+    kernel_values,
+    member_columns,
 )
-from negcorr.bases import (
-    random_subspaces as subspaces,
-)
-from negcorr.bases.kernel_functions import KERNEL_VALUES, KERNELS
-from negcorr.bases.kernel_functions import check_share, kernel_values, member_columns
 
 every_kernel = pytest.mark.parametrize("kernel", sorted(KERNELS))
 
@@ -60,7 +58,7 @@ class TestKernelValues:
     def test_do_not_depend_on_how_many_are_made_at_once(self, kernel, monkeypatch):
         X, Z = table(50), table(9, seed=1)
         whole = kernel_values(kernel, X, Z, 0.3, 0.4)
-        monkeypatch.setattr(subspaces, "VALUES_IN_CACHE", 20)
+        monkeypatch.setattr(kernel_functions, "VALUES_IN_CACHE", 20)
         np.testing.assert_array_equal(kernel_values(kernel, X, Z, 0.3, 0.4), whole)
 
     @every_kernel

@@ -25,11 +25,13 @@ from negcorr.bases import (
 from negcorr.bases import kernel_features as kernel
 from negcorr.bases.input_maps import fit_input_map
 from negcorr.bases.kernel_features import STAGE, ridge_gap
-from negcorr.bases.named import RIDGE
 from negcorr.exceptions import IdenticalMembersWarning, NotLinearError, SearchBoundaryWarning
 from negcorr.selection import choose as choosing
 from negcorr.selection.choose import FEWEST_ROWS, ROWS_TO_GROW, USUAL_FEATURES, feature_counts
 from negcorr.selection.space import ALPHAS, Candidate, search_space
+
+#: Of kernels' own functions, where none is given.
+RIDGE = KernelFeatures.usual_ridge
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 4))
