@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,8 +20,6 @@ from negcorr.selection.choose import (
     WORTH_RESCORING,
     Choice,
     Chosen,
-    _best_kernel_or_other,
-    _finalists,
     _not_clearly_worse,
     _validated,
     choose,
@@ -510,10 +509,15 @@ class TestClearlyWorse:
 def finalists(ranking, sample, n_members):
     """What is taken of a ranking, between a fewest and a most number of candidates."""
     fewest, most = n_members
-    best = _best_kernel_or_other(ranking, sample.weight)
+    sample.space = SearchSpace(max_members=most)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(choosing, "FEWEST_MEMBERS", fewest)
-        return _finalists(ranking, best, sample, most)
+        patch.setattr(choosing, "run_search", lambda _: SimpleNamespace(ranking=lambda: ranking))
+        return choose(sample).members
+
+
+def names(taken):
+    return [each.candidate for each in taken]
 
 
 def line_of(candidate):
@@ -521,11 +525,12 @@ def line_of(candidate):
     return replace(candidate, multiple=1.0, subspace=1.0 if candidate.subspace == 1.0 else 0.5)
 
 
-class Finals:
+class Finals(Table):
     """A sample on which trials by own rows have these losses."""
 
-    def __init__(self, again=None, n=100):
-        self.weight, self.again, self.asked = np.ones(n), again or {}, []
+    def __init__(self, again=None):
+        super().__init__(None)
+        self.again, self.asked = again or {}, []
 
     def trial_of(self, candidate, by_own_rows=False):
         assert by_own_rows
@@ -544,57 +549,57 @@ class TestFinalists:
 
     def test_are_all_that_are_not_clearly_worse_than_the_best(self):
         ranking = [*self.ranking(*OTHERS[:2]), trial_of(OTHERS[2], self.FAR)]
-        assert finalists(ranking, Finals(), (1, 6)) == ranking[:3]
+        assert names(finalists(ranking, Finals(), (1, 6))) == names(ranking[:3])
 
     def test_are_as_many_as_are_wanted_at_least(self):
         ranking = self.ranking(*OTHERS, losses=self.FAR)
-        assert finalists(ranking, Finals(), (1, 6)) == ranking[:1]
-        assert finalists(ranking, Finals(), (2, 6)) == ranking[:2]
-        assert finalists(ranking, Finals(), (3, 6)) == ranking[:3]
-        assert finalists(ranking, Finals(), (9, 9)) == ranking
+        assert names(finalists(ranking, Finals(), (1, 6))) == names(ranking[:1])
+        assert names(finalists(ranking, Finals(), (2, 6))) == names(ranking[:2])
+        assert names(finalists(ranking, Finals(), (3, 6))) == names(ranking[:3])
+        assert names(finalists(ranking, Finals(), (9, 9))) == names(ranking)
 
     def test_are_no_more_than_are_wanted(self):
         ranking = self.ranking(*OTHERS)
         for most in (2, 3, 4, 5):
-            assert finalists(ranking, Finals(), (1, most)) == ranking[:most]
+            assert names(finalists(ranking, Finals(), (1, most))) == names(ranking[:most])
 
     def test_of_one_are_the_best_without_another_trial(self):
         relevant = replace(LAPLACE, relevant=True)
         ranking = [trial_of(relevant, self.CLOSE), *self.ranking(*OTHERS)]
-        assert finalists(ranking, Finals(), (1, 1)) == ranking[:1]
+        assert names(finalists(ranking, Finals(), (1, 1))) == names(ranking[:1])
 
     def test_are_the_best_of_their_line_alone(self):
         ranking = self.ranking(at(LAPLACE, 1), OTHERS[0], at(OTHERS[0], -2), at(OTHERS[0], 2))
-        assert finalists(ranking, Finals(), (1, 6)) == [ranking[0], ranking[2]]
+        assert names(finalists(ranking, Finals(), (1, 6))) == names([ranking[0], ranking[2]])
 
     def test_are_never_other_features_behind_a_kernel(self):
         ranking = self.ranking(*RANDOM, OTHERS[0])
-        assert finalists(ranking, Finals(), (3, 6)) == [ranking[0], ranking[3]]
+        assert names(finalists(ranking, Finals(), (3, 6))) == names([ranking[0], ranking[3]])
 
     @pytest.mark.parametrize("other", RANDOM, ids=str)
     def test_are_kernels_where_these_are_not_clearly_worse_than_other_features(self, other):
         # Better by a trifle that two standard errors cover.
         ranking = [trial_of(other, self.CLOSE - 0.02), *self.ranking(OTHERS[0])]
-        assert finalists(ranking, Finals(), (1, 1)) == [ranking[1]]
-        assert finalists(ranking, Finals(), (1, 6)) == ranking[1:]
-        assert finalists(ranking, Finals(), (3, 6)) == ranking[1:]
+        assert names(finalists(ranking, Finals(), (1, 1))) == names([ranking[1]])
+        assert names(finalists(ranking, Finals(), (1, 6))) == names(ranking[1:])
+        assert names(finalists(ranking, Finals(), (3, 6))) == names(ranking[1:])
 
     @pytest.mark.parametrize("other", RANDOM, ids=str)
     def test_are_other_features_where_the_best_kernel_is_clearly_worse(self, other):
         ranking = [trial_of(other, np.full(100, 9.0)), *self.ranking(OTHERS[0])]
-        assert finalists(ranking, Finals(), (1, 1)) == ranking[:1]
-        assert finalists(ranking, Finals(), (1, 6)) == ranking[:1]
-        assert finalists(ranking, Finals(), (2, 6)) == ranking[:2]
+        assert names(finalists(ranking, Finals(), (1, 1))) == names(ranking[:1])
+        assert names(finalists(ranking, Finals(), (1, 6))) == names(ranking[:1])
+        assert names(finalists(ranking, Finals(), (2, 6))) == names(ranking[:2])
 
     def test_beside_other_features_are_kernels_that_are_not_clearly_worse(self):
         # The best kernel is clearly worse than them, a noisier one is not.
         noisy = trial_of(OTHERS[0], 10.0 + np.tile([8.0, -7.9], 50))
         ranking = [trial_of(RANDOM[1], np.full(100, 9.9)), *self.ranking(), noisy]
-        assert finalists(ranking, Finals(), (1, 6)) == [ranking[0], noisy]
+        assert names(finalists(ranking, Finals(), (1, 6))) == names([ranking[0], noisy])
 
     def test_may_be_of_other_features_alone(self):
         ranking = [trial_of(c, self.CLOSE) for c in RANDOM]
-        assert finalists(ranking, Finals(), (2, 6)) == ranking[:1]
+        assert names(finalists(ranking, Finals(), (2, 6))) == names(ranking[:1])
 
     def test_with_relevance_are_tested_on_their_own_rows_too(self):
         relevant = replace(OTHERS[0], relevant=True)
@@ -607,7 +612,7 @@ class TestFinalists:
             sample = Finals({relevant: again})
             found = finalists(ranking, sample, (1, 6))
             assert sample.asked == [relevant]
-            assert [t.candidate for t in found] == [LAPLACE, relevant][: 1 + taken]
+            assert names(found) == [LAPLACE, relevant][: 1 + taken]
             # Its strength is that of all rows.
             assert [t.strength for t in found] == [1.0, 7.0][: 1 + taken]
 
@@ -617,7 +622,7 @@ class TestFinalists:
         sample = Finals({relevant: np.full(100, 5.0)})
         found = finalists(ranking, sample, (1, 6))
         # Others are compared with what was tested fairly.
-        assert [t.candidate for t in found] == [relevant, OTHERS[0]]
+        assert names(found) == [relevant, OTHERS[0]]
         assert [t.strength for t in found] == [7.0, 1.0]
 
 
