@@ -53,7 +53,12 @@ _ANSWERS = frozenset(
 
 
 def _can_stream(model: NCLRegressor) -> bool:
-    """Whether nothing that the parameters ask for needs all rows at once; raises why not."""
+    """Whether rows can be added: to a model with moments, if no parameter asks for all rows.
+
+    Raises why not.
+    """
+    if model._fitted_or_none is not None:
+        model._fitted_or_none.stream_or_raise()
     try:
         settings = model._settings()
     except (TypeError, ValueError):
@@ -315,8 +320,8 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         once with the same basis. There is no such method where parameters ask for all rows:
         ``criterion="loo"``, ``noise_variance="difference"``, a splitter for ``cv``. A chunk that
         fails leaves the model as it was. ``solver="auto"`` cannot come back to the rows for
-        accuracy: where it warns, start with "qr". A model of :meth:`fit` keeps no moments, and
-        takes no further rows.
+        accuracy: where it warns, start with "qr". A model of :meth:`fit` keeps no moments, and has
+        no such method either.
 
         Parameters
         ----------
@@ -344,8 +349,6 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         with unchanged_on_error(self):
             settings, before = self._settings(), self._fitted_or_none
-            if before is not None:
-                before.stream_or_raise()
             drawn = self.basis_ if before is not None or "_drawn" in vars(self) else None
             rows, single_output = validated_rows(self, X, y, sample_weight, reset=drawn is None)
             if drawn is not None:
