@@ -19,7 +19,7 @@ from time import perf_counter
 import torch
 from torch import nn
 
-from negcorr.deep.training.loop import Problem, Recipe, Training, train
+from negcorr.deep.training.loop import Problem, Training, TrainingState, train
 from negcorr.deep.training.networks import EnsembleMLP, initialise
 
 ROWS, FEATURES, MEMBERS, HIDDEN, RATE = 404, 13, 30, (5, 5, 5), 0.01
@@ -68,11 +68,11 @@ def looped(network: EnsembleMLP, problem: Problem, epochs: int) -> tuple[float, 
 
 def batched(network: EnsembleMLP, problem: Problem, epochs: int) -> tuple[float, torch.Tensor]:
     """Seconds of an epoch, and predictions, of all members at once."""
-    recipe = Recipe(max_epochs=epochs)
+    training = Training(max_epochs=epochs, batch_size=None)
     rates = torch.full((len(problem.lam),), RATE, dtype=torch.float64)
-    training = Training.start(network, rates, recipe, seed=0)
+    state = TrainingState.start(network, rates, training, seed=0)
     before = now(problem.X.device)
-    train(training, problem, recipe)
+    train(state, problem, training)
     seconds = (now(problem.X.device) - before) / epochs
     network.eval()
     with torch.no_grad():

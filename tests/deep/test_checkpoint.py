@@ -11,7 +11,7 @@ safetensors = pytest.importorskip("safetensors.torch")
 from negcorr._common import files as _files
 from negcorr.deep import checkpoint as module
 from negcorr.deep.checkpoint import read_tensors, restore, state_of, write_tensors
-from negcorr.deep.training.loop import Problem, Recipe, Training, train
+from negcorr.deep.training.loop import Problem, Training, TrainingState, train
 from negcorr.deep.training.networks import Architecture
 from negcorr.exceptions import CheckpointError
 
@@ -180,7 +180,7 @@ def test_a_file_that_is_not_there_is_an_error(path):
 # Trainings
 # ---------------------------------------------------------------------------------------
 
-RECIPE = Recipe(max_epochs=23, batch_size=8, patience=2)
+TRAINING = Training(max_epochs=23, batch_size=8, patience=2)
 SHAPE = Architecture((4, 3), n_members=3)
 
 
@@ -191,14 +191,14 @@ def problem(dtype=torch.float32):
     return Problem(X.to(dtype), Y.to(dtype), torch.tensor([0.0, 0.9], dtype=torch.float64))
 
 
-def started(data, seed=0, recipe=RECIPE):
+def started(data, seed=0, training=TRAINING):
     network = SHAPE.started(data.X, 1, 2, seed)
     rates = torch.tensor([0.5, 0.01], dtype=torch.float64)
-    return Training.start(network, rates, recipe, seed=3)
+    return TrainingState.start(network, rates, training, seed=3)
 
 
-def copied(training):
-    return {name: value.clone() for name, value in state_of(training).items()}
+def copied(state):
+    return {name: value.clone() for name, value in state_of(state).items()}
 
 
 def assert_same_bits(left, right):
@@ -211,16 +211,16 @@ def assert_same_bits(left, right):
 @pytest.mark.parametrize("epochs", [0, 9, 23])
 def test_a_restored_training_ends_with_the_bits_of_one_that_was_not_stopped(path, dtype, epochs):
     data = problem(dtype)
-    whole = copied(train(started(data), data, RECIPE))
+    whole = copied(train(started(data), data, TRAINING))
     assert whole["rate"][0] < 0.5
     first = started(data)
-    train(first, data, dataclasses.replace(RECIPE, max_epochs=epochs))
+    train(first, data, dataclasses.replace(TRAINING, max_epochs=epochs))
     write_tensors(path, state_of(first), {})
     second = started(data, seed=1)  # other weights, that must all go
     restore(second, read_tensors(path)[0])
     assert second.epoch == epochs
     assert_same_bits(copied(second), copied(first))
-    assert_same_bits(copied(train(second, data, RECIPE)), whole)
+    assert_same_bits(copied(train(second, data, TRAINING)), whole)
 
 
 def test_a_training_that_diverged_comes_back_as_it_was(path):
@@ -228,7 +228,7 @@ def test_a_training_that_diverged_comes_back_as_it_was(path):
     first = started(data)
     with torch.no_grad():
         first.network.theta[:3] = torch.nan
-    train(first, data, dataclasses.replace(RECIPE, max_epochs=2))
+    train(first, data, dataclasses.replace(TRAINING, max_epochs=2))
     write_tensors(path, state_of(first), {})
     second = started(data)
     restore(second, read_tensors(path)[0])
@@ -237,10 +237,10 @@ def test_a_training_that_diverged_comes_back_as_it_was(path):
 
 
 def test_the_state_is_every_tensor_of_a_training():
-    training = started(problem())
-    parts = (training.network.state_dict(), vars(training.steps), vars(training.schedule))
+    state = started(problem())
+    parts = (state.network.state_dict(), vars(state.steps), vars(state.schedule))
     names = {name for part in parts for name, value in part.items() if torch.is_tensor(value)}
-    assert set(state_of(training)) == names | {"losses", "epoch"}
+    assert set(state_of(state)) == names | {"losses", "epoch"}
 
 
 NAMES = [
@@ -262,23 +262,23 @@ NAMES = [
 @pytest.mark.parametrize("damage", ["missing", "shape", "dtype"])
 def test_a_state_that_does_not_fit_changes_nothing(name, damage):
     data = problem()
-    other = copied(train(started(data, seed=1), data, RECIPE))
+    other = copied(train(started(data, seed=1), data, TRAINING))
     if damage == "missing":
         del other[name]
     elif damage == "shape":
         other[name] = other[name].unsqueeze(0)
     else:
         other[name] = other[name].to(torch.float16)
-    training = started(data)
-    before = copied(training)
+    state = started(data)
+    before = copied(state)
     with pytest.raises(CheckpointError, match=f"for '{name}', not "):
-        restore(training, other)
-    assert training.epoch == 0
-    assert_same_bits(copied(training), before)
+        restore(state, other)
+    assert state.epoch == 0
+    assert_same_bits(copied(state), before)
 
 
 def test_a_training_of_more_epochs_does_not_fit():
     data = problem()
-    other = state_of(started(data, recipe=Recipe(max_epochs=24)))
+    other = state_of(started(data, training=Training(max_epochs=24, batch_size=None)))
     with pytest.raises(CheckpointError, match=r"\(24, 2\) for 'losses', not .*\(23, 2\)"):
         restore(started(data), other)

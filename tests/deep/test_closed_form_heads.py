@@ -14,7 +14,7 @@ from reference import literal_fit
 
 from negcorr import NCLRegressor, difference_noise_variance
 from negcorr.deep.closed_form_heads import head_features, refit_heads
-from negcorr.deep.training.loop import Problem, Recipe, Training, train
+from negcorr.deep.training.loop import Problem, Training, TrainingState, train
 from negcorr.deep.training.loss import NCLLoss
 from negcorr.deep.training.networks import EnsembleMLP, initialise
 from negcorr.exceptions import PrecisionWarning
@@ -38,9 +38,13 @@ def trained(outputs=1, hidden=(6, 3), lams=LAMS, epochs=60, dtype=torch.float64,
         D, hidden, outputs, n_members=M, n_ensembles=len(lams), dtype=dtype, **kwargs
     )
     initialise(network, X, seed=1)
-    recipe = Recipe(max_epochs=epochs)
+    training = Training(max_epochs=epochs, batch_size=None)
     rates = torch.full((len(lams),), 0.02, dtype=dtype)
-    train(Training.start(network, rates, recipe, seed=2), Problem(X, Y, torch.tensor(lams)), recipe)
+    train(
+        TrainingState.start(network, rates, training, seed=2),
+        Problem(X, Y, torch.tensor(lams)),
+        training,
+    )
     return network
 
 

@@ -16,14 +16,14 @@ from negcorr.deep.grid import fit_grid
 from negcorr.deep.settings import Settings
 from negcorr.deep.sure import lam_table
 from negcorr.deep.training import loop as training_module
-from negcorr.deep.training.loop import Problem, Recipe, Training, train
+from negcorr.deep.training.loop import Problem, Training, TrainingState, train
 from negcorr.deep.training.networks import Architecture
 from negcorr.deep.training.perturbed_copies import draw_probes
 from negcorr.exceptions import DivergenceError, DivergenceWarning
 
 N, LAMS, K, EPS, SEED, RATE = 20, (0.0, 0.6, 1.0), 2, 0.1, 5, 0.02
 SHAPE = Architecture((4, 3), n_members=3)
-RECIPE = Recipe(max_epochs=24, batch_size=8)
+TRAINING = Training(max_epochs=24, batch_size=8, patience=100)
 
 
 def data(outputs=1, dtype=torch.float64):
@@ -35,10 +35,10 @@ def data(outputs=1, dtype=torch.float64):
     return X.to(dtype), Y.to(dtype)
 
 
-def fitted_grid(X, Y, lams=LAMS, rate=RATE, recipe=RECIPE, shape=SHAPE, n_probes=K, **kwargs):
+def fitted_grid(X, Y, lams=LAMS, rate=RATE, training=TRAINING, shape=SHAPE, n_probes=K, **kwargs):
     settings = Settings(
         architecture=shape,
-        recipe=recipe,
+        training=training,
         lams=lams,
         rate=rate,
         n_probes=n_probes,
@@ -58,7 +58,7 @@ def alone(X, Y, lam, start=None):
         network.theta.data.copy_(start)
     rate = torch.tensor([RATE], dtype=torch.float64)
     problem = Problem(X, Y, torch.tensor([lam], dtype=torch.float64))
-    train(Training.start(network, rate, RECIPE, SEED), problem, RECIPE)
+    train(TrainingState.start(network, rate, TRAINING, SEED), problem, TRAINING)
     network.eval()
     with torch.no_grad():
         return network(X)[0].mean(dim=0)
@@ -97,15 +97,15 @@ def test_the_grid_is_one_training_after_another_that_standardises_what_it_is_giv
 
 def test_single_precision_comes_near_to_double():
     found, exact = fitted_grid(*data(dtype=torch.float32)), fitted_grid(*data())
-    assert found.training.network.theta.dtype == torch.float32
+    assert found.state.network.theta.dtype == torch.float32
     np.testing.assert_allclose(found.train_error, exact.train_error, rtol=1e-4)
     np.testing.assert_allclose(found.dof.dof, exact.dof.dof, rtol=1e-3)
     assert found.train_error.dtype == found.dof.dof.dtype == np.float64
 
 
 def test_the_rate_of_double_precision_is_not_rounded():
-    found = fitted_grid(*data(), recipe=Recipe(max_epochs=1))
-    assert found.training.schedule.rate.tolist() == [RATE] * 9
+    found = fitted_grid(*data(), training=Training(max_epochs=1, batch_size=None))
+    assert found.state.schedule.rate.tolist() == [RATE] * 9
 
 
 def test_without_probes_there_are_errors_and_no_degrees_of_freedom():
@@ -118,8 +118,8 @@ def test_without_probes_there_are_errors_and_no_degrees_of_freedom():
 def test_weights_to_start_from_are_those_of_every_ensemble():
     X, Y = data()
     start = SHAPE.started(X, 1, None, seed=99).theta.detach()
-    found = fitted_grid(X, Y, recipe=Recipe(max_epochs=0), start=start)
-    assert torch.equal(found.training.network.theta, start.repeat(9, 1))
+    found = fitted_grid(X, Y, training=Training(max_epochs=0, batch_size=None), start=start)
+    assert torch.equal(found.state.network.theta, start.repeat(9, 1))
 
 
 def test_weights_to_start_from_keep_the_scale_of_their_targets():
@@ -138,7 +138,7 @@ def test_weights_to_start_from_keep_the_scale_of_their_targets():
 
 def test_picked_ensembles_are_copies_of_the_ones_that_were_asked_for():
     X, Y = data(outputs=2)
-    network = fitted_grid(X, Y).training.network
+    network = fitted_grid(X, Y).state.network
     with torch.no_grad():
         expected = network.eval()(X)
     found = network.pick([4, 0])
@@ -155,7 +155,7 @@ def test_network_of_a_lam_has_its_ensemble_and_then_its_copies():
     X, Y = data()
     found = fitted_grid(X, Y)
     with torch.no_grad():
-        expected = found.training.network.eval()(X)
+        expected = found.state.network.eval()(X)
         for g in range(3):
             group = found.network(g)
             assert group.n_ensembles == 1 + K
@@ -186,8 +186,8 @@ def killed_at(look):
 
 
 def same(left, right):
-    for name, value in state_of(left.training).items():
-        other = state_of(right.training)[name]
+    for name, value in state_of(left.state).items():
+        other = state_of(right.state)[name]
         assert torch.equal(value.nan_to_num(-7.0), other.nan_to_num(-7.0)), name
     assert (left.train_error == right.train_error).all()
     assert (left.dof.values == right.dof.values).all()
@@ -200,19 +200,19 @@ def test_a_grid_that_was_killed_ends_with_the_bits_of_one_that_was_not(
 ):
     monkeypatch.setattr(module, "CHECKPOINT_SECONDS", 0.0)
     X, Y = data(dtype=dtype)
-    recipe = dataclasses.replace(RECIPE, patience=2)
+    training = dataclasses.replace(TRAINING, patience=2)
     path, tensors, epoch = tmp_path / "kept", None, 0
     for look in kills:
         kept = Checkpoint(path, {"of": "this"}, tensors)
         with pytest.raises(KilledError):
-            fitted_grid(X, Y, recipe=recipe, checkpoint=kept, advance=killed_at(look))
+            fitted_grid(X, Y, training=training, checkpoint=kept, advance=killed_at(look))
         tensors, about = read_tensors(path)
         # The look at which it was killed is not in it.
         epoch += 2 * (look - 1)
         assert int(tensors["epoch"]) == epoch
         assert about == {"of": "this"}
-    found = fitted_grid(X, Y, recipe=recipe, checkpoint=Checkpoint(path, {}, tensors))
-    same(found, fitted_grid(X, Y, recipe=recipe))
+    found = fitted_grid(X, Y, training=training, checkpoint=Checkpoint(path, {}, tensors))
+    same(found, fitted_grid(X, Y, training=training))
 
 
 def test_a_checkpoint_of_the_end_is_the_end(tmp_path):
@@ -221,7 +221,7 @@ def test_a_checkpoint_of_the_end_is_the_end(tmp_path):
     first = fitted_grid(X, Y, checkpoint=Checkpoint(path, {"of": "this"}))
     tensors, about = read_tensors(path)
     assert about == {"of": "this"}
-    for name, value in state_of(first.training).items():
+    for name, value in state_of(first.state).items():
         assert torch.equal(tensors[name], value), name
     again = fitted_grid(X, Y, checkpoint=Checkpoint(path, about, tensors), advance=killed_at(1))
     same(again, first)
@@ -229,15 +229,15 @@ def test_a_checkpoint_of_the_end_is_the_end(tmp_path):
 
 def test_a_training_that_was_stopped_early_is_not_continued(tmp_path, check_often):
     X, Y = data()
-    recipe = dataclasses.replace(RECIPE, max_epochs=300, early_stopping=2)
+    training = dataclasses.replace(TRAINING, max_epochs=300, early_stopping=2)
     kept = Checkpoint(tmp_path / "kept", {})
-    first = fitted_grid(X, Y, rate=0.5, recipe=recipe, checkpoint=kept)
-    assert first.training.epoch < 300
-    assert first.training.schedule.rate.tolist() == [0.0] * 9
+    first = fitted_grid(X, Y, rate=0.5, training=training, checkpoint=kept)
+    assert first.state.epoch < 300
+    assert first.state.schedule.rate.tolist() == [0.0] * 9
     tensors, _ = read_tensors(kept.path)
     tensors["statistics"].fill_(-1.0)  # as they are while a training lasts
     kept = dataclasses.replace(kept, tensors=tensors)
-    again = fitted_grid(X, Y, rate=0.5, recipe=recipe, checkpoint=kept, advance=killed_at(1))
+    again = fitted_grid(X, Y, rate=0.5, training=training, checkpoint=kept, advance=killed_at(1))
     same(again, first)
 
 
@@ -272,9 +272,13 @@ def test_without_a_checkpoint_nothing_is_written(monkeypatch, check_often):
 
 
 def wild(batch_norm=True, max_epochs=60):
-    """An architecture, a recipe and a rate with which weights grow until they overflow."""
+    """An architecture, a training and a rate with which weights grow until they overflow."""
     shape = dataclasses.replace(SHAPE, activation="relu", batch_norm=batch_norm)
-    return {"shape": shape, "recipe": Recipe(max_epochs=max_epochs, optimiser="sgd"), "rate": 1e30}
+    return {
+        "shape": shape,
+        "training": Training(max_epochs=max_epochs, optimiser="sgd", batch_size=None),
+        "rate": 1e30,
+    }
 
 
 def test_divergence_at_every_lam_is_an_error_that_says_where(monkeypatch):
@@ -286,9 +290,9 @@ def test_divergence_at_every_lam_is_an_error_that_says_where(monkeypatch):
     losses = []
     for lam in LAMS:
         network = kwargs["shape"].started(X, 1, 1, SEED)
-        training = Training.start(network, torch.tensor([1e30]), kwargs["recipe"], SEED)
-        train(training, Problem(X, Y, torch.tensor([lam])), kwargs["recipe"])
-        losses.append(training.losses[:, 0].isfinite().tolist().index(False) + 1)
+        state = TrainingState.start(network, torch.tensor([1e30]), kwargs["training"], SEED)
+        train(state, Problem(X, Y, torch.tensor([lam])), kwargs["training"])
+        losses.append(state.losses[:, 0].isfinite().tolist().index(False) + 1)
     assert info.value.epoch == min(losses)
     assert info.value.learning_rate == 1e30
     assert f"not finite in epoch {min(losses)}," in str(info.value)
@@ -303,8 +307,8 @@ def test_the_error_has_the_network_as_it_was_when_last_seen_to_be_finite(monkeyp
         fitted_grid(X, Y, **kwargs)
     good = int(str(info.value).rstrip(".").rpartition(" ")[2])
     assert 0 < good < info.value.epoch
-    recipe = dataclasses.replace(kwargs["recipe"], max_epochs=good)
-    expected = fitted_grid(X, Y, **{**kwargs, "recipe": recipe}).training.network
+    training = dataclasses.replace(kwargs["training"], max_epochs=good)
+    expected = fitted_grid(X, Y, **{**kwargs, "training": training}).state.network
     found = info.value.network
     assert torch.equal(found.theta, expected.theta)
     assert torch.equal(found.statistics, expected.statistics)
@@ -331,10 +335,10 @@ def poison(monkeypatch):
     """Lose the weights of these ensembles before training."""
 
     def lose(*ensembles):
-        def lost(training, *args):
+        def lost(state, *args):
             for e in ensembles:
-                training.network.theta.data[3 * e] = torch.nan
-            return train(training, *args)
+                state.network.theta.data[3 * e] = torch.nan
+            return train(state, *args)
 
         monkeypatch.setattr(module, "train", lost)
 
@@ -359,10 +363,10 @@ def test_divergence_at_some_lams_is_a_warning_and_they_are_not_chosen(poison):
 
 
 def test_an_infinite_loss_is_divergence_however_finite_predictions_are(monkeypatch):
-    def lost(training, *args):
-        train(training, *args)
-        training.losses[training.epoch - 1, 0] = torch.inf
-        return training
+    def lost(state, *args):
+        train(state, *args)
+        state.losses[state.epoch - 1, 0] = torch.inf
+        return state
 
     monkeypatch.setattr(module, "train", lost)
     with pytest.warns(DivergenceWarning, match="lam=0 "):
@@ -373,10 +377,10 @@ def test_an_infinite_loss_is_divergence_however_finite_predictions_are(monkeypat
 
 
 def test_predictions_that_overflow_are_none(monkeypatch):
-    def lost(training, *args):
-        train(training, *args)
-        training.network.theta.data[:3] *= 1e200
-        return training
+    def lost(state, *args):
+        train(state, *args)
+        state.network.theta.data[:3] *= 1e200
+        return state
 
     monkeypatch.setattr(module, "train", lost)
     shape = dataclasses.replace(SHAPE, activation="relu", batch_norm=False)

@@ -9,7 +9,7 @@ from toy_data import toy_setup, toy_study
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep.training.loop import Problem, Recipe, Training, train
+from negcorr.deep.training.loop import Problem, Training, TrainingState, train
 from negcorr.deep.training.networks import Architecture
 from negcorr.deep.training.perturbed_copies import draw_probes
 from negcorr.deep.training.rates import RATES
@@ -127,9 +127,9 @@ def test_rows_depend_on_what_they_are_of(toy_home, change):
 def trained(X, Y, lam, depth, rate, epochs, seed):
     """One ensemble alone, trained without a stop."""
     network = Architecture((5,) * depth, 3).started(X, Y.shape[1], 1, seed)
-    recipe = Recipe(max_epochs=epochs)
-    training = Training.start(network, torch.tensor([rate]), recipe, seed)
-    train(training, Problem(X, Y, torch.tensor([lam])), recipe)
+    training = Training(max_epochs=epochs, batch_size=None)
+    state = TrainingState.start(network, torch.tensor([rate]), training, seed)
+    train(state, Problem(X, Y, torch.tensor([lam])), training)
     return network.eval()
 
 
@@ -174,9 +174,9 @@ def choices(monkeypatch):
     """Arguments of every choice of a learning rate, as they come."""
     seen, choose = [], deep_training.choose_rate
 
-    def noted(architecture, X, Y, recipe, *, seed):
-        seen.append((architecture, X, Y, recipe, seed))
-        return choose(architecture, X, Y, recipe, seed=seed)
+    def noted(architecture, X, Y, training, *, seed):
+        seen.append((architecture, X, Y, training, seed))
+        return choose(architecture, X, Y, training, seed=seed)
 
     monkeypatch.setattr(deep_training, "choose_rate", noted)
     return seen
@@ -195,24 +195,24 @@ def test_the_rate_is_one_of_the_papers_and_chosen_once_for_a_set_and_depth(toy_h
 
 def test_the_training_rows_of_the_first_fold_decide_on_the_rate(toy_home, choices):
     rows_of(toy_home, fold=3)
-    ((architecture, X, Y, recipe, seed),) = choices
+    ((architecture, X, Y, training, seed),) = choices
     expected = tensors(toy_setup(), toy_home, "machine", 0)
     assert torch.equal(X, expected[0])
     assert torch.equal(Y, expected[1])
     assert architecture == Architecture((5, 5), 3)
-    assert recipe == Recipe(max_epochs=2)
+    assert training == Training(max_epochs=2, batch_size=None)
     assert seed == toy_setup().seed_for("rate", "machine")
 
 
 def test_the_rate_is_what_is_trained_with(toy_home, monkeypatch):
-    started, start = [], Training.start
+    started, start = [], TrainingState.start
 
-    def noted(network, rate, recipe, seed):
+    def noted(network, rate, training, seed):
         started.append(rate)
-        return start(network, rate, recipe, seed)
+        return start(network, rate, training, seed)
 
     monkeypatch.setattr(deep_training, "_rate", lambda *_: 0.125)
-    monkeypatch.setattr(deep_training.Training, "start", noted)
+    monkeypatch.setattr(deep_training.TrainingState, "start", noted)
     rows = rows_of(toy_home)
     (rates,) = started
     assert rates.tolist() == [0.125] * 9  # three λ, each with two perturbed copies

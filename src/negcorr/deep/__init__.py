@@ -11,7 +11,7 @@ from negcorr.deep.closed_form_heads import RefittedHeads, head_features, refit_h
 from negcorr.deep.fitted import History, LamTable
 from negcorr.deep.regressor import DeepNCLRegressor
 from negcorr.deep.settings import resolve_device
-from negcorr.deep.training.loop import Problem, Recipe, Training, train
+from negcorr.deep.training.loop import Problem, Training, TrainingState, train
 from negcorr.deep.training.loss import NCLLoss
 from negcorr.deep.training.networks import Architecture, EnsembleMLP, initialise
 from negcorr.deep.training.perturbed_copies import DofEstimate, PerturbedCopies, draw_probes
@@ -40,11 +40,11 @@ __all__ = [
     "PerturbedCopies",
     "Problem",
     "RateChoice",
-    "Recipe",
     "RefittedHeads",
     "StackedModule",
     "Tangents",
     "Training",
+    "TrainingState",
     "choose_rate",
     "collusion",
     "draw_probes",

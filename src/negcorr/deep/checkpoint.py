@@ -6,7 +6,6 @@ that was killed continues from its checkpoint, and ends with the same bits as on
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -23,7 +22,7 @@ from negcorr._common.files import write_atomically
 from negcorr._common.types import FloatArray
 from negcorr.deep.fitted import DeepFit
 from negcorr.deep.settings import Settings
-from negcorr.deep.training.loop import Training
+from negcorr.deep.training.loop import TrainingState
 from negcorr.exceptions import CheckpointError
 
 __all__ = ["Checkpoint", "checkpoint_of", "read_tensors", "restore", "state_of", "write_tensors"]
@@ -32,7 +31,7 @@ __all__ = ["Checkpoint", "checkpoint_of", "read_tensors", "restore", "state_of",
 AFTER_TRAINING = ("noise_variance", "criterion")
 
 #: Of the files; raised when older versions could not read them.
-FORMAT = 1
+FORMAT = 2
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
@@ -98,31 +97,31 @@ def _digest(tensors: Mapping[str, Tensor], about: str) -> str:
     return digest.hexdigest()
 
 
-def state_of(training: Training) -> dict[str, Tensor]:
+def state_of(state: TrainingState) -> dict[str, Tensor]:
     """Every tensor that the rest of a training depends on, by name."""
-    parts = (training.network.state_dict(), vars(training.steps), vars(training.schedule))
+    parts = (state.network.state_dict(), vars(state.steps), vars(state.schedule))
     tensors = {name: t for part in parts for name, t in part.items() if isinstance(t, Tensor)}
-    return tensors | {"losses": training.losses, "epoch": torch.tensor(training.epoch)}
+    return tensors | {"losses": state.losses, "epoch": torch.tensor(state.epoch)}
 
 
-def restore(training: Training, tensors: Mapping[str, Tensor]) -> None:
+def restore(state: TrainingState, tensors: Mapping[str, Tensor]) -> None:
     """Put a training into the state of another one of the same shape.
 
     Parameters
     ----------
-    training : Training
+    state : TrainingState
         Just started; changed in place.
     tensors : mapping of str to tensor
         From :func:`state_of`.
     """
-    own = state_of(training)
+    own = state_of(state)
     for name, value in own.items():
         wanted, found = _kind(value), _kind(tensors[name]) if name in tensors else "nothing"
         if found != wanted:
             raise CheckpointError(f"the checkpoint has {found} for {name!r}, not {wanted}.")
     for name, value in own.items():
         value.copy_(tensors[name])
-    training.epoch = int(tensors["epoch"])
+    state.epoch = int(tensors["epoch"])
 
 
 def _kind(tensor: Tensor) -> str:
@@ -147,9 +146,9 @@ class Checkpoint:
     about: Mapping[str, Any]
     tensors: Mapping[str, Tensor] | None = None
 
-    def write(self, training: Training) -> None:
+    def write(self, state: TrainingState) -> None:
         """Replace the file by the present state of the training."""
-        write_tensors(self.path, state_of(training), self.about)
+        write_tensors(self.path, state_of(state), self.about)
 
 
 def checkpoint_of(
@@ -176,10 +175,14 @@ def checkpoint_of(
     if path.is_dir():
         raise ValueError(f"checkpoint={str(path)!r} is a folder; name a file, in it or elsewhere.")
     # A hash of everything that determines the numbers of the training.
+    training = settings.training
     known: dict[str, Any] = {
-        field.name: repr(getattr(settings, field.name))
-        for field in dataclasses.fields(settings)
-        if field.name not in AFTER_TRAINING
+        name: repr(value) for name, value in vars(settings).items() if name not in AFTER_TRAINING
+    }
+    known["training"] = {
+        **{name: np.asarray(value).tolist() for name, value in training.get_params().items()},
+        "batch_size": training.rows_per_step(len(rows)),
+        "patience": training.patience_for(len(rows)),
     }
     known |= {"standardize": bool(model.standardize), "random_state": int(model.random_state)}
     digest = hashlib.sha256(json.dumps([known, torch.__version__], sort_keys=True).encode())

@@ -185,15 +185,15 @@ def refit_heads(
     Examples
     --------
     >>> import torch
-    >>> from negcorr.deep import EnsembleMLP, Problem, Recipe, Training, initialise, train
-    >>> from negcorr.deep.closed_form_heads import refit_heads
+    >>> from negcorr.deep import EnsembleMLP, Problem, Training, TrainingState
+    >>> from negcorr.deep import initialise, refit_heads, train
     >>> X, noise = torch.randn(2, 200, 3, generator=torch.Generator().manual_seed(0)).double()
     >>> y = torch.sin(2 * X[:, :1]) + 0.3 * noise[:, :1]
     >>> network = EnsembleMLP(3, (5,), n_members=4, dtype=torch.float64)
     >>> initialise(network, X, seed=0)
-    >>> recipe, rate = Recipe(max_epochs=50), torch.tensor([0.02])
-    >>> problem = Problem(X[:100], y[:100], torch.tensor([0.5]))
-    >>> _ = train(Training.start(network, rate, recipe, seed=0), problem, recipe)
+    >>> training = Training(max_epochs=50, batch_size=None)
+    >>> state = TrainingState.start(network, torch.tensor([0.02]), training, seed=0)
+    >>> _ = train(state, Problem(X[:100], y[:100], torch.tensor([0.5])), training)
 
     The heads are fitted on the other 100 rows, which the network has not seen:
 

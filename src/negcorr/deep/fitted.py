@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from negcorr._common.types import FloatArray
-from negcorr.deep.training.loop import Training
+from negcorr.deep.training.loop import TrainingState
 from negcorr.deep.training.networks import EnsembleMLP
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class DeepFit:
         The grid that λ was chosen from.
     history : History
     n_epochs : int
-    training : Training or None
+    state : TrainingState or None
         The state that :meth:`DeepNCLRegressor.partial_fit` continues.
     single : bool
         Whether y had one dimension.
@@ -200,5 +200,5 @@ class DeepFit:
     table: LamTable | None = None
     history: History
     n_epochs: int
-    training: Training | None = None
+    state: TrainingState | None = None
     single: bool

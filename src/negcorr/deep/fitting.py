@@ -24,7 +24,7 @@ from negcorr.deep.fitted import DeepFit, History, Scaling
 from negcorr.deep.grid import GridFit, fit_grid
 from negcorr.deep.settings import Settings, seed_of
 from negcorr.deep.sure import lam_table
-from negcorr.deep.training.loop import Problem, Training, epochs_between_checks, train
+from negcorr.deep.training.loop import Problem, TrainingState, epochs_between_checks, train
 from negcorr.deep.training.rates import choose_rate
 from negcorr.exceptions import DivergenceError
 from negcorr.path.path import NCLPath
@@ -77,20 +77,20 @@ def trained_grid(
     checkpoint = checkpoint_of(model, settings, rows, targets, before)
     inputs, target = _scalings(model, rows, targets, before)
     X, Y = tensors(settings.dtype, settings.device, X=inputs.apply(rows), y=target.apply(targets))
-    recipe, rate = settings.recipe, settings.rate
-    checks = math.ceil(recipe.max_epochs / epochs_between_checks(recipe, len(rows)))
+    training, rate = settings.training, settings.rate
+    checks = math.ceil(training.max_epochs / epochs_between_checks(training, len(rows)))
     with progress_bar(model.progress, checks * (1 if rate is not None else 2), "training") as step:
         if rate is None and checkpoint is not None:
             rate = checkpoint.about.get("rate")  # chosen before the fit was interrupted
         if rate is None:
 
-            def count(_: Training) -> bool:
+            def count(_: TrainingState) -> bool:
                 step()
                 return False
 
             lam = settings.lams[0] if len(settings.lams) == 1 else 0.5
             choice = choose_rate(
-                settings.architecture, X, Y, recipe, lam=lam, seed=seed, after_epochs=count
+                settings.architecture, X, Y, training, lam=lam, seed=seed, after_epochs=count
             )
             rate = choice.rate
         if checkpoint is not None:
@@ -124,10 +124,10 @@ def chosen(
         known = known / square
     X, Y = trained.inputs.apply(rows), target.apply(targets)
     table = lam_table(grid, X, Y, known, settings.criterion)
-    g, training = table.chosen, grid.training
+    g, state = table.chosen, grid.state
     group = grid.network(g)
-    losses = grid.copies.originals(training.losses[: training.epoch].T).T
-    rates = grid.copies.originals(training.schedule.rate).to("cpu", torch.float64).numpy()
+    losses = grid.copies.originals(state.losses[: state.epoch].T).T
+    rates = grid.copies.originals(state.schedule.rate).to("cpu", torch.float64).numpy()
     # In the units of the target from here on.
     scaled = ("train_error", "sure", "gcv", "noise_variance")
     table = dataclasses.replace(table, **{name: getattr(table, name) * square for name in scaled})
@@ -147,7 +147,7 @@ def chosen(
         eps=settings.eps,
         table=table,
         history=History(table.lam, losses.to("cpu", torch.float64).numpy(), rates),
-        n_epochs=training.epoch,
+        n_epochs=state.epoch,
         single=single,
     )
 
@@ -174,35 +174,37 @@ def continued(
         dtype, device = before.network.theta.dtype, before.network.theta.device
     X, Y = tensors(dtype, device, X=inputs.apply(rows), y=target.apply(targets))
     # A copy: an epoch that fails, or is interrupted, leaves the fitted model as it was.
-    training = None if before is None else copy.deepcopy(before.training)
-    recipe = dataclasses.replace(settings.recipe, max_epochs=1)
-    if training is None:
+    state = None if before is None else copy.deepcopy(before.state)
+    training = dataclasses.replace(settings.training, max_epochs=1)
+    if state is None:
         seed = seed_of(model)
         if before is None:
             network = settings.architecture.started(X, Y.shape[1], None, seed)
         else:
             network = before.network.pick([0])
-        training = Training.start(network, torch.tensor([rate], dtype=torch.float64), recipe, seed)
+        state = TrainingState.start(
+            network, torch.tensor([rate], dtype=torch.float64), training, seed
+        )
     problem = Problem(X, Y, torch.tensor([lam], dtype=torch.float64))
-    train(training, problem, dataclasses.replace(recipe, max_epochs=training.epoch + 1))
-    if bool(training.diverged.any()):
+    train(state, problem, dataclasses.replace(training, max_epochs=state.epoch + 1))
+    if bool(state.diverged.any()):
         raise DivergenceError(
-            f"training diverged: the loss was not finite after epoch {training.epoch} of "
+            f"training diverged: the loss was not finite after epoch {state.epoch} of "
             f"partial_fit, with learning_rate={rate:g}. Give a lower learning_rate, or clip; the "
             "estimator is as it was.",
-            epoch=training.epoch,
+            epoch=state.epoch,
             learning_rate=rate,
             network=None if before is None else before.network,
         )
-    losses = training.losses[training.epoch - 1 : training.epoch].to("cpu", torch.float64).numpy()
+    losses = state.losses[state.epoch - 1 : state.epoch].to("cpu", torch.float64).numpy()
     if before is not None and (before.history.lams == lam).any():
         # Not every λ of new heads is one that networks were trained at.
         earlier = before.history.losses[:, np.flatnonzero(before.history.lams == lam)[:1]]
         losses = np.concatenate([earlier, losses])
-    rates = training.schedule.rate.to("cpu", torch.float64).numpy()
+    rates = state.schedule.rate.to("cpu", torch.float64).numpy()
     unknown = np.full(targets.shape[1], np.nan)
     return DeepFit(
-        network=training.network.pick(0),
+        network=state.network.pick(0),
         inputs=inputs,
         target=target,
         lam=lam,
@@ -214,7 +216,7 @@ def continued(
         eps=settings.eps,
         history=History(np.array([lam]), losses, rates),
         n_epochs=1 + (0 if before is None else before.n_epochs),
-        training=training,
+        state=state,
         single=single if before is None else before.single,
     )
 
@@ -251,7 +253,7 @@ def with_new_heads(
         dof_std_error=np.zeros(targets.shape[1]),
         noise_variance=np.atleast_1d(heads.noise_variance) * found.target.scale**2,
         table=None,
-        training=None,
+        state=None,
         single=single,
     )
     return changed, heads.path

@@ -17,7 +17,7 @@ from negcorr._common.types import FloatArray
 from negcorr.deep.checkpoint import Checkpoint, restore
 from negcorr.deep.fitted import Scaling
 from negcorr.deep.settings import Settings
-from negcorr.deep.training.loop import Training, train
+from negcorr.deep.training.loop import TrainingState, train
 from negcorr.deep.training.networks import EnsembleMLP
 from negcorr.deep.training.perturbed_copies import DofEstimate, PerturbedCopies, draw_probes
 from negcorr.exceptions import DivergenceError, DivergenceWarning, warn_caller
@@ -36,7 +36,7 @@ class GridFit:
     ----------
     copies : PerturbedCopies
         Which ensembles there are.
-    training : Training
+    state : TrainingState
         The state at the end.
     train_error : ndarray of shape (G, p)
         Mean squared errors on the training rows; NaN where training diverged.
@@ -48,7 +48,7 @@ class GridFit:
     """
 
     copies: PerturbedCopies
-    training: Training
+    state: TrainingState
     train_error: FloatArray
     dof: DofEstimate
     copy_scaling: Scaling
@@ -56,7 +56,7 @@ class GridFit:
     def network(self, g: int) -> EnsembleMLP:
         """A copy of the ensemble at the g-th λ, followed by its perturbed copies."""
         group = 1 + self.copies.n_probes
-        return self.training.network.pick(range(g * group, (g + 1) * group))
+        return self.state.network.pick(range(g * group, (g + 1) * group))
 
 
 def fit_grid(
@@ -78,7 +78,7 @@ def fit_grid(
     Parameters
     ----------
     settings : Settings
-        The architecture, the recipe, the values of λ, and ε in the units of Y.
+        The architecture, how they are trained, the values of λ, and ε in the units of Y.
     X : tensor of shape (n, d)
         Inputs.
     Y : tensor of shape (n, p)
@@ -112,27 +112,27 @@ def fit_grid(
         with torch.no_grad():
             network.theta.copy_(start.to(network.theta).repeat(len(problem.lam), 1))
     rates = torch.full((len(problem.lam),), rate, dtype=torch.float64)
-    training = Training.start(network, rates, settings.recipe, seed)
+    state = TrainingState.start(network, rates, settings.training, seed)
     if checkpoint is not None and checkpoint.tensors is not None:
-        restore(training, checkpoint.tensors)
-    watch = _Watch(copies, training, checkpoint, advance)
-    if training.epoch > 0 and training.over:
+        restore(state, checkpoint.tensors)
+    watch = _Watch(copies, state, checkpoint, advance)
+    if state.epoch > 0 and state.over:
         # The checkpoint is of the end: another epoch would be one too many.
         network.calibrate(X)
     else:
-        train(training, problem, settings.recipe, watch)
+        train(state, problem, settings.training, watch)
     watch.finish(rate, X)
     network.eval()
     with torch.no_grad():
         fitted = network(X).mean(dim=1).to("cpu", torch.float64)
     # A loss can overflow where predictions do not.
-    lost = training.diverged | ~torch.isfinite(fitted).flatten(1).all(dim=1)
+    lost = state.diverged | ~torch.isfinite(fitted).flatten(1).all(dim=1)
     fitted[lost] = torch.nan
     targets = Y.to("cpu", torch.float64)
     fitted = copies.in_units(fitted, targets)
     error = ((copies.originals(fitted) - targets) ** 2).mean(dim=1).numpy()
     scaling = Scaling(*(part[1:].numpy() for part in copies.scales(targets)))
-    return GridFit(copies, training, error, copies.dof(fitted), scaling)
+    return GridFit(copies, state, error, copies.dof(fitted), scaling)
 
 
 @dataclass
@@ -140,44 +140,44 @@ class _Watch:
     """Called every few epochs of a training: keeps it on disk, and its last finite weights."""
 
     copies: PerturbedCopies
-    training: Training
+    state: TrainingState
     checkpoint: Checkpoint | None
     advance: Callable[[], None]
 
     def __post_init__(self) -> None:
-        self.finite = self.training.network.theta.detach().clone()
-        self.finite_epoch = self.training.epoch
+        self.finite = self.state.network.theta.detach().clone()
+        self.finite_epoch = self.state.epoch
         self.written = time.monotonic()
         if self.checkpoint is not None and self.checkpoint.tensors is None:
             # At once, since the file also keeps the learning rate that was chosen before.
-            self.checkpoint.write(self.training)
+            self.checkpoint.write(self.state)
 
-    def __call__(self, training: Training) -> bool:
+    def __call__(self, state: TrainingState) -> bool:
         """Whether to stop, since training diverged at every λ."""
         self.advance()
-        diverged = training.diverged
+        diverged = state.diverged
         if bool(self.copies.originals(diverged).all()):
             return True
         if not bool(diverged.any()):
-            self.finite.copy_(training.network.theta.detach())
-            self.finite_epoch = training.epoch
+            self.finite.copy_(state.network.theta.detach())
+            self.finite_epoch = state.epoch
         if self.checkpoint is not None and time.monotonic() > self.written + CHECKPOINT_SECONDS:
-            self.checkpoint.write(training)
+            self.checkpoint.write(state)
             self.written = time.monotonic()
         return False
 
     def finish(self, rate: float, X: Tensor) -> None:
         """Report ensembles that diverged; write the last checkpoint of a training that did not."""
-        training = self.training
+        state = self.state
         lams = self.copies.lams.numpy()
-        groups = training.diverged.numpy().reshape(len(lams), -1)
+        groups = state.diverged.numpy().reshape(len(lams), -1)
         diverged, only_copies = groups[:, 0], ~groups[:, 0] & groups[:, 1:].any(axis=1)
         if diverged.all():
-            losses = self.copies.originals(training.losses[: training.epoch].T).cpu()
+            losses = self.copies.originals(state.losses[: state.epoch].T).cpu()
             # Weights can overflow in the very last step, whose loss was still finite.
             lost = ~torch.isfinite(losses).all(dim=0)
-            epoch = int(lost.int().argmax()) + 1 if bool(lost.any()) else training.epoch
-            network = training.network
+            epoch = int(lost.int().argmax()) + 1 if bool(lost.any()) else state.epoch
+            network = state.network
             with torch.no_grad():
                 network.theta.copy_(self.finite)
             network.calibrate(X)
@@ -204,7 +204,7 @@ class _Watch:
                 DivergenceWarning,
             )
         if self.checkpoint is not None:
-            self.checkpoint.write(training)
+            self.checkpoint.write(state)
 
 
 def _listed(lams: FloatArray) -> str:

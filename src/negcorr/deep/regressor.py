@@ -5,6 +5,7 @@ It validates, calls :mod:`negcorr.deep.fitting`, keeps the resulting fit and pre
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ from negcorr.deep.fitted import DeepFit, History, LamTable
 from negcorr.deep.fitting import chosen, continued, tensors, trained_grid, with_new_heads
 from negcorr.deep.settings import resolve_device, settings_of, to_be_chosen
 from negcorr.deep.stored_parts import KIND, model_from_parts, stored_parts
+from negcorr.deep.training.loop import Training
 from negcorr.deep.training.networks import EnsembleMLP
 from negcorr.diversity.collusion import Collusion, collusion, warn_if_useless
 from negcorr.diversity.decompositions import AmbiguityDecomposition, ambiguity_decomposition
@@ -49,7 +51,7 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_estimators : int, default=30
+    n_members : int, default=30
         Members M.
     hidden_layer_sizes : sequence of int, default=(5, 5, 5)
         Nodes of the hidden layers.
@@ -62,11 +64,10 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     learning_rate : float or "auto", default="auto"
         Initial learning rate. "auto" trains one ensemble with each of 10⁻⁶, …, 1 and takes the
         smallest whose loss is within a tenth of the lowest.
-    batch_size : int, "auto" or None, default="auto"
-        Rows of a step; "auto" is a 32nd of the rows, but at least 32 and at most 200; None is
-        all rows.
-    max_epochs : int, default=200
-        Passes over the data.
+    training : Training or None, default=None
+        For how long networks are trained and by which steps: epochs, batches, optimiser, penalty,
+        early stopping. None is ``Training()``; ``training__max_epochs`` and the like change a part
+        in ``set_params`` and in searches.
     n_probes : int, default=2
         Copies of each ensemble with perturbed targets; 0 for none, and no degrees of freedom.
     eps : float or "auto", default="auto"
@@ -77,17 +78,6 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         residuals keep at least half of the degrees of freedom.
     criterion : {"sure", "gcv"}, default="sure"
         Chooses λ; summed over outputs, each in units of its variance.
-    optimiser : {"adam", "sgd"}, default="adam"
-        Adam, or plain gradient descent.
-    weight_decay : float, default=0.0
-        L2 penalty.
-    clip : float or None, default=None
-        Largest norm of an ensemble's gradient.
-    patience : int or "auto", default="auto"
-        Epochs without a lower loss after which a learning rate is halved; "auto" is the paper's
-        100 for full batches, and 10 for smaller ones, which make many steps in an epoch.
-    early_stopping : int or None, default=None
-        Epochs without a lower loss after which an ensemble is trained no further.
     standardize : bool, default=True
         Whether columns of X are brought to mean 0 and standard deviation 1. Targets always are.
     warm_start : bool, default=False
@@ -139,10 +129,14 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
-    >>> from negcorr.deep import DeepNCLRegressor
+    >>> from negcorr.deep import DeepNCLRegressor, Training
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = DeepNCLRegressor(
-    ...     n_estimators=5, lam=[0, 0.5, 0.9], learning_rate=0.01, max_epochs=20, random_state=0
+    ...     n_members=5,
+    ...     lam=[0, 0.5, 0.9],
+    ...     learning_rate=0.01,
+    ...     training=Training(max_epochs=20),
+    ...     random_state=0,
     ... ).fit(X, y)
     >>> model.lam_ in (0, 0.5, 0.9), 1 < model.dof_ < 200, model.score(X, y) > 0.4
     (True, True, True)
@@ -150,23 +144,17 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_estimators: int = 30,
+        n_members: int = 30,
         hidden_layer_sizes: Sequence[int] = (5, 5, 5),
         activation: str = "tanh",
         batch_norm: bool = True,
         lam: npt.ArrayLike | Literal["auto"] = "auto",
         learning_rate: float | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] | None = "auto",
-        max_epochs: int = 200,
+        training: Training | None = None,
         n_probes: int = 2,
         eps: float | Literal["auto"] = "auto",
         noise_variance: Any = None,
         criterion: str = "sure",
-        optimiser: str = "adam",
-        weight_decay: float = 0.0,
-        clip: float | None = None,
-        patience: int | Literal["auto"] = "auto",
-        early_stopping: int | None = None,
         standardize: bool = True,
         warm_start: bool = False,
         checkpoint: Any = None,
@@ -175,23 +163,17 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         progress: Any = False,
         random_state: Any = None,
     ) -> None:
-        self.n_estimators = n_estimators
+        self.n_members = n_members
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
         self.batch_norm = batch_norm
         self.lam = lam
         self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
+        self.training = training
         self.n_probes = n_probes
         self.eps = eps
         self.noise_variance = noise_variance
         self.criterion = criterion
-        self.optimiser = optimiser
-        self.weight_decay = weight_decay
-        self.clip = clip
-        self.patience = patience
-        self.early_stopping = early_stopping
         self.standardize = standardize
         self.warm_start = warm_start
         self.checkpoint = checkpoint
@@ -199,6 +181,24 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.dtype = dtype
         self.progress = progress
         self.random_state = random_state
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``training__…`` also where ``training`` is None.
+
+        Parameters
+        ----------
+        **params
+            By name.
+
+        Returns
+        -------
+        self
+        """
+        parts = any(name.startswith("training__") for name in params)
+        if parts and params.get("training", self.training) is None:
+            params["training"] = Training()
+        super().set_params(**params)
+        return self
 
     def fit(self, X: Table, y: Any) -> Self:
         """Train the ensembles, and choose λ.
@@ -279,7 +279,8 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         found = self._fitted()
         rows, targets, single = self._validated(X, y, reset=False)
-        model = type(self)(**self.get_params(deep=False))
+        params = self.get_params(deep=False)
+        model = type(self)(**params | {"training": copy.copy(self.training)})
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from negcorr._common.types import FloatArray
 from negcorr._common.validation import check_positive_int
-from negcorr.deep.training.loop import Recipe
+from negcorr.deep.training.loop import Training
 from negcorr.deep.training.networks import ACTIVATIONS, Architecture
 from negcorr.deep.training.optimise import OPTIMISERS
 
@@ -30,13 +30,6 @@ __all__ = [
 
 #: The grid of λ for "auto": finer where a step changes more.
 LAMS = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
-
-#: Batches of an epoch for "auto", and the fewest and most rows of such a batch.
-BATCHES, FEWEST, MOST = 32, 32, 200
-
-#: Epochs for "auto" after which a rate is halved: the paper's for full batches, and fewer for
-#: smaller ones, since an epoch of many batches does as much as many epochs of one.
-PATIENCE_FULL, PATIENCE = 100, 10
 
 #: Step ε for "auto", in standard deviations of the target: the effect of smaller steps is less
 #: than that of rounding errors, which training amplifies.
@@ -58,7 +51,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 #: Parameters that are integers of at least 1, and numbers above 0, with the other values of each.
 COUNTS: dict[str, tuple[str | None, ...]] = {
-    "n_estimators": (),
+    "n_members": (),
     "max_epochs": (),
     "batch_size": ("auto", None),
     "patience": ("auto",),
@@ -78,7 +71,7 @@ class Settings:
     Attributes
     ----------
     architecture : Architecture
-    recipe : Recipe
+    training : Training
     lams : tuple of float
         Values of λ to train.
     rate : float or None
@@ -96,7 +89,7 @@ class Settings:
     """
 
     architecture: Architecture
-    recipe: Recipe
+    training: Training
     lams: tuple[float, ...]
     rate: float | None
     n_probes: int
@@ -109,8 +102,13 @@ class Settings:
 
 def settings_of(model: Any, n_samples: int, n_outputs: int) -> Settings:
     """Check all parameters of an estimator against each other and the data's shape."""
-    _check_each(model)
-    lams = _lams(model.lam, model.n_estimators)
+    training = Training() if model.training is None else model.training
+    if not isinstance(training, Training):
+        raise TypeError(
+            f"training={training!r} must be a Training or None, got {type(training).__name__}."
+        )
+    _check_each(model, training)
+    lams = _lams(model.lam, model.n_members)
     if len(lams) > 1 and model.n_probes == 0:
         raise ValueError(
             f"lam={model.lam!r} is chosen by degrees of freedom, which n_probes=0 does not "
@@ -143,33 +141,19 @@ def settings_of(model: Any, n_samples: int, n_outputs: int) -> Settings:
                 f"one for each of {n_outputs} output(s), 'paper', 'difference' or None."
             )
         variance = np.broadcast_to(found, n_outputs)
-    batch_size, patience = model.batch_size, model.patience
-    if isinstance(batch_size, str):
-        batch_size = min(max(n_samples // BATCHES, FEWEST), MOST)
-    if batch_size == 1 and model.batch_norm and n_samples > 1:
+    if training.rows_per_step(n_samples) == 1 and model.batch_norm and n_samples > 1:
         raise ValueError(
             "batch_size=1 leaves nothing to normalise over: give batch_size of at least 2, or "
             "batch_norm=False."
         )
-    if isinstance(patience, str):
-        full = batch_size is None or batch_size >= n_samples
-        patience = PATIENCE_FULL if full else PATIENCE
     return Settings(
         architecture=Architecture(
             tuple(int(size) for size in sizes),
-            int(model.n_estimators),
+            int(model.n_members),
             model.activation,
             bool(model.batch_norm),
         ),
-        recipe=Recipe(
-            max_epochs=int(model.max_epochs),
-            batch_size=None if batch_size is None else int(batch_size),
-            patience=int(patience),
-            early_stopping=None if model.early_stopping is None else int(model.early_stopping),
-            optimiser=model.optimiser,
-            weight_decay=float(model.weight_decay),
-            clip=None if model.clip is None else float(model.clip),
-        ),
+        training=training,
         lams=lams,
         rate=None if isinstance(model.learning_rate, str) else float(model.learning_rate),
         n_probes=int(model.n_probes),
@@ -241,16 +225,17 @@ def resolve_device(device: Any = "auto") -> torch.device:
     return found
 
 
-def _check_each(model: Any) -> None:
+def _check_each(model: Any, training: Training) -> None:
     """Check what most parameters must be, whatever the others and the data are."""
+    given = model.get_params(deep=False) | training.get_params()
     for name in ("batch_norm", "standardize", "warm_start"):
-        if not isinstance(value := getattr(model, name), bool | np.bool_):
+        if not isinstance(value := given[name], bool | np.bool_):
             raise TypeError(f"{name}={value!r} must be True or False.")
     for name, names in CHOICES.items():
-        if not isinstance(value := getattr(model, name), str) or value not in names:
+        if not isinstance(value := given[name], str) or value not in names:
             raise ValueError(f"{name}={value!r} is unknown; allowed are {list(names)}.")
     for name, others in COUNTS.items():
-        if not _is_one_of(value := getattr(model, name), others):
+        if not _is_one_of(value := given[name], others):
             check_positive_int(name, value)
     n = model.n_probes
     if isinstance(n, bool) or not isinstance(n, numbers.Integral):
@@ -258,11 +243,11 @@ def _check_each(model: Any) -> None:
     if n < 0:
         raise ValueError(f"n_probes={n!r} must be at least 0.")
     for name, others in ABOVE_ZERO.items():
-        value = getattr(model, name)
+        value = given[name]
         if not _is_one_of(value, others) and not (_is_real(value) and 0 < value < math.inf):
             auto = "'auto', or " if "auto" in others else ""
             raise ValueError(f"{name}={value!r} must be {auto}a finite number above 0.")
-    decay = model.weight_decay
+    decay = training.weight_decay
     if not _is_real(decay) or not 0 <= decay < math.inf:
         raise ValueError(f"weight_decay={decay!r} must be a number of at least 0.")
 

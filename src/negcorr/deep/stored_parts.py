@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from negcorr._common.types import FloatArray
 from negcorr.deep.fitted import DeepFit, History, LamTable, Scaling
 from negcorr.deep.settings import resolve_device
+from negcorr.deep.training.loop import Training
 from negcorr.deep.training.networks import Architecture, EnsembleMLP
 from negcorr.exceptions import CheckpointError
 
@@ -53,20 +55,19 @@ ARCHITECTURE_ENTRIES: dict[str, tuple[type, ...]] = {
 #: Attributes of a fit: numbers in the description, arrays with a value for each output, scales.
 PLAIN = ("learning_rate", "last_rate", "eps", "n_epochs", "single")
 PER_OUTPUT = ("dof", "dof_std_error", "noise_variance")
-SCALINGS = ("inputs", "target")
+SCALINGS = ("inputs", "target", "copy_scaling")
+COPY_SCALING = ("copy_scaling.centre", "copy_scaling.scale")
 
 #: Arrays of a table over λ, and of a history.
 TABLE = tuple(f.name for f in dataclasses.fields(LamTable) if f.name != "chosen")
 HISTORY = tuple(f.name for f in dataclasses.fields(History))
 
-#: Names of arrays in a file, and where a fit has them. Files say "twins" for perturbed copies.
-ARRAYS = {
-    "twin_centre": "copy_scaling.centre",
-    "twin_scale": "copy_scaling.scale",
-    **{f"{name}.{part}": f"{name}.{part}" for name in SCALINGS for part in ("centre", "scale")},
-    **{name: name for name in ("lam", *PER_OUTPUT)},
-    **{f"history.{name}": f"history.{name}" for name in HISTORY},
-}
+#: Names of arrays in a file, and where a fit has them.
+ARRAYS = (
+    *(f"{name}.{part}" for name in SCALINGS for part in ("centre", "scale")),
+    *("lam", *PER_OUTPUT),
+    *(f"history.{name}" for name in HISTORY),
+)
 
 
 def stored_parts(model: Any) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -75,26 +76,24 @@ def stored_parts(model: Any) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Parameters that are Python objects (a RandomState, a callback) are left out: predictions do not
     need them. An estimator that is not fitted has no tensors.
     """
-    params = {}
-    for name, value in model.get_params(deep=False).items():
-        plain = _plain(value)
-        if name not in LOCAL_PARAMETERS and isinstance(
-            plain, bool | int | float | str | list | None
-        ):
-            params[name] = plain
+    params = _plain_parameters(model)
+    for name in LOCAL_PARAMETERS:
+        params.pop(name, None)
+    if model.training is not None:
+        params["training"] = _plain_parameters(model.training)
     about: dict[str, Any] = {"kind": KIND, "version": version("negcorr"), "params": params}
     found: DeepFit | None = getattr(model, "_fit", None)
     if found is None:
         return {}, about
     network, table = found.network, found.table
-    arrays = {name: attrgetter(path)(found) for name, path in ARRAYS.items()}
+    arrays = {name: attrgetter(name)(found) for name in ARRAYS}
     if table is not None:
         arrays |= {f"table.{name}": getattr(table, name) for name in TABLE}
     # A copy: arrays of a model may be views of one another, which the format cannot hold.
     tensors = {
         name: torch.tensor(np.asarray(value, dtype=np.float64)) for name, value in arrays.items()
     }
-    for name, part in (("network", network), ("twins", found.copies)):
+    for name, part in (("network", network), ("copies", found.copies)):
         if part is not None:
             tensors |= {f"{name}.theta": part.theta, f"{name}.statistics": part.statistics}
     names = getattr(model, "feature_names_in_", None)
@@ -132,10 +131,17 @@ def model_from_parts(
     params = about.get("params") if isinstance(about, dict) else None
     if not isinstance(params, dict) or about.get("kind") != KIND:
         raise CheckpointError(f"what should be a {KIND} does not say so, or has no parameters.")
-    unknown = set(params) - (set(cls._get_param_names()) - set(LOCAL_PARAMETERS))
-    if unknown:
-        raise CheckpointError(f"a {KIND} has the unknown parameters {sorted(unknown)}.")
+    training = params.get("training")
+    if not isinstance(training, dict | None):
+        raise CheckpointError(f"training={training!r} is not of the kind that belongs there.")
+    for kind, given in ((cls, params), (Training, training or {})):
+        unknown = set(given) - (set(kind._get_param_names()) - set(LOCAL_PARAMETERS))
+        if unknown:
+            name = kind.__name__
+            raise CheckpointError(f"a {name} has the unknown parameters {sorted(unknown)}.")
     model = cls(**params, device=device)
+    if training is not None:
+        model.training = Training(**training)
     if isinstance(model.hidden_layer_sizes, list):
         model.hidden_layer_sizes = tuple(model.hidden_layer_sizes)
     if not tensors:
@@ -163,8 +169,7 @@ def model_from_parts(
         values[name] = Scaling(arrays[f"{name}.centre"], arrays[f"{name}.scale"])
     fit = DeepFit(
         network=networks["network"],
-        copies=networks.get("twins"),
-        copy_scaling=Scaling(arrays["twin_centre"], arrays["twin_scale"]),
+        copies=networks.get("copies"),
         lam=float(lam) if lam.ndim == 0 else lam,
         table=table,
         history=History(**{name: arrays[f"history.{name}"] for name in HISTORY}),
@@ -203,9 +208,9 @@ def _check_tensors(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> N
             shapes[f"{name}.{part}"] = tuple(getattr(network, part).shape)
             if _floats(tensors, f"{name}.{part}").dtype != dtype:
                 raise CheckpointError(f"{name}.{part} is not of {dtype}.")
-        if name == "twins":
+        if name == "copies":
             n_copies = len(network.theta) // network.n_members
-            shapes |= dict.fromkeys(("twin_centre", "twin_scale"), (n_copies, 1, outputs))
+            shapes |= dict.fromkeys(COPY_SCALING, (n_copies, 1, outputs))
     n_lams = _floats(tensors, "history.lams").numel()
     shapes |= {
         **dict.fromkeys(("inputs.centre", "inputs.scale"), (inputs,)),
@@ -219,7 +224,7 @@ def _check_tensors(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> N
             raise CheckpointError(f"chosen={about['chosen']} is no row of a table of {n_rows}.")
         shapes |= {f"table.{name}": (n_rows, outputs) for name in TABLE}
         shapes |= {"table.lam": (n_rows,), "table.noise_variance": (outputs,)}
-    for name in ("twin_centre", "twin_scale"):
+    for name in COPY_SCALING:
         # Without perturbed copies any shape will do, since they are not used.
         shapes.setdefault(name, tuple(_floats(tensors, name).shape))
     for name, shape in shapes.items():
@@ -245,7 +250,7 @@ def _networks(
     """Networks of the shapes in a description, without their weights."""
     shape = about["architecture"]
     found = {}
-    for name in ("network", "twins") if "twins.theta" in tensors else ("network",):
+    for name in ("network", "copies") if "copies.theta" in tensors else ("network",):
         theta = _floats(tensors, f"{name}.theta")
         try:
             architecture = Architecture(
@@ -262,6 +267,12 @@ def _networks(
         except (ValueError, RuntimeError, OverflowError) as error:
             raise CheckpointError(f"{name} cannot be built: {error}") from error
     return found
+
+
+def _plain_parameters(estimator: BaseEstimator) -> dict[str, Any]:
+    """Parameters that JSON can hold."""
+    plain = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
+    return {n: v for n, v in plain.items() if isinstance(v, bool | int | float | str | list | None)}
 
 
 def _plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from negcorr.deep.training.loop import Problem, Recipe, Training, train
+from negcorr.deep.training.loop import Problem, Training, TrainingState, train
 from negcorr.deep.training.networks import Architecture
 from negcorr.deep.training.perturbed_copies import PerturbedCopies, draw_probes
 from negcorr.deep.training.rates import choose_rate
@@ -101,9 +101,9 @@ def deep_training(
     known = fingerprint(name, data_home, setup.size.max_rows)
     rate = _rate(setup, data_home, name, depth, device, known)
     network = _architecture(setup, depth).started(X, Y.shape[1], len(problem.lam), seed)
-    recipe = Recipe(max_epochs=size.stops[-1])
+    training = Training(max_epochs=size.stops[-1], batch_size=None)
     start = torch.full((len(problem.lam),), rate)
-    training = Training.start(network, start, recipe, seed)
+    state = TrainingState.start(network, start, training, seed)
     device_name = torch.cuda.get_device_name(device) if device.startswith("cuda") else "a CPU"
     common: Row = {
         "set": name,
@@ -115,19 +115,19 @@ def deep_training(
     }
     rows: list[Row] = []
     for stop in size.stops:
-        train(training, problem, replace(recipe, max_epochs=stop))
+        train(state, problem, replace(training, max_epochs=stop))
         rows += [
             {**common, "epoch": stop, **row}
-            for row in _measured(training, copies, problem, X_test, Y_test)
+            for row in _measured(state, copies, problem, X_test, Y_test)
         ]
     return rows
 
 
 def _measured(
-    training: Training, copies: PerturbedCopies, problem: Problem, X_test: Tensor, Y_test: Tensor
+    state: TrainingState, copies: PerturbedCopies, problem: Problem, X_test: Tensor, Y_test: Tensor
 ) -> list[Row]:
     """Degrees of freedom and errors of the networks as they are now, one row for each λ."""
-    network = training.network.eval()
+    network = state.network.eval()
     with torch.no_grad():
         fitted = network(problem.X)
         held_out = network(X_test)
@@ -164,9 +164,9 @@ def _rate(
     """
     data = task(setup, data_home, name, 0)
     X, Y = (torch.tensor(a, dtype=torch.float32, device=device) for a in (data.X, data.Y))
-    recipe = Recipe(max_epochs=size_of(setup).stops[-1])
+    training = Training(max_epochs=size_of(setup).stops[-1], batch_size=None)
     seed = setup.seed_for("rate", name)
-    return choose_rate(_architecture(setup, depth), X, Y, recipe, seed=seed).rate
+    return choose_rate(_architecture(setup, depth), X, Y, training, seed=seed).rate
 
 
 def _architecture(setup: Setup, depth: int) -> Architecture:

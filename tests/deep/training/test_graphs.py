@@ -8,10 +8,10 @@ from negcorr.deep.checkpoint import state_of
 from negcorr.deep.training.loop import (
     WARM_UP,
     Problem,
-    Recipe,
     Replayed,
     Step,
     Training,
+    TrainingState,
     train,
 )
 from negcorr.deep.training.networks import Architecture
@@ -28,14 +28,14 @@ def problem(n=37):
     return Problem(X.cuda(), Y.cuda(), LAMS)
 
 
-def started(data, recipe):
+def started(data, training):
     network = Architecture((5, 4), n_members=4).started(data.X, 1, len(LAMS), seed=0)
-    return Training.start(network, torch.full((3,), 0.01), recipe, seed=1)
+    return TrainingState.start(network, torch.full((3,), 0.01), training, seed=1)
 
 
-def state_for(training):
-    steps = training.steps
-    return [training.network.theta.detach(), steps.first, steps.second, steps.count]
+def state_for(state):
+    steps = state.steps
+    return [state.network.theta.detach(), steps.first, steps.second, steps.count]
 
 
 def assert_same_bits(left, right):
@@ -49,38 +49,38 @@ def assert_same_bits(left, right):
 @pytest.mark.parametrize("optimiser", ["adam", "sgd"])
 def test_a_training_that_is_replayed_has_the_bits_of_one_that_is_not(batch_size, optimiser):
     data = problem()
-    recipe = Recipe(max_epochs=30, batch_size=batch_size, patience=3, optimiser=optimiser)
-    eager, replayed = started(data, recipe), started(data, recipe)
-    train(eager, data, recipe, step=Step(eager, data))
-    train(replayed, data, recipe)
+    training = Training(max_epochs=30, batch_size=batch_size, patience=3, optimiser=optimiser)
+    eager, replayed = started(data, training), started(data, training)
+    train(eager, data, training, step=Step(eager, data))
+    train(replayed, data, training)
     assert eager.losses.isfinite().all()
     assert_same_bits(replayed, eager)
 
 
 def test_runs_before_a_recording_leave_no_trace():
-    data, recipe = problem(), Recipe(max_epochs=1)
-    training, calls = started(data, recipe), []
-    own = Step(training, data)
+    data, training = problem(), Training(max_epochs=1, batch_size=None)
+    state, calls = started(data, training), []
+    own = Step(state, data)
 
     def counted(batch):
         calls.append(batch)
         return own(batch)
 
-    step = Replayed(counted, state_for(training))
-    once = started(data, recipe)
+    step = Replayed(counted, state_for(state))
+    once = started(data, training)
     loss = Step(once, data)(None)
     assert torch.equal(step(None), loss)
     assert len(calls) == WARM_UP + 1
-    for tensor, value in zip(state_for(training), state_for(once), strict=True):
+    for tensor, value in zip(state_for(state), state_for(once), strict=True):
         assert torch.equal(tensor, value)
     step(None)
-    assert float(training.steps.count) == 2.0
+    assert float(state.steps.count) == 2.0
     assert len(calls) == WARM_UP + 1
 
 
 def test_there_is_one_recording_for_each_length_and_rows_are_read_anew():
-    data, recipe = problem(), Recipe(max_epochs=1)
-    eager, replayed = started(data, recipe), started(data, recipe)
+    data, training = problem(), Training(max_epochs=1, batch_size=None)
+    eager, replayed = started(data, training), started(data, training)
     plain = Step(eager, data)
     step = Replayed(Step(replayed, data), state_for(replayed))
     order = torch.randperm(37, generator=torch.Generator().manual_seed(2)).cuda()
@@ -93,11 +93,11 @@ def test_there_is_one_recording_for_each_length_and_rows_are_read_anew():
 
 
 def test_rates_that_are_halved_in_place_are_seen_by_the_recording():
-    data, recipe = problem(), Recipe(max_epochs=1)
-    training = started(data, recipe)
-    step = Replayed(Step(training, data), state_for(training))
+    data, training = problem(), Training(max_epochs=1, batch_size=None)
+    state = started(data, training)
+    step = Replayed(Step(state, data), state_for(state))
     step(None)
-    training.schedule.rate.zero_()
-    before = training.network.theta.detach().clone()
+    state.schedule.rate.zero_()
+    before = state.network.theta.detach().clone()
     step(None)
-    assert torch.equal(training.network.theta, before)
+    assert torch.equal(state.network.theta, before)

@@ -208,9 +208,9 @@ def literal(losses, rate, patience):
 
 
 def seen(losses, rate, patience):
-    schedule = Schedule.start(torch.tensor(rate, dtype=torch.float64), patience)
+    schedule = Schedule.start(torch.tensor(rate, dtype=torch.float64))
     for row in losses:
-        schedule.see(torch.tensor(row, dtype=torch.float64))
+        schedule.see(torch.tensor(row, dtype=torch.float64), patience)
     return schedule
 
 
@@ -247,9 +247,9 @@ def test_a_lower_loss_starts_the_count_anew_and_an_equal_one_does_not():
 
 def test_the_tensor_of_rates_handed_in_is_not_changed():
     rate = torch.ones(2)
-    schedule = Schedule.start(rate, 1)
+    schedule = Schedule.start(rate)
     for _ in range(3):
-        schedule.see(torch.ones(2))
+        schedule.see(torch.ones(2), 1)
     assert schedule.rate.tolist() == [0.25, 0.25]
     assert rate.tolist() == [1.0, 1.0]
 
@@ -257,9 +257,9 @@ def test_the_tensor_of_rates_handed_in_is_not_changed():
 def test_a_schedule_goes_on_from_saved_tensors():
     losses = [(1.0, 2.0), (1.0, 1.0), (2.0, 1.0), (1.0, 0.5), (1.0, 0.5), (1.0, 0.5)]
     before = seen(losses[:3], [1.0, 1.0], 2)
-    again = Schedule(**tensors_of(before), patience=2)
+    again = Schedule(**tensors_of(before))
     for row in losses[3:]:
-        again.see(torch.tensor(row, dtype=torch.float64))
+        again.see(torch.tensor(row, dtype=torch.float64), 2)
     expected = tensors_of(seen(losses, [1.0, 1.0], 2))
     assert set(expected) == {"rate", "best", "stale", "waited"}
     for name, value in tensors_of(again).items():

@@ -5,12 +5,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep.training.loop import Problem, Recipe, Training, train
+from negcorr.deep.training.loop import Problem, Training, TrainingState, train
 from negcorr.deep.training.networks import EnsembleMLP, initialise
 from negcorr.deep.training.perturbed_copies import PerturbedCopies, draw_probes
 
 LAMS = torch.tensor([0.0, 0.6, 1.0], dtype=torch.float64)
-RECIPE = Recipe(max_epochs=40)
+TRAINING = Training(max_epochs=40, batch_size=None)
 
 
 def data(outputs=1, n=25):
@@ -31,7 +31,7 @@ def fitted(problem, outputs=1):
     )
     initialise(network, problem.X, seed=1)
     rates = torch.full((len(problem.lam),), 0.02, dtype=torch.float64)
-    train(Training.start(network, rates, RECIPE, seed=2), problem, RECIPE)
+    train(TrainingState.start(network, rates, TRAINING, seed=2), problem, TRAINING)
     network.eval()
     with torch.no_grad():
         return network(problem.X).mean(dim=1)

@@ -8,15 +8,15 @@ torch = pytest.importorskip("torch")
 from negcorr.deep.training import rates as module
 from negcorr.deep.training.loop import (
     Problem,
-    Recipe,
     Training,
+    TrainingState,
     train,
 )
 from negcorr.deep.training.networks import Architecture
 from negcorr.deep.training.rates import RATES, choose_rate
 
 SHAPE = Architecture((4,), n_members=3, activation="relu", batch_norm=False)
-RECIPE = Recipe(max_epochs=12, batch_size=10, optimiser="sgd")
+TRAINING = Training(max_epochs=12, batch_size=10, optimiser="sgd", patience=100)
 
 
 def data(dtype=torch.float64):
@@ -30,11 +30,11 @@ def alone(rate, lam, seed, dtype):
     """The lowest loss of an epoch with one rate, infinite if the last is not finite."""
     X, Y = data(dtype)
     network = SHAPE.started(X, 1, 1, seed)
-    training = Training.start(network, torch.tensor([rate], dtype=dtype), RECIPE, seed)
-    train(training, Problem(X, Y, torch.tensor([lam], dtype=torch.float64)), RECIPE)
-    if not (network.theta.isfinite().all() and training.losses[training.epoch - 1].isfinite()):
+    state = TrainingState.start(network, torch.tensor([rate], dtype=dtype), TRAINING, seed)
+    train(state, Problem(X, Y, torch.tensor([lam], dtype=torch.float64)), TRAINING)
+    if not (network.theta.isfinite().all() and state.losses[state.epoch - 1].isfinite()):
         return np.inf
-    return min(training.losses[: training.epoch, 0].tolist())
+    return min(state.losses[: state.epoch, 0].tolist())
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def alone(rate, lam, seed, dtype):
 @pytest.mark.parametrize(("lam", "seed"), [(0.5, 0), (0.9, 4)])
 def test_losses_are_those_of_trainings_one_by_one(lam, seed, dtype, tolerance):
     rates = (1e-5, 1e-3, 0.1, 1e30)
-    found = choose_rate(SHAPE, *data(dtype), RECIPE, lam=lam, seed=seed, rates=rates)
+    found = choose_rate(SHAPE, *data(dtype), TRAINING, lam=lam, seed=seed, rates=rates)
     expected = [alone(rate, lam, seed, dtype) for rate in rates]
     assert np.isinf(expected).tolist() == [False, False, False, True]
     np.testing.assert_allclose(found.losses, expected, rtol=tolerance)
@@ -59,12 +59,12 @@ def ending_with(monkeypatch, losses, diverged=()):
 
     values = torch.tensor(losses, dtype=torch.float64)
 
-    def pretend(training, problem, recipe, after_epochs=None):
-        training.schedule.best.copy_(values)
-        training.losses[0] = values
-        training.losses[0, list(diverged)] = torch.nan
-        training.epoch = 1
-        return training
+    def pretend(state, problem, training, after_epochs=None):
+        state.schedule.best.copy_(values)
+        state.losses[0] = values
+        state.losses[0, list(diverged)] = torch.nan
+        state.epoch = 1
+        return state
 
     monkeypatch.setattr(module, "train", pretend)
 
@@ -84,36 +84,36 @@ def test_the_smallest_rate_within_a_tenth_of_the_lowest_loss_is_chosen(
     monkeypatch, losses, expected
 ):
     ending_with(monkeypatch, losses)
-    found = choose_rate(SHAPE, *data(), RECIPE, rates=(0.001, 0.01, 0.1))
+    found = choose_rate(SHAPE, *data(), TRAINING, rates=(0.001, 0.01, 0.1))
     assert found.rate == expected
     assert found.losses.tolist() == losses
 
 
 def test_a_rate_that_diverged_is_not_chosen_however_low_its_loss_once_was(monkeypatch):
     ending_with(monkeypatch, [2.0, 1.5, 0.1], diverged=[2])
-    found = choose_rate(SHAPE, *data(), RECIPE, rates=(0.001, 0.01, 0.1))
+    found = choose_rate(SHAPE, *data(), TRAINING, rates=(0.001, 0.01, 0.1))
     assert found.rate == 0.01
     assert found.losses.tolist() == [2.0, 1.5, np.inf]
 
 
 def test_divergence_with_every_rate_is_an_error_that_names_them():
     with pytest.raises(FloatingPointError, match=r"every learning rate of \[1e\+30, 1e\+32\]"):
-        choose_rate(SHAPE, *data(torch.float32), RECIPE, rates=(1e30, 1e32))
+        choose_rate(SHAPE, *data(torch.float32), TRAINING, rates=(1e30, 1e32))
 
 
 def test_the_callback_sees_the_training_of_all_rates_and_may_stop_it():
     seen = []
 
-    def look(training):
-        seen.append((training.epoch, training.losses.shape[1]))
+    def look(state):
+        seen.append((state.epoch, state.losses.shape[1]))
         return len(seen) == 2
 
-    recipe = Recipe(max_epochs=300)
-    choose_rate(SHAPE, *data(), recipe, rates=(0.001, 0.01), after_epochs=look)
+    training = Training(max_epochs=300, batch_size=None)
+    choose_rate(SHAPE, *data(), training, rates=(0.001, 0.01), after_epochs=look)
     assert seen == [(50, 2), (100, 2)]
 
 
 def test_candidates_are_those_of_section_8():
     np.testing.assert_allclose(RATES, 10.0 ** np.arange(-6, 1), rtol=1e-14)
-    recipe = Recipe(max_epochs=2)
-    assert choose_rate(SHAPE, *data(), recipe).rates == RATES
+    training = Training(max_epochs=2, batch_size=None)
+    assert choose_rate(SHAPE, *data(), training).rates == RATES

@@ -1,6 +1,7 @@
 """The one training loop: E ensembles on the NCL loss, in one program.
 
-A :class:`Problem` says what is learnt, a :class:`Recipe` how, a :class:`Training` how far it is;
+A :class:`Problem` says what is learnt, a :class:`Training` how, a :class:`TrainingState` how far
+it is;
 :class:`Step` is one step, which :class:`Replayed` records for a GPU.
 """
 
@@ -8,52 +9,90 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
+from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from negcorr.deep.training.loss import NCLLoss
 from negcorr.deep.training.networks import EnsembleMLP
 from negcorr.deep.training.optimise import Schedule, Steps
 
-__all__ = ["Problem", "Recipe", "Replayed", "Step", "Training", "epochs_between_checks", "train"]
+__all__ = [
+    "Problem",
+    "Replayed",
+    "Step",
+    "Training",
+    "TrainingState",
+    "epochs_between_checks",
+    "train",
+]
 
 #: Steps between two checks of the losses, but at least an epoch; a check waits for the device.
 CHECK_EVERY = 50
+
+#: Batches of an epoch for "auto", and the fewest and most rows of such a batch.
+BATCHES, FEWEST, MOST = 32, 32, 200
+
+#: Epochs for "auto" after which a rate is halved: the paper's for full batches, and fewer for
+#: smaller ones, since an epoch of many batches does as much as many epochs of one.
+PATIENCE_FULL, PATIENCE = 100, 10
 
 #: Runs of a step before it is recorded as a CUDA graph, in which libraries initialise themselves.
 WARM_UP = 3
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """How networks are trained; the paper's choices are the defaults where it states them.
+@dataclass(repr=False)
+class Training(BaseEstimator):
+    """How networks are trained, for how long and by which steps.
 
-    Attributes
+    Parameters
     ----------
-    max_epochs : int
+    max_epochs : int, default=200
         Passes over the data.
-    batch_size : int or None
-        Samples of a step; None for all of them.
-    patience : int
-        Epochs without a lower loss after which a learning rate is halved.
-    early_stopping : int or None
-        Epochs without a lower loss after which an ensemble is left as it is.
-    optimiser : {"adam", "sgd"}
+    batch_size : int, "auto" or None, default="auto"
+        Rows of a step; "auto" is a 32nd of the rows, but at least 32 and at most 200; None is
+        all rows.
+    patience : int or "auto", default="auto"
+        Epochs without a lower loss after which a learning rate is halved; "auto" is the paper's
+        100 for full batches, and 10 for smaller ones, which make many steps in an epoch.
+    early_stopping : int or None, default=None
+        Epochs without a lower loss after which an ensemble is trained no further.
+    optimiser : {"adam", "sgd"}, default="adam"
         Adam, or plain gradient descent.
-    weight_decay : float
+    weight_decay : float, default=0.0
         L2 penalty.
-    clip : float or None
+    clip : float or None, default=None
         Largest norm of an ensemble's gradient.
+
+    Examples
+    --------
+    >>> from negcorr.deep import Training
+    >>> Training(max_epochs=50).rows_per_step(3200)
+    100
     """
 
-    max_epochs: int = 1000
-    batch_size: int | None = None
-    patience: int = 100
+    max_epochs: int = 200
+    batch_size: int | Literal["auto"] | None = "auto"
+    patience: int | Literal["auto"] = "auto"
     early_stopping: int | None = None
     optimiser: str = "adam"
     weight_decay: float = 0.0
     clip: float | None = None
+
+    def rows_per_step(self, n: int) -> int:
+        """Rows of a batch, where there are n rows."""
+        size = self.batch_size
+        if isinstance(size, str):
+            size = min(max(n // BATCHES, FEWEST), MOST)
+        return n if size is None else min(int(size), n)
+
+    def patience_for(self, n: int) -> int:
+        """Epochs without a lower loss after which a rate is halved, where there are n rows."""
+        if not isinstance(self.patience, str):
+            return int(self.patience)
+        return PATIENCE_FULL if self.rows_per_step(n) == n else PATIENCE
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,7 +131,7 @@ class Problem:
 
 
 @dataclass(repr=False)
-class Training:
+class TrainingState:
     """The state of a training: all that is needed to continue it.
 
     Attributes
@@ -119,15 +158,17 @@ class Training:
     seed: int
 
     @classmethod
-    def start(cls, network: EnsembleMLP, rate: Tensor, recipe: Recipe, seed: int) -> Training:
+    def start(
+        cls, network: EnsembleMLP, rate: Tensor, training: Training, seed: int
+    ) -> TrainingState:
         """Nothing trained so far, with learning rates of shape (E,)."""
         theta = network.theta.detach()
         rate = rate.to(theta)
         return cls(
             network,
-            Steps.start(theta, recipe.optimiser, recipe.weight_decay, recipe.clip),
-            Schedule.start(rate, recipe.patience),
-            rate.new_full((recipe.max_epochs, len(rate)), torch.nan),
+            Steps.start(theta, training.optimiser, training.weight_decay, training.clip),
+            Schedule.start(rate),
+            rate.new_full((training.max_epochs, len(rate)), torch.nan),
             0,
             seed,
         )
@@ -148,21 +189,21 @@ class Training:
 
 
 def train(
-    training: Training,
+    state: TrainingState,
     problem: Problem,
-    recipe: Recipe,
-    after_epochs: Callable[[Training], bool] | None = None,
+    training: Training,
+    after_epochs: Callable[[TrainingState], bool] | None = None,
     *,
     step: Callable[[Tensor | None], Tensor] | None = None,
-) -> Training:
-    """Train until the recipe's last epoch, or until every ensemble has diverged or stopped.
+) -> TrainingState:
+    """Train until the last epoch, or until every ensemble has diverged or stopped.
 
     Parameters
     ----------
-    training : Training
-        The state to start from; changed in place.
+    state : TrainingState
+        Where to start; changed in place.
     problem : Problem
-    recipe : Recipe
+    training : Training
     after_epochs : callable, optional
         Called every few epochs; training stops where it returns True.
     step : callable, optional
@@ -171,51 +212,49 @@ def train(
 
     Returns
     -------
-    Training
+    TrainingState
         The same.
     """
-    network = training.network
+    network = state.network
     network.train()
-    missing = recipe.max_epochs - len(training.losses)
+    missing = training.max_epochs - len(state.losses)
     if missing > 0:
         # More epochs than it was started for.
-        training.losses = torch.nn.functional.pad(
-            training.losses, (0, 0, 0, missing), value=torch.nan
-        )
+        state.losses = torch.nn.functional.pad(state.losses, (0, 0, 0, missing), value=torch.nan)
     if step is None:
-        step = Step(training, problem)
+        step = Step(state, problem)
         if problem.X.is_cuda:
-            steps = training.steps
+            steps = state.steps
             step = Replayed(step, [network.theta.detach(), steps.first, steps.second, steps.count])
     n = problem.n_samples
-    size = n if recipe.batch_size is None else min(recipe.batch_size, n)
-    epochs_between = epochs_between_checks(recipe, n)
-    while training.epoch < recipe.max_epochs:
-        loss = torch.zeros_like(training.losses[0])
-        for batch in _batches(n, size, training.seed, training.epoch, problem.X.device):
+    size, patience = training.rows_per_step(n), training.patience_for(n)
+    epochs_between = epochs_between_checks(training, n)
+    while state.epoch < training.max_epochs:
+        loss = torch.zeros_like(state.losses[0])
+        for batch in _batches(n, size, state.seed, state.epoch, problem.X.device):
             loss += step(batch) * (1.0 if batch is None else len(batch) / n)
-        training.losses[training.epoch] = loss
-        training.schedule.see(loss)
-        if recipe.early_stopping is not None:
-            done = training.schedule.waited >= recipe.early_stopping
-            training.schedule.rate.masked_fill_(done, 0.0)
-        training.epoch += 1
-        if training.epoch % epochs_between and training.epoch < recipe.max_epochs:
+        state.losses[state.epoch] = loss
+        state.schedule.see(loss, patience)
+        if training.early_stopping is not None:
+            done = state.schedule.waited >= training.early_stopping
+            state.schedule.rate.masked_fill_(done, 0.0)
+        state.epoch += 1
+        if state.epoch % epochs_between and state.epoch < training.max_epochs:
             continue
-        stop = after_epochs is not None and after_epochs(training)
+        stop = after_epochs is not None and after_epochs(state)
         # An ensemble that diverged, or was stopped early, must not stop the others.
-        if stop or training.over:
+        if stop or state.over:
             break
     network.calibrate(problem.X)
-    return training
+    return state
 
 
 class Step:
     """One step on one batch: losses, their gradient, and a move of the weights."""
 
-    def __init__(self, training: Training, problem: Problem) -> None:
-        self.training = training
-        network = training.network
+    def __init__(self, state: TrainingState, problem: Problem) -> None:
+        self.state = state
+        network = state.network
         self.loss = NCLLoss(problem.lam).to(problem.X.device)
         self.inputs = problem.X.transpose(-1, -2).contiguous()
         self.targets = problem.Y.expand(len(problem.lam), -1, -1)
@@ -229,7 +268,7 @@ class Step:
 
     def __call__(self, batch: Tensor | None) -> Tensor:
         """Move the weights by these rows, None for all; losses of shape (E,)."""
-        network = self.training.network
+        network = self.state.network
         inputs, targets = self.inputs, self.targets
         if batch is not None:
             inputs, targets = inputs[..., batch], targets[:, batch]
@@ -237,7 +276,7 @@ class Step:
         loss: Tensor = self.loss(network.by_ensemble(out), targets)
         parts = torch.autograd.grad(loss.sum(), self.leaves)
         gradient = torch.cat([part.flatten(1) for part in parts], dim=1)
-        self.training.steps.move(self.theta, gradient, self.training.schedule.rate, len(loss))
+        self.state.steps.move(self.theta, gradient, self.state.schedule.rate, len(loss))
         return loss.detach()
 
 
@@ -300,7 +339,6 @@ def _batches(n: int, size: int, seed: int, epoch: int, device: torch.device) -> 
     return parts
 
 
-def epochs_between_checks(recipe: Recipe, n: int) -> int:
+def epochs_between_checks(training: Training, n: int) -> int:
     """Epochs of n rows from one check of the losses to the next."""
-    size = n if recipe.batch_size is None else min(recipe.batch_size, n)
-    return max(1, CHECK_EVERY * size // n)
+    return max(1, CHECK_EVERY * training.rows_per_step(n) // n)

@@ -97,28 +97,25 @@ class Schedule:
         Epochs since the lowest loss, or since the last halving.
     waited : tensor of shape (E,)
         Epochs since the lowest loss.
-    patience : int
-        Epochs without a lower loss after which the rate is halved.
     """
 
     rate: Tensor
     best: Tensor
     stale: Tensor
     waited: Tensor
-    patience: int = 100
 
     @classmethod
-    def start(cls, rate: Tensor, patience: int) -> Schedule:
+    def start(cls, rate: Tensor) -> Schedule:
         """The state before the first epoch."""
         zero = torch.zeros_like(rate)
-        return cls(rate.clone(), torch.full_like(rate, torch.inf), zero.clone(), zero, patience)
+        return cls(rate.clone(), torch.full_like(rate, torch.inf), zero.clone(), zero)
 
-    def see(self, loss: Tensor) -> None:
-        """Update the rates by the losses of an epoch, of shape (E,)."""
+    def see(self, loss: Tensor, patience: int) -> None:
+        """Update the rates by the losses of an epoch, of shape (E,); halve them after patience."""
         lower = loss < self.best
         self.best.copy_(torch.where(lower, loss, self.best))
         self.stale.copy_(torch.where(lower, 0.0, self.stale + 1.0))
         self.waited.copy_(torch.where(lower, 0.0, self.waited + 1.0))
-        halve = self.stale >= self.patience
+        halve = self.stale >= patience
         self.rate.copy_(torch.where(halve, 0.5 * self.rate, self.rate))
         self.stale.copy_(torch.where(halve, 0.0, self.stale))

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from negcorr._common.types import FloatArray
-from negcorr.deep.training.loop import Problem, Recipe, Training, train
+from negcorr.deep.training.loop import Problem, Training, TrainingState, train
 from negcorr.deep.training.networks import Architecture
 
 __all__ = ["RATES", "RateChoice", "choose_rate"]
@@ -46,12 +46,12 @@ def choose_rate(
     architecture: Architecture,
     X: Tensor,
     Y: Tensor,
-    recipe: Recipe,
+    training: Training,
     *,
     lam: float = 0.5,
     seed: int = 0,
     rates: Sequence[float] = RATES,
-    after_epochs: Callable[[Training], bool] | None = None,
+    after_epochs: Callable[[TrainingState], bool] | None = None,
 ) -> RateChoice:
     """The smallest learning rate that comes within a tenth of the lowest training loss.
 
@@ -65,7 +65,7 @@ def choose_rate(
         Inputs.
     Y : tensor of shape (n, p)
         Targets.
-    recipe : Recipe
+    training : Training
         As the ensembles will be trained.
     lam : float, default=0.5
         λ of the trial.
@@ -83,18 +83,19 @@ def choose_rate(
     Examples
     --------
     >>> import torch
-    >>> from negcorr.deep import Architecture, Recipe, choose_rate
+    >>> from negcorr.deep import Architecture, Training, choose_rate
     >>> X = torch.randn(50, 2, generator=torch.Generator().manual_seed(0))
-    >>> choose_rate(Architecture((5,), 5), X, X[:, :1], Recipe(max_epochs=100)).rate
+    >>> training = Training(max_epochs=100, batch_size=None)
+    >>> choose_rate(Architecture((5,), 5), X, X[:, :1], training).rate
     0.1
     """
     network = architecture.started(X, Y.shape[1], len(rates), seed)
     problem = Problem(X, Y, torch.full((len(rates),), lam, dtype=torch.float64))
     start = torch.tensor(rates, dtype=X.dtype)
-    training = Training.start(network, start, recipe, seed)
-    train(training, problem, recipe, after_epochs)
-    losses = training.schedule.best.to("cpu", torch.float64).numpy().copy()
-    losses[training.diverged.numpy()] = np.inf
+    state = TrainingState.start(network, start, training, seed)
+    train(state, problem, training, after_epochs)
+    losses = state.schedule.best.to("cpu", torch.float64).numpy().copy()
+    losses[state.diverged.numpy()] = np.inf
     if not np.isfinite(losses).any():
         raise FloatingPointError(
             f"training diverged with every learning rate of {list(rates)}: rescale the data."

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from negcorr.deep.training.loop import Problem, Recipe, Step, Training, train
+from negcorr.deep.training.loop import Problem, Step, Training, TrainingState, train
 from negcorr.deep.training.optimise import BETA_1, BETA_2, EPSILON
 from negcorr.deep.training.perturbed_copies import DofEstimate, PerturbedCopies
 from negcorr.exceptions import ChaoticTrainingWarning, warn_caller
@@ -69,7 +69,7 @@ class Tangents:
 
 
 def train_with_tangents(
-    training: Training, problem: Problem, recipe: Recipe, probes: Tensor
+    state: TrainingState, problem: Problem, training: Training, probes: Tensor
 ) -> Tangents:
     """Train, and differentiate the whole training along directions of the targets.
 
@@ -80,11 +80,11 @@ def train_with_tangents(
 
     Parameters
     ----------
-    training : Training
+    state : TrainingState
         Just started; changed in place.
     problem : Problem
         One λ for each of the E ensembles.
-    recipe : Recipe
+    training : Training
     probes : tensor of shape (K, n, p)
         Directions b, the same for all ensembles.
 
@@ -115,22 +115,23 @@ def train_with_tangents(
     Examples
     --------
     >>> import torch
-    >>> from negcorr.deep import EnsembleMLP, Problem, Recipe, Training, draw_probes, initialise
+    >>> from negcorr.deep import EnsembleMLP, Problem, Training, TrainingState
+    >>> from negcorr.deep import draw_probes, initialise
     >>> from negcorr.deep.training.tangents import train_with_tangents
     >>> X = torch.linspace(-1, 1, 20, dtype=torch.float64).reshape(-1, 1)
     >>> problem = Problem(X, torch.sin(3 * X), torch.tensor([0.0, 0.9]))
     >>> network = EnsembleMLP(1, (4,), n_members=3, n_ensembles=2, dtype=torch.float64)
     >>> initialise(network, X, seed=0)
-    >>> recipe = Recipe(max_epochs=50, optimiser="sgd")
-    >>> training = Training.start(network, torch.tensor([0.1, 0.1]), recipe, seed=0)
-    >>> tangents = train_with_tangents(training, problem, recipe, draw_probes(8, 20, 1, seed=0))
+    >>> training = Training(max_epochs=50, optimiser="sgd", batch_size=None)
+    >>> state = TrainingState.start(network, torch.tensor([0.1, 0.1]), training, seed=0)
+    >>> tangents = train_with_tangents(state, problem, training, draw_probes(8, 20, 1, seed=0))
     >>> tangents.dof().dof.round(2).tolist()
     [[2.94], [2.95]]
     """
-    if training.epoch > 0:
+    if state.epoch > 0:
         raise ValueError(
-            f"training has done {training.epoch} epochs: tangents are computed from the first step "
-            "on, so that a training just started is needed (Training.start)."
+            f"training has done {state.epoch} epochs: tangents are computed from the first step "
+            "on, so that a training just started is needed (TrainingState.start)."
         )
     n, outputs = problem.Y.shape[-2:]
     if probes.ndim != 3 or len(probes) < 1 or tuple(probes.shape[1:]) != (n, outputs):
@@ -138,8 +139,8 @@ def train_with_tangents(
             f"probes of shape {tuple(probes.shape)} do not fit Y of shape "
             f"{tuple(problem.Y.shape)}: expected (K, {n}, {outputs}) with K of at least 1."
         )
-    step = _TangentStep(training, problem, probes)
-    train(training, problem, recipe, step=step)
+    step = _TangentStep(state, problem, probes)
+    train(state, problem, training, step=step)
     images = step.images()
     # Beyond this length the last digit of the targets moves predictions as far as the images reach.
     limit = _lengths(probes).to(images.device) / torch.finfo(images.dtype).eps
@@ -148,7 +149,7 @@ def train_with_tangents(
     tangents = Tangents(problem.lam, probes, images)
     responses = tangents.responses.cpu().nan_to_num(nan=torch.inf).amax(dim=1)
     # Losses already report ensembles that diverged.
-    responses = responses.masked_fill(training.diverged, 0.0)
+    responses = responses.masked_fill(state.diverged, 0.0)
     chaotic = int((responses > LARGEST_RESPONSE).sum())
     if chaotic:
         worst = int(responses.argmax())
@@ -166,15 +167,15 @@ def train_with_tangents(
 class _TangentStep(Step):
     """One step on one batch, of weights and of K tangents."""
 
-    def __init__(self, training: Training, problem: Problem, probes: Tensor) -> None:
-        super().__init__(training, problem)
+    def __init__(self, state: TrainingState, problem: Problem, probes: Tensor) -> None:
+        super().__init__(state, problem)
         self.probes = probes.to(self.targets)
         zero = self.theta.new_zeros(len(probes), *self.theta.shape)
         # Tangents of the weights, and of Adam's averages of gradients and of their squares.
         self.weights, self.first, self.second = zero, zero.clone(), zero.clone()
 
     def __call__(self, batch: Tensor | None) -> Tensor:
-        network = self.training.network
+        network = self.state.network
         inputs, targets, probes = self.inputs, self.targets, self.probes
         if batch is not None:
             inputs, targets, probes = inputs[..., batch], targets[:, batch], probes[:, batch]
@@ -191,7 +192,7 @@ class _TangentStep(Step):
 
     def images(self) -> Tensor:
         """Tangents of the fitted values, shape (E, K, n, p)."""
-        network = self.training.network
+        network = self.state.network
         # With all rows as one batch, batch norm uses the statistics of the training set.
         fitted = network.by_ensemble(network.run(self.inputs, self.layers)).mean(dim=1)
         # Vector-Jacobian products are linear in the vector: their derivative by it is the Jacobian.
@@ -202,7 +203,7 @@ class _TangentStep(Step):
 
     def _by_leaf(self) -> list[Tensor]:
         """Tangents of the weights, a tensor of shape (K, ...) for each leaf."""
-        layers = self.training.network.layers(self.weights.flatten(0, 1))
+        layers = self.state.network.layers(self.weights.flatten(0, 1))
         return [
             value.view(*self.weights.shape[:2], *value.shape[1:])
             for layer in layers
@@ -211,7 +212,7 @@ class _TangentStep(Step):
 
     def _move(self, gradient: Tensor, change: Tensor) -> None:
         """Move weights by :meth:`Steps.move`, and tangents by its derivative."""
-        steps, rate = self.training.steps, self.training.schedule.rate
+        steps, rate = self.state.steps, self.state.schedule.rate
         seen, members = gradient, len(self.theta) // len(rate)
         if steps.clip is not None:
             parts = gradient.view(len(rate), -1)
