@@ -32,3 +32,11 @@ def ncl(n_members=None, n_components=None, *, basis="fourier", **given):
 def auto(**given):
     """NCLRegressor whose ten members of five features are chosen by the rows."""
     return ncl(**{"basis": "auto", "n_members": 10, "n_components": 5} | given)
+
+
+def deep_ncl(**given):
+    """DeepNCLRegressor, with the parameters of its training among the others."""
+    from negcorr.deep import DeepNCLRegressor, Training
+
+    training = {name: given.pop(name) for name in Training().get_params() if name in given}
+    return DeepNCLRegressor(**({"training": Training(**training)} if training else {}) | given)

@@ -8,12 +8,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from models import deep_ncl
 from reference import Problem as Rows
 from reference import literal_fit
 
 from negcorr.deep.closed_form_heads import head_features
 from negcorr.deep.regressor import DeepNCLRegressor
-from negcorr.deep.training.loop import Step
+from negcorr.deep.training.loop import Step, Training
 from negcorr.exceptions import DivergenceError
 from negcorr.path.path import NCLPath
 
@@ -28,9 +29,9 @@ def data(outputs=None, n=60, seed=0):
 
 
 def estimator(**changes):
-    small = {"n_estimators": M, "hidden_layer_sizes": (H,), "max_epochs": 20, "n_probes": 1}
+    small = {"n_members": M, "hidden_layer_sizes": (H,), "max_epochs": 20, "n_probes": 1}
     given = {"lam": 0.6, "learning_rate": 0.02, "dtype": "float64", "random_state": 0}
-    return DeepNCLRegressor(**{**small, **given, **changes})
+    return deep_ncl(**{**small, **given, **changes})
 
 
 # One epoch after another
@@ -145,7 +146,7 @@ def test_other_outputs_columns_and_networks_are_refused(fitted_by):
     with pytest.raises(ValueError, match=r"partial_fit cont.* 3 of 2-4-1 .* 3 of 2-4-2 nodes"):
         model.partial_fit(*data(2))
     with pytest.raises(ValueError, match=r"partial_fit cont.* 3 of 2-4-1 .* 5 of 2-4-1 nodes"):
-        copy.deepcopy(model).set_params(n_estimators=5).partial_fit(X, y)
+        copy.deepcopy(model).set_params(n_members=5).partial_fit(X, y)
     np.testing.assert_array_equal(model.predict(X), before)
 
 
@@ -306,7 +307,13 @@ def test_history_goes_on_with_the_chosen_lam():
     X = rng.normal(size=(40, 2))
     y = X[:, 0] + 0.1 * rng.normal(size=40)
     model = DeepNCLRegressor(
-        2, (3,), lam=[0.0, 0.5], learning_rate=0.01, max_epochs=4, n_probes=1, random_state=0
+        2,
+        (3,),
+        lam=[0.0, 0.5],
+        learning_rate=0.01,
+        training=Training(max_epochs=4),
+        n_probes=1,
+        random_state=0,
     ).fit(X, y)
     before = model.history_.losses[:, model.lam_table_.chosen]
     model.partial_fit(X, y).partial_fit(X, y)

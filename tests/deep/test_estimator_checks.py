@@ -4,15 +4,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from models import deep_ncl
 from sklearn.utils.estimator_checks import parametrize_with_checks
-
-from negcorr.deep.regressor import DeepNCLRegressor
 
 # The checks fit on toy data of a few rows, which networks interpolate.
 pytestmark = pytest.mark.filterwarnings("ignore::negcorr.exceptions.NegcorrWarning")
 
 SMALL = {
-    "n_estimators": 3,
+    "n_members": 3,
     "hidden_layer_sizes": (4,),
     "max_epochs": 15,
     "learning_rate": 0.01,
@@ -20,8 +19,8 @@ SMALL = {
 }
 
 ESTIMATORS = [
-    DeepNCLRegressor(**SMALL, lam=(0.0, 0.9), n_probes=1),
-    DeepNCLRegressor(**SMALL, lam=0.5, n_probes=0, batch_norm=False),
+    deep_ncl(**SMALL, lam=(0.0, 0.9), n_probes=1),
+    deep_ncl(**SMALL, lam=0.5, n_probes=0, batch_norm=False),
 ]
 
 checks = parametrize_with_checks(ESTIMATORS)

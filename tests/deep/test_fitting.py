@@ -5,7 +5,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep.regressor import DeepNCLRegressor
+from models import deep_ncl
+
 from negcorr.deep.settings import LAMS, seed_of
 from negcorr.deep.training.perturbed_copies import draw_probes
 from negcorr.deep.training.rates import RATES
@@ -22,10 +23,8 @@ def data(outputs=None, n=45, seed=0):
 
 
 def estimator(**changes):
-    small = {"n_estimators": 3, "hidden_layer_sizes": (4,), "max_epochs": 30, "dtype": "float64"}
-    return DeepNCLRegressor(
-        **{**small, "lam": GRID, "learning_rate": 0.02, "random_state": 0, **changes}
-    )
+    small = {"n_members": 3, "hidden_layer_sizes": (4,), "max_epochs": 30, "dtype": "float64"}
+    return deep_ncl(**{**small, "lam": GRID, "learning_rate": 0.02, "random_state": 0, **changes})
 
 
 def probes(model, y):
@@ -245,7 +244,7 @@ def test_a_warm_start_begins_at_the_last_weights_and_scales():
     X, y = data()
     model = estimator(lam=0.6, warm_start=True).fit(X, y)
     before = model.predict(X)
-    model.set_params(learning_rate=1e-12, max_epochs=2)
+    model.set_params(learning_rate=1e-12, training__max_epochs=2)
     np.testing.assert_allclose(model.fit(X, y).predict(X), before, rtol=1e-8)
     # Targets of other units: with scales of their own, the same weights would predict others.
     np.testing.assert_allclose(model.fit(X, 9.0 * y - 5.0).predict(X), before, rtol=1e-8)
@@ -270,7 +269,7 @@ def test_the_first_of_warm_starts_is_cold():
 @pytest.mark.parametrize(
     ("changes", "outputs", "columns", "words"),
     [
-        ({"n_estimators": 4}, None, 3, "4 of 3-4-1 nodes"),
+        ({"n_members": 4}, None, 3, "4 of 3-4-1 nodes"),
         ({"hidden_layer_sizes": (4, 4)}, None, 3, "3 of 3-4-4-1 nodes"),
         ({"batch_norm": False}, None, 3, "without batch norm"),
         ({"activation": "relu"}, None, 3, "relu"),

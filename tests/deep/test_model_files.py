@@ -12,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("skops")
 
+from models import deep_ncl
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -28,8 +29,8 @@ BOTH = np.column_stack([Y, 3.0 * Y - X[:, 1]])
 
 
 def deep(**parameters):
-    small = {"n_estimators": 3, "hidden_layer_sizes": (3,), "lam": [0.0, 0.6], "max_epochs": 4}
-    return DeepNCLRegressor(**small | {"learning_rate": 0.02, "random_state": 0} | parameters)
+    small = {"n_members": 3, "hidden_layer_sizes": (3,), "lam": [0.0, 0.6], "max_epochs": 4}
+    return deep_ncl(**small | {"learning_rate": 0.02, "random_state": 0} | parameters)
 
 
 def refitted_heads():
@@ -180,6 +181,8 @@ def shape(**changes):
         (lambda a: a | {"kind": "training"}, "does not say so"),
         (lambda a: a | {"params": a["params"] | {"checkpoint": "training.ckpt"}}, "checkpoint"),
         (lambda a: a | {"params": a["params"] | {"hidden": 3}}, "hidden"),
+        (lambda a: a | {"params": a["params"] | {"training": {"rows": 3}}}, "a Training .*rows"),
+        (lambda a: a | {"params": a["params"] | {"training": 3}}, "training=3 is not of the kind"),
         (lambda a: {"kind": a["kind"], "params": a["params"]}, "architecture='missing'"),
         (lambda a: [], "does not say so"),
     ],
@@ -196,8 +199,8 @@ def test_settings_that_do_not_fit_are_refused(change, words, file):
         ("network.theta", lambda a: a.astype(int)),
         ("network.statistics", lambda a: a[:, :1]),
         ("network.statistics", lambda a: a.astype(np.float64)),
-        ("twins.theta", lambda a: a[:4]),
-        ("twin_scale", lambda a: a[:1]),
+        ("copies.theta", lambda a: a[:4]),
+        ("copy_scaling.scale", lambda a: a[:1]),
         ("inputs.scale", lambda a: a[:1]),
         ("target.centre", lambda a: a[0]),
         ("lam", lambda a: np.ones(3)),

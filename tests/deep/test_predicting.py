@@ -5,10 +5,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from models import deep_ncl
 from sklearn.exceptions import NotFittedError
 
 from negcorr.deep import regressor as module
-from negcorr.deep.regressor import DeepNCLRegressor
 from negcorr.deep.settings import seed_of
 from negcorr.deep.training.perturbed_copies import draw_probes
 from negcorr.diversity.collusion import collusion
@@ -23,9 +23,9 @@ def data(outputs=None, n=40, seed=0):
 
 
 def estimator(**changes):
-    small = {"n_estimators": 3, "hidden_layer_sizes": (4,), "max_epochs": 25, "n_probes": 2}
+    small = {"n_members": 3, "hidden_layer_sizes": (4,), "max_epochs": 25, "n_probes": 2}
     given = {"lam": 0.6, "learning_rate": 0.02, "dtype": "float64", "random_state": 0}
-    return DeepNCLRegressor(**{**small, **given, **changes})
+    return deep_ncl(**{**small, **given, **changes})
 
 
 @pytest.fixture(scope="module", params=[None, 1, 2], ids=["flat", "one column", "two columns"])

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 torch = pytest.importorskip("torch")
 
+from models import deep_ncl
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -22,14 +23,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from negcorr import datasets
-from negcorr.deep.regressor import DeepNCLRegressor
 from negcorr.deep.training.loop import Step
 from negcorr.exceptions import DivergenceError
 
 DATA = Path(os.environ.get("NEGCORR_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 SMALL = {
-    "n_estimators": 3,
+    "n_members": 3,
     "hidden_layer_sizes": (4,),
     "max_epochs": 20,
     "lam": (0.0, 0.8),
@@ -49,7 +49,7 @@ def data(n=60, seed=0):
 
 
 def estimator(**changes):
-    return DeepNCLRegressor(**{**SMALL, **changes})
+    return deep_ncl(**{**SMALL, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_refitted_heads_keep_the_names():
 def test_houses_in_a_data_frame_are_learned():
     houses = datasets.load("housing", data_home=DATA, as_frame=True, fetch=False)
     X, y = houses.data, np.ravel(houses.target)
-    model = estimator(lam=(0.0, 0.5), n_estimators=5, max_epochs=60).fit(X.iloc[::2], y[::2])
+    model = estimator(lam=(0.0, 0.5), n_members=5, max_epochs=60).fit(X.iloc[::2], y[::2])
     assert model.score(X.iloc[1::2], y[1::2]) > 0.6
     assert model.feature_names_in_.tolist() == list(X.columns)
     assert 0 < model.dof_ < len(y) / 2
@@ -142,10 +142,10 @@ def test_columns_that_do_not_vary_change_nothing():
 
 def test_one_member_has_nothing_to_choose_from():
     X, y = data()
-    model = estimator(n_estimators=1, lam="auto").fit(X, y)
+    model = estimator(n_members=1, lam="auto").fit(X, y)
     assert model.lam_ == 0.0
     assert np.isfinite(model.dof_)
-    same = estimator(n_estimators=1, lam=0.9).fit(X, y)
+    same = estimator(n_members=1, lam=0.9).fit(X, y)
     np.testing.assert_allclose(same.predict(X), model.predict(X), rtol=1e-4)
 
 
@@ -213,7 +213,7 @@ def test_targets_of_any_size_are_learned(factor):
 
 def test_a_divergence_says_where_and_keeps_the_last_networks(fitted):
     X, y = data()
-    model = copy.deepcopy(fitted).set_params(optimiser="sgd", learning_rate=1e30)
+    model = copy.deepcopy(fitted).set_params(training__optimiser="sgd", learning_rate=1e30)
     with pytest.raises(DivergenceError, match=r"learning_rate=1e\+30 and lam=0, 0.8") as error:
         model.fit(X[:, :2], y)
     assert (error.value.epoch, error.value.learning_rate) == (1, 1e30)
@@ -264,7 +264,7 @@ def test_an_interrupted_fit_leaves_the_model_as_it_was(fitted, monkeypatch):
     calls.clear()
     with pytest.raises(KeyboardInterrupt):
         fresh.fit(X, y)
-    assert set(vars(fresh)) == set(fresh.get_params())
+    assert set(vars(fresh)) == set(fresh.get_params(deep=False))
 
 
 # Seeds and precision

@@ -11,9 +11,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from models import deep_ncl
+
 from negcorr.deep import checkpoint, grid
 from negcorr.deep.checkpoint import read_tensors
-from negcorr.deep.regressor import DeepNCLRegressor
 from negcorr.deep.training.loop import Step
 from negcorr.exceptions import CheckpointError, DivergenceError
 
@@ -21,10 +22,10 @@ from negcorr.exceptions import CheckpointError, DivergenceError
 CHILD = """
 import json, os, signal, sys
 import numpy as np, torch
-from negcorr.deep import DeepNCLRegressor, checkpoint, grid
+from negcorr.deep import DeepNCLRegressor, Training, checkpoint, grid
 
 torch.set_num_threads(1)
-params, data, out, writes = json.loads(sys.argv[1])
+training, params, data, out, writes = json.loads(sys.argv[1])
 rows = np.load(data)
 grid.CHECKPOINT_SECONDS = 0.0
 write = checkpoint.write_tensors
@@ -37,7 +38,7 @@ def write_then_die(*arguments):
         os.kill(os.getpid(), signal.SIGKILL)
 
 checkpoint.write_tensors = write_then_die
-model = DeepNCLRegressor(**params).fit(rows["X"], rows["y"])
+model = DeepNCLRegressor(**params, training=Training(**training)).fit(rows["X"], rows["y"])
 np.save(out, model.predict_members(rows["X"]))
 """
 
@@ -50,7 +51,7 @@ def data(n=30):
 
 # Looked at every 50 epochs.
 PARAMS = {
-    "n_estimators": 2,
+    "n_members": 2,
     "hidden_layer_sizes": (3,),
     "max_epochs": 200,
     "lam": (0.2, 0.7),
@@ -62,7 +63,7 @@ PARAMS = {
 
 
 def estimator(**changes):
-    return DeepNCLRegressor(**{**PARAMS, **changes})
+    return deep_ncl(**{**PARAMS, **changes})
 
 
 def in_a_process(folder, writes=0, **changes):
@@ -70,7 +71,9 @@ def in_a_process(folder, writes=0, **changes):
     X, y = data()
     np.savez(folder / "rows.npz", X=X, y=y)
     out = folder / "members.npy"
-    told = json.dumps([{**PARAMS, **changes}, str(folder / "rows.npz"), str(out), writes])
+    params = estimator(**changes).get_params(deep=False)
+    training = params.pop("training").get_params()
+    told = json.dumps([training, params, str(folder / "rows.npz"), str(out), writes])
     done = subprocess.run([sys.executable, "-c", CHILD, told], capture_output=True, text=True)
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode, np.load(out) if out.exists() else None
@@ -219,7 +222,7 @@ def finished(tmp_path_factory):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"n_estimators": 3},
+        {"n_members": 3},
         {"hidden_layer_sizes": (4,)},
         {"activation": "relu"},
         {"batch_norm": False},
@@ -302,7 +305,8 @@ def test_a_fit_that_diverges_leaves_its_checkpoint_and_the_model_usable(tmp_path
     X, y = data()
     model = estimator(checkpoint=finished, max_epochs=2).fit(X, y)
     before, kept = model.predict(X), finished.read_bytes()
-    model.set_params(optimiser="sgd", learning_rate=1e30, checkpoint=tmp_path / "other")
+    other = {"learning_rate": 1e30, "checkpoint": tmp_path / "other"}
+    model.set_params(training__optimiser="sgd", **other)
     with pytest.raises(DivergenceError):
         model.fit(X, y)
     assert int(read_tensors(model.checkpoint)[0]["epoch"]) == 0

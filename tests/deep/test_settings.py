@@ -5,11 +5,16 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 torch = pytest.importorskip("torch")
 
+from models import deep_ncl
+
 from negcorr.deep.regressor import DeepNCLRegressor
 from negcorr.deep.settings import LAMS, seed_of, settings_of, to_be_chosen
+from negcorr.deep.training.loop import Training
 
 N, OUTPUTS = 40, 2
 X = np.random.default_rng(0).normal(size=(N, 3))
@@ -25,12 +30,12 @@ LAYERS = "must be a sequence of integers"
 DECAY = "must be a number of at least 0"
 
 BAD = [
-    ("n_estimators", 0, ValueError, "must be at least 1"),
-    ("n_estimators", -3, ValueError, "must be at least 1"),
-    ("n_estimators", 2.0, TypeError, INT),
-    ("n_estimators", True, TypeError, INT),
-    ("n_estimators", "many", TypeError, INT),
-    ("n_estimators", None, TypeError, INT),
+    ("n_members", 0, ValueError, "must be at least 1"),
+    ("n_members", -3, ValueError, "must be at least 1"),
+    ("n_members", 2.0, TypeError, INT),
+    ("n_members", True, TypeError, INT),
+    ("n_members", "many", TypeError, INT),
+    ("n_members", None, TypeError, INT),
     ("hidden_layer_sizes", (5, 0), ValueError, "must have integers of at least 1 only"),
     ("hidden_layer_sizes", (5, -1), ValueError, "must have integers of at least 1 only"),
     ("hidden_layer_sizes", (5, 2.5), TypeError, "must have integers only"),
@@ -68,6 +73,9 @@ BAD = [
     ("batch_size", 2.5, TypeError, INT),
     ("batch_size", "all", TypeError, INT),
     ("batch_size", np.array([2, 3]), TypeError, INT),
+    ("training", 200, TypeError, "must be a Training or None, got int"),
+    ("training", {"max_epochs": 200}, TypeError, "must be a Training or None, got dict"),
+    ("training", Training, TypeError, "must be a Training or None, got type"),
     ("max_epochs", 0, ValueError, "must be at least 1"),
     ("max_epochs", 1.5, TypeError, INT),
     ("max_epochs", "auto", TypeError, INT),
@@ -134,8 +142,8 @@ BAD = [
 
 
 def estimator(**changes):
-    small = {"n_estimators": 2, "hidden_layer_sizes": (2,), "learning_rate": 0.01, "max_epochs": 1}
-    return DeepNCLRegressor(**{**small, "lam": 0.5, "random_state": 0, **changes})
+    small = {"n_members": 2, "hidden_layer_sizes": (2,), "learning_rate": 0.01, "max_epochs": 1}
+    return deep_ncl(**{**small, "lam": 0.5, "random_state": 0, **changes})
 
 
 def settings_for(**changes):
@@ -150,8 +158,8 @@ def test_a_wrong_value_is_named_with_what_is_allowed(name, value, kind, allowed)
 
 
 def test_every_parameter_has_a_wrong_value_above():
-    parameters = list(inspect.signature(DeepNCLRegressor).parameters)
-    assert list(dict.fromkeys(name for name, *_ in BAD)) == parameters
+    given = [*inspect.signature(DeepNCLRegressor).parameters, *Training().get_params()]
+    assert {name for name, *_ in BAD} == set(given)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
@@ -189,24 +197,37 @@ def test_lam_is_a_number_a_grid_or_auto(lam, lams):
 
 
 def test_one_member_has_nothing_to_choose():
-    assert settings_for(lam="auto", n_estimators=1, n_probes=0).lams == (0.0,)
+    assert settings_for(lam="auto", n_members=1, n_probes=0).lams == (0.0,)
 
 
-@pytest.mark.parametrize(
-    ("given", "n", "size"),
-    [("auto", 40, 32), ("auto", 3200, 100), ("auto", 10**6, 200), (None, 40, None), (7, 40, 7)],
-)
-def test_batch_sizes_follow_the_number_of_rows(given, n, size):
-    found = settings_of(estimator(batch_size=given), n, 1).recipe
-    assert found.batch_size == size
+def test_no_training_is_one_with_its_defaults():
+    assert settings_of(DeepNCLRegressor(), N, 1).training == Training()
 
 
-@pytest.mark.parametrize(
-    ("given", "batch_size", "patience"),
-    [("auto", None, 100), ("auto", N, 100), ("auto", 8, 10), (7, None, 7), (np.int64(7), 8, 7)],
-)
-def test_patience_is_the_papers_for_full_batches(given, batch_size, patience):
-    assert settings_for(patience=given, batch_size=batch_size).recipe.patience == patience
+def test_parts_of_the_training_are_set_where_there_is_none():
+    model = DeepNCLRegressor().set_params(training__max_epochs=7, lam=0.5)
+    assert (model.training, model.lam) == (Training(max_epochs=7), 0.5)
+    model.set_params(training__clip=1.0)
+    assert model.training == Training(max_epochs=7, clip=1.0)
+    assert model.set_params(training=None).training is None
+    with pytest.raises(ValueError, match="Invalid parameter 'epochs' for estimator Training"):
+        model.set_params(training__epochs=7)
+
+
+def test_a_copy_has_a_training_of_its_own():
+    model = estimator(max_epochs=3)
+    other = clone(model).set_params(training__max_epochs=4)
+    assert (model.training.max_epochs, other.training.max_epochs) == (3, 4)
+
+
+def test_a_search_goes_over_parts_of_the_training():
+    model = DeepNCLRegressor(2, (2,), lam=0.5, learning_rate=0.01, n_probes=0, random_state=0)
+    grid = {"training__max_epochs": [1, 30], "n_members": [2, 3]}
+    search = GridSearchCV(model, grid, cv=2).fit(X, Y)
+    best = search.best_params_
+    assert search.best_estimator_.n_epochs_ == best["training__max_epochs"]
+    assert search.best_estimator_.network_.n_members == best["n_members"]
+    assert model.training is None
 
 
 @pytest.mark.parametrize(
@@ -219,7 +240,7 @@ def test_noise_variance_is_one_for_each_output(given, found):
 
 def test_everything_else_goes_where_it_belongs():
     found = settings_for(
-        n_estimators=np.int64(7),
+        n_members=np.int64(7),
         activation="relu",
         batch_norm=np.False_,
         learning_rate="auto",
@@ -240,9 +261,9 @@ def test_everything_else_goes_where_it_belongs():
     assert (found.dtype, found.device) == (torch.float64, torch.device("cpu"))
     shape = found.architecture
     assert (shape.n_members, shape.activation, shape.batch_norm) == (7, "relu", False)
-    recipe = found.recipe
-    assert (recipe.max_epochs, recipe.optimiser, recipe.weight_decay) == (9, "sgd", 0.1)
-    assert (recipe.clip, recipe.early_stopping, recipe.batch_size) == (2.0, 3, 1)
+    training = found.training
+    assert (training.max_epochs, training.optimiser, training.weight_decay) == (9, "sgd", 0.1)
+    assert (training.clip, training.early_stopping, training.batch_size) == (2.0, 3, 1)
 
 
 def test_defaults_are_those_of_the_documentation():

@@ -8,12 +8,14 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
+from models import deep_ncl
+
 from negcorr.deep.checkpoint import read_tensors, write_tensors
 from negcorr.deep.regressor import DeepNCLRegressor
 from negcorr.exceptions import CheckpointError
 
 SMALL = {
-    "n_estimators": 3,
+    "n_members": 3,
     "hidden_layer_sizes": (3,),
     "learning_rate": 0.02,
     "max_epochs": 4,
@@ -32,7 +34,7 @@ def data(outputs=None):
 
 
 def fitted(outputs=None, **kwargs):
-    return DeepNCLRegressor(**{**SMALL, **kwargs}).fit(*data(outputs))
+    return deep_ncl(**{**SMALL, **kwargs}).fit(*data(outputs))
 
 
 def reloaded(model, tmp_path):
@@ -124,7 +126,7 @@ def test_names_of_columns_come_back(tmp_path):
     pandas = pytest.importorskip("pandas")
     X, y = data()
     frame = pandas.DataFrame(X, columns=["width", "λ"])
-    model = DeepNCLRegressor(**SMALL).fit(frame, y)
+    model = deep_ncl(**SMALL).fit(frame, y)
     found = reloaded(model, tmp_path)
     assert found.feature_names_in_.tolist() == ["width", "λ"]
     assert (found.predict(frame) == model.predict(frame)).all()
@@ -144,7 +146,7 @@ def test_parameters_come_back(tmp_path):
 
 def test_numbers_of_numpy_and_sequences_come_back_as_plain_ones(tmp_path):
     model = fitted(
-        n_estimators=np.int64(3),
+        n_members=np.int64(3),
         hidden_layer_sizes=[np.int32(3), np.int64(2)],
         lam=(np.float32(0.5), np.float64(0.25)),
         learning_rate=np.float32(0.25),
@@ -155,8 +157,8 @@ def test_numbers_of_numpy_and_sequences_come_back_as_plain_ones(tmp_path):
     found = reloaded(model, tmp_path)
     assert_same(found, model)
     params = found.get_params()
-    assert params["n_estimators"] == 3
-    assert type(params["n_estimators"]) is int
+    assert params["n_members"] == 3
+    assert type(params["n_members"]) is int
     assert params["hidden_layer_sizes"] == (3, 2)
     assert params["lam"] == [0.5, 0.25]
     assert params["learning_rate"] == 0.25
@@ -223,7 +225,7 @@ def test_the_file_is_json_and_numbers(tmp_path):
     header = json.loads(content[8 : 8 + length])
     about = json.loads(header.pop("__metadata__")["about"])
     assert about["kind"] == "DeepNCLRegressor"
-    assert about["params"]["max_epochs"] == 4
+    assert about["params"]["training"]["max_epochs"] == 4
     sizes = {"F32": 4, "F64": 8}
     numbers = sum(sizes[t["dtype"]] * int(np.prod(t["shape"])) for t in header.values())
     assert len(content) == 8 + length + numbers
