@@ -3,8 +3,8 @@ A deep ensemble, tuned without held-out rows
 ============================================
 
 Ten small networks are trained on the NCL loss at six values of λ, all in one program. Beside each
-ensemble train twins whose targets are moved a little: how far predictions follow is the number of
-degrees of freedom, and with it Stein's unbiased risk estimate (SURE) chooses λ.
+ensemble, copies are trained on targets that are perturbed a little: how far their predictions
+follow gives the degrees of freedom, with which Stein's unbiased risk estimate (SURE) chooses λ.
 """
 
 # %%
@@ -16,12 +16,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_friedman1
 
-from negcorr.deep.regressor import DeepNCLRegressor
+from negcorr.deep import DeepNCLRegressor, Training
 
 X, y = make_friedman1(1300, n_features=5, noise=1.5, random_state=0)
 X_train, y_train, X_test, y_test = X[:300], y[:300], X[300:], y[300:]
 
-settings = {"n_estimators": 10, "learning_rate": 0.01, "max_epochs": 150, "random_state": 0}
+settings = {"n_members": 10, "learning_rate": 0.01, "training": Training(max_epochs=150)}
+settings["random_state"] = 0
 model = DeepNCLRegressor(lam=[0, 0.4, 0.7, 0.9, 0.97, 1], n_probes=4, **settings)
 model.fit(X_train, y_train)
 table = model.lam_table_

@@ -36,7 +36,8 @@ def auto(**given):
 
 def deep_ncl(**given):
     """DeepNCLRegressor, with the parameters of its training among the others."""
-    from negcorr.deep import DeepNCLRegressor, Training
+    from negcorr.deep.regressor import DeepNCLRegressor
+    from negcorr.deep.training.loop import Training
 
     training = {name: given.pop(name) for name in Training().get_params() if name in given}
     return DeepNCLRegressor(**({"training": Training(**training)} if training else {}) | given)

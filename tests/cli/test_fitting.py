@@ -9,6 +9,7 @@ import signal
 import numpy as np
 import pandas as pd
 import pytest
+from models import deep_ncl
 from toy_tables import QUICK, homes, write_homes
 
 import negcorr as package
@@ -217,12 +218,8 @@ def test_gross_errors_that_count_for_little(negcorr, data, tmp_path, loss, wante
 
 def test_deep_networks(negcorr, data, tmp_path, monkeypatch):
     pytest.importorskip("torch")
-    from negcorr.deep.regressor import DeepNCLRegressor
-
     short = {"lam": [0.0, 0.9], "learning_rate": 0.01, "max_epochs": 3}
-    monkeypatch.setattr(
-        "negcorr.deep.DeepNCLRegressor", lambda **given: DeepNCLRegressor(**given, **short)
-    )
+    monkeypatch.setattr("negcorr.deep.DeepNCLRegressor", lambda **given: deep_ncl(**given, **short))
     quick = ("--members", 4, "--rivals", "mean")
     result = negcorr("fit", data, "-t", "price", "--deep", *quick, "-o", "out")
     assert result.code == 0

@@ -12,12 +12,12 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("skops")
 
-from models import deep_ncl
+from models import deep_ncl, ncl
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from negcorr import NCLRegressor, load, make_tabular, save
+from negcorr import load, make_tabular, save
 from negcorr.deep.regressor import DeepNCLRegressor
 from negcorr.exceptions import ModelFileError
 from negcorr.storage.save_load import describe
@@ -89,10 +89,7 @@ def test_a_table_and_its_pipeline(tmp_path):
 
 
 def test_only_deep_files_load_what_is_deep(tmp_path):
-    plain = save(
-        NCLRegressor(3, 2, lam=0.5, basis="fourier", gamma="kwok-tsang").fit(X, Y),
-        tmp_path / "plain.skops",
-    )
+    plain = save(ncl(3, 2, lam=0.5).fit(X, Y), tmp_path / "plain.skops")
     code = (
         f"import sys, negcorr; negcorr.load({str(plain)!r}); "
         "print(sorted({'torch', 'dask', 'negcorr.deep'} & set(sys.modules))); import torch"

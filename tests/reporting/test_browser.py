@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from models import ncl
+from models import deep_ncl, ncl
 
 from negcorr import report
 
@@ -117,12 +117,9 @@ def test_names_that_are_code_stay_names(opened):
 @pytest.mark.parametrize("lam", [[0.0, 0.4, 0.8], 0.5])
 def test_a_deep_page_shows_its_grid_without_a_complaint(opened, lam):
     pytest.importorskip("torch")
-    from negcorr.deep.regressor import DeepNCLRegressor
-
     _, X, y = model_of(2)
-    model = DeepNCLRegressor(
-        4, (3,), lam=lam, learning_rate=0.02, max_epochs=4, random_state=0
-    ).fit(X, y)
+    small = {"n_members": 4, "hidden_layer_sizes": (3,), "max_epochs": 4}
+    model = deep_ncl(**small, lam=lam, learning_rate=0.02, random_state=0).fit(X, y)
     page = opened(model, X, y, outputs=["one", "two"])
     table = model.lam_table_
     for j, name in enumerate(["0", "1"]):

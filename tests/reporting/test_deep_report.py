@@ -16,7 +16,7 @@ from negcorr.reporting.contents import gather
 
 torch = pytest.importorskip("torch")
 
-from negcorr.deep.regressor import DeepNCLRegressor
+from models import deep_ncl
 
 pytestmark = pytest.mark.filterwarnings("ignore::negcorr.exceptions.CollusionWarning")
 
@@ -29,8 +29,8 @@ def rows(outputs=None):
 
 
 def deep(**parameters):
-    small = {"n_estimators": 3, "hidden_layer_sizes": (3,), "lam": [0.6, 0.0], "max_epochs": 4}
-    return DeepNCLRegressor(**small | {"learning_rate": 0.02, "random_state": 0} | parameters)
+    small = {"n_members": 3, "hidden_layer_sizes": (3,), "lam": [0.6, 0.0], "max_epochs": 4}
+    return deep_ncl(**small | {"learning_rate": 0.02, "random_state": 0} | parameters)
 
 
 def exact(**parameters):
@@ -65,6 +65,7 @@ def test_a_grid_takes_the_place_of_the_slider(written, outputs):
     assert "degrees of freedom estimated" in text
     assert "<span>b</span>" in text
     assert "from negcorr.deep import DeepNCLRegressor" in text
+    assert "from negcorr.deep import Training" in text
     assert "PyTorch" in text
     assert len(data["members"]) == (outputs or 1)
 
@@ -78,6 +79,15 @@ def test_the_grid_is_that_of_the_model_in_the_order_of_lam():
     for name in ("dof", "dof_std_error", "train_error", "sure", "gcv"):
         np.testing.assert_array_equal(getattr(grid, name), getattr(table, name)[::-1].T)
     assert grid.lam[grid.chosen] == model.lam_
+
+
+def test_the_code_of_the_page_makes_the_same_model():
+    X, y = rows()
+    model = deep(weight_decay=0.1).fit(X, y)
+    found = {"X": X, "y": y}
+    exec(gather(model).snippet, found)
+    assert repr(found["model"]) == repr(model)
+    np.testing.assert_array_equal(found["model"].predict(X), model.predict(X))
 
 
 def test_members_are_told_of_by_the_ambiguity_decomposition():

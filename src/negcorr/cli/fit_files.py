@@ -86,7 +86,7 @@ def facts_of(model: Any) -> dict[str, Any]:
             "sigma": plain(np.sqrt(np.asarray(path.residual_noise_variance()))),
         }
     return facts | {
-        "n_members": int(last.n_estimators),
+        "n_members": int(last.n_members),
         "criterion": last.criterion,
         "lam": float(last.lam_),
         "gap": 1.0 - float(last.lam_),

@@ -205,7 +205,7 @@ class FitOptions:
     def parameters(self) -> dict[str, Any]:
         """Parameters of the ensemble that were given, of deep networks or of closed forms."""
         given = {
-            "n_estimators": self.members if self.deep else None,
+            "n_members": self.members if self.deep else None,
             "basis": self.features,
             "criterion": self.criterion,
             "solver": self.solver,

@@ -134,12 +134,18 @@ def gather(
     else:
         names = tuple(str(name) for name in outputs)
     default = type(ensemble)().get_params(deep=False)
-    changed = ", ".join(
-        f"{name}={value!r}"
+    changed = {
+        name: value
         for name, value in ensemble.get_params(deep=False).items()
         if repr(value) != repr(default[name])
-    )
+    }
     module, kind = ("negcorr.deep", "DeepNCLRegressor") if deep else ("negcorr", "NCLRegressor")
+    imports = [f"from {module} import {kind}"]
+    for part in map(type, changed.values()):
+        if part.__module__.startswith("negcorr."):
+            room = ".".join(part.__module__.split(".")[:2])
+            imports.append(f"from {room} import {part.__name__}")
+    given = ", ".join(f"{name}={value!r}" for name, value in changed.items())
     if deep:
         facts, notes = deep_facts(ensemble), deep_notes(ensemble)
     else:
@@ -173,7 +179,7 @@ def gather(
         outputs=names,
         curves=None if deep else curve_data(ensemble.path_),
         grid=lam_grid(ensemble.lam_table_) if deep else None,
-        snippet=f"from {module} import {kind}\n\nmodel = {kind}({changed})\nmodel.fit(X, y)\n",
+        snippet="\n".join([*imports, "", f"model = {kind}({given})", "model.fit(X, y)", ""]),
         versions=(
             ("negcorr", version("negcorr")),
             ("scikit-learn", sklearn.__version__),

@@ -50,10 +50,12 @@ def lam_grid(table: Any) -> LamGrid | None:
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
-    >>> from negcorr.deep import DeepNCLRegressor
+    >>> from negcorr.deep import DeepNCLRegressor, Training
     >>> from negcorr.reporting.lam_grid import lam_grid
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = DeepNCLRegressor(3, (3,), lam=[0.5, 0.0], learning_rate=0.01, max_epochs=5)
+    >>> model = DeepNCLRegressor(
+    ...     3, (3,), lam=[0.5, 0.0], learning_rate=0.01, training=Training(max_epochs=5)
+    ... )
     >>> lam_grid(model.fit(X, y).lam_table_).lam
     array([0. , 0.5])
     """
