@@ -156,22 +156,21 @@ def test_a_forger_who_changes_nothing_is_not_noticed(file):
 
 
 def shape(**changes):
-    return lambda about: about | {"architecture": about["architecture"] | changes}
+    return lambda about: about | changes
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (shape(hidden_layer_sizes=[10**12]), "theta has shape|cannot be built"),
-        (shape(hidden_layer_sizes=[4]), "network.theta has shape"),
-        (shape(hidden_layer_sizes=["3"]), "is not one of networks"),
-        (shape(n_members=10**15), "theta has shape|cannot be built"),
+        (shape(hidden_layer_sizes=[10**12]), "network cannot be built"),
+        (shape(hidden_layer_sizes=[4]), "network cannot be built: it has tensors of the shapes"),
+        (shape(hidden_layer_sizes=["3"]), "hidden_layer_sizes=.* not of the kind"),
+        (shape(n_members=10**15), "network cannot be built"),
         (shape(n_members=0), "cannot be built"),
         (shape(activation="os.system"), "activation='os.system' is unknown"),
-        (shape(more=1), "is not one of networks"),
-        (lambda a: a | {"n_features_in": 7}, "theta has shape"),
-        (lambda a: a | {"n_outputs": 1}, "theta has shape"),
-        (lambda a: a | {"n_outputs": True}, "n_outputs=True"),
+        (shape(n_members=True), "n_members=True is not of the kind"),
+        (lambda a: a | {"n_epochs": 1.5}, "n_epochs=1.5 is not of the kind"),
+        (lambda a: a | {"feature_names_in": [1, 2]}, r"feature_names_in=\[1, 2\] is not"),
         (lambda a: a | {"chosen": 99}, "chosen=99 is no row"),
         (lambda a: a | {"eps": "small"}, "eps='small'"),
         (lambda a: a | {"feature_names_in": ["a"]}, "1 names for 2 columns"),
@@ -180,7 +179,7 @@ def shape(**changes):
         (lambda a: a | {"params": a["params"] | {"hidden": 3}}, "hidden"),
         (lambda a: a | {"params": a["params"] | {"training": {"rows": 3}}}, "a Training .*rows"),
         (lambda a: a | {"params": a["params"] | {"training": 3}}, "training=3 is not of the kind"),
-        (lambda a: {"kind": a["kind"], "params": a["params"]}, "architecture='missing'"),
+        (lambda a: {"kind": a["kind"], "params": a["params"]}, "hidden_layer_sizes='missing'"),
         (lambda a: [], "does not say so"),
     ],
 )
@@ -198,6 +197,7 @@ def test_settings_that_do_not_fit_are_refused(change, words, file):
         ("network.statistics", lambda a: a.astype(np.float64)),
         ("copies.theta", lambda a: a[:4]),
         ("copy_scaling.scale", lambda a: a[:1]),
+        ("copies.statistics", lambda a: a.astype(np.float64)),
         ("inputs.scale", lambda a: a[:1]),
         ("target.centre", lambda a: a[0]),
         ("lam", lambda a: np.ones(3)),

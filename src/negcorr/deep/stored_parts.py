@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from operator import attrgetter
@@ -17,7 +16,6 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from negcorr._common.types import FloatArray
 from negcorr.deep.fitted import DeepFit, History, LamTable, Scaling
 from negcorr.deep.settings import resolve_device
 from negcorr.deep.training.loop import Training
@@ -34,9 +32,10 @@ LOCAL_PARAMETERS = ("checkpoint", "device", "progress")
 
 #: The entries of a description, and their types.
 ENTRIES: dict[str, tuple[type, ...]] = {
-    "architecture": (dict,),
-    "n_outputs": (int,),
-    "n_features_in": (int,),
+    "hidden_layer_sizes": (list,),
+    "n_members": (int,),
+    "activation": (str,),
+    "batch_norm": (bool,),
     "feature_names_in": (list, type(None)),
     "learning_rate": (int, float),
     "last_rate": (int, float),
@@ -45,29 +44,41 @@ ENTRIES: dict[str, tuple[type, ...]] = {
     "single": (bool,),
     "chosen": (int, type(None)),
 }
-ARCHITECTURE_ENTRIES: dict[str, tuple[type, ...]] = {
-    "hidden_layer_sizes": (list,),
-    "n_members": (int,),
-    "activation": (str,),
-    "batch_norm": (bool,),
+
+#: Types of the items of entries that are lists.
+ITEMS = {"hidden_layer_sizes": int, "feature_names_in": str}
+
+#: Entries that describe the networks, and those that are attributes of a fit.
+SHAPE = ("hidden_layer_sizes", "n_members", "activation", "batch_norm")
+NUMBERS = ("learning_rate", "last_rate", "eps", "n_epochs", "single")
+
+#: Tensors of networks.
+WEIGHTS = ("theta", "statistics")
+
+#: Arrays of a fit by their axes: columns d, outputs p, epochs e, values of λ in the history h and
+#: in the table g, perturbed copies k.
+Layout = dict[str, tuple[str, ...]]
+ARRAYS: Layout = {
+    "d": ("inputs.centre", "inputs.scale"),
+    "p": ("target.centre", "target.scale", "dof", "dof_std_error", "noise_variance"),
+    "h": ("history.lams", "history.rates"),
+    "eh": ("history.losses",),
+}
+OF_COPIES: Layout = {"k1p": ("copy_scaling.centre", "copy_scaling.scale")}
+OF_TABLE: Layout = {
+    "g": ("table.lam",),
+    "gp": tuple(f"table.{name}" for name in ("train_error", "dof", "dof_std_error", "sure", "gcv")),
+    "p": ("table.noise_variance",),
 }
 
-#: Attributes of a fit: numbers in the description, arrays with a value for each output, scales.
-PLAIN = ("learning_rate", "last_rate", "eps", "n_epochs", "single")
-PER_OUTPUT = ("dof", "dof_std_error", "noise_variance")
-SCALINGS = ("inputs", "target", "copy_scaling")
-COPY_SCALING = ("copy_scaling.centre", "copy_scaling.scale")
-
-#: Arrays of a table over λ, and of a history.
-TABLE = tuple(f.name for f in dataclasses.fields(LamTable) if f.name != "chosen")
-HISTORY = tuple(f.name for f in dataclasses.fields(History))
-
-#: Names of arrays in a file, and where a fit has them.
-ARRAYS = (
-    *(f"{name}.{part}" for name in SCALINGS for part in ("centre", "scale")),
-    *("lam", *PER_OUTPUT),
-    *(f"history.{name}" for name in HISTORY),
-)
+#: What arrays with the same first name belong to.
+PARTS: dict[str, type[Any]] = {
+    "inputs": Scaling,
+    "target": Scaling,
+    "copy_scaling": Scaling,
+    "history": History,
+    "table": LamTable,
+}
 
 
 def stored_parts(model: Any) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -85,26 +96,20 @@ def stored_parts(model: Any) -> tuple[dict[str, Tensor], dict[str, Any]]:
     found: DeepFit | None = getattr(model, "_fit", None)
     if found is None:
         return {}, about
-    network, table = found.network, found.table
-    arrays = {name: attrgetter(name)(found) for name in ARRAYS}
-    if table is not None:
-        arrays |= {f"table.{name}": getattr(table, name) for name in TABLE}
     # A copy: arrays of a model may be views of one another, which the format cannot hold.
     tensors = {
-        name: torch.tensor(np.asarray(value, dtype=np.float64)) for name, value in arrays.items()
+        name: torch.tensor(np.asarray(attrgetter(name)(found), dtype=np.float64))
+        for name in ("lam", *_axes(found.copies is not None, found.table is not None))
     }
-    for name, part in (("network", network), ("copies", found.copies)):
+    for name, part in (("network", found.network), ("copies", found.copies)):
         if part is not None:
-            tensors |= {f"{name}.theta": part.theta, f"{name}.statistics": part.statistics}
-    names = getattr(model, "feature_names_in_", None)
-    shape = dataclasses.asdict(network.architecture)
+            tensors |= {f"{name}.{key}": value for key, value in part.state_dict().items()}
+    shape = found.network.architecture
     about |= {
-        "architecture": shape | {"hidden_layer_sizes": list(shape["hidden_layer_sizes"])},
-        "n_outputs": network.widths[-1],
-        "n_features_in": model.n_features_in_,
-        "feature_names_in": None if names is None else [str(name) for name in names],
-        "chosen": None if table is None else table.chosen,
-        **{name: getattr(found, name) for name in PLAIN},
+        **{name: _plain(getattr(shape, name)) for name in SHAPE},
+        **{name: getattr(found, name) for name in NUMBERS},
+        "feature_names_in": _plain(getattr(model, "feature_names_in_", None)),
+        "chosen": None if found.table is None else found.table.chosen,
     }
     return tensors, about
 
@@ -128,6 +133,45 @@ def model_from_parts(
     CheckpointError
         Where parts are missing, unknown, or of another shape than the rest.
     """
+    model = _not_fitted(cls, about, device)
+    if not tensors:
+        return model
+    for name, kinds in ENTRIES.items():
+        value = about.get(name, "missing")
+        items = {type(item) for item in value} if isinstance(value, list) else set()
+        if type(value) not in kinds or not items <= {ITEMS.get(name)}:
+            raise CheckpointError(f"{name}={value!r} is not of the kind that belongs there.")
+    axes = _axes("copies.theta" in tensors, about["chosen"] is not None)
+    sizes = _sizes(tensors, axes)
+    model.n_features_in_, names, chosen = sizes["d"], about["feature_names_in"], about["chosen"]
+    if names is not None:
+        if len(names) != sizes["d"]:
+            raise CheckpointError(
+                f"feature_names_in has {len(names)} names for {sizes['d']} columns."
+            )
+        model.feature_names_in_ = np.array(names, dtype=object)
+    parts: dict[str, dict[str, Any]] = {}
+    for name in axes:
+        part, _, array = name.rpartition(".")
+        parts.setdefault(part, {})[array] = tensors[name].numpy()
+    if chosen is not None:
+        if not 0 <= chosen < sizes["g"]:
+            raise CheckpointError(f"chosen={chosen} is no row of a table of {sizes['g']}.")
+        parts["table"]["chosen"] = chosen
+    lam = tensors["lam"].numpy()
+    fit = DeepFit(
+        network=_network("network", tensors, about, sizes, device),
+        copies=_network("copies", tensors, about, sizes, device) if "k" in sizes else None,
+        lam=float(lam) if lam.ndim == 0 else lam,
+        **{name: about[name] for name in NUMBERS},
+        **parts.pop(""),
+        **{name: PARTS[name](**arrays) for name, arrays in parts.items()},
+    )
+    return model._adopt(fit)
+
+
+def _not_fitted(cls: type[Any], about: Any, device: str) -> Any:
+    """The estimator with the parameters of a description, which are checked."""
     params = about.get("params") if isinstance(about, dict) else None
     if not isinstance(params, dict) or about.get("kind") != KIND:
         raise CheckpointError(f"what should be a {KIND} does not say so, or has no parameters.")
@@ -144,129 +188,57 @@ def model_from_parts(
         model.training = Training(**training)
     if isinstance(model.hidden_layer_sizes, list):
         model.hidden_layer_sizes = tuple(model.hidden_layer_sizes)
-    if not tensors:
-        return model
-    _check_description(about)
-    _check_tensors(tensors, about)
-    model.n_features_in_ = about["n_features_in"]
-    if about["feature_names_in"] is not None:
-        model.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)
-    networks = {
-        name: network.to(resolve_device(device)).eval()
-        for name, network in _networks(tensors, about, "cpu").items()
-    }
-    with torch.no_grad():
-        for name, network in networks.items():
-            network.theta.copy_(tensors[f"{name}.theta"])
-            network.statistics.copy_(tensors[f"{name}.statistics"])
-    arrays: dict[str, FloatArray] = {name: value.numpy() for name, value in tensors.items()}
-    lam, table = arrays["lam"], None
-    if about["chosen"] is not None:
-        table = LamTable(**{n: arrays[f"table.{n}"] for n in TABLE}, chosen=about["chosen"])
-    values: dict[str, Any] = {name: about[name] for name in PLAIN}
-    values |= {name: arrays[name] for name in PER_OUTPUT}
-    for name in SCALINGS:
-        values[name] = Scaling(arrays[f"{name}.centre"], arrays[f"{name}.scale"])
-    fit = DeepFit(
-        network=networks["network"],
-        copies=networks.get("copies"),
-        lam=float(lam) if lam.ndim == 0 else lam,
-        table=table,
-        history=History(**{name: arrays[f"history.{name}"] for name in HISTORY}),
-        **values,
-    )
-    return model._adopt(fit)
+    return model
 
 
-def _check_description(about: Mapping[str, Any]) -> None:
-    """Refuse a description with missing entries, or entries of other types."""
-    for entries, kinds_by_name in (
-        (about, ENTRIES),
-        (about.get("architecture"), ARCHITECTURE_ENTRIES),
-    ):
-        for name, kinds in kinds_by_name.items():
-            value = entries.get(name, "missing") if isinstance(entries, dict) else "missing"
-            # Truth values count as integers, which is not meant here.
-            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-                raise CheckpointError(f"{name}={value!r} is not of the kind that belongs there.")
-    shape, names, inputs = about["architecture"], about["feature_names_in"], about["n_features_in"]
-    integers = all(type(n) is int for n in shape["hidden_layer_sizes"])
-    if set(shape) != set(ARCHITECTURE_ENTRIES) or not integers:
-        raise CheckpointError(f"architecture={shape!r} is not one of networks.")
-    if names is not None and (len(names) != inputs or not all(type(n) is str for n in names)):
-        raise CheckpointError(f"feature_names_in has {len(names)} names for {inputs} columns.")
+def _axes(with_copies: bool, with_table: bool) -> dict[str, str]:
+    """Names and axes of the arrays of a fit."""
+    groups = [ARRAYS, OF_COPIES if with_copies else {}, OF_TABLE if with_table else {}]
+    return {name: axes for group in groups for axes, names in group.items() for name in names}
 
 
-def _check_tensors(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
-    """Refuse tensors that are missing, not of floats, or of shapes that do not fit together."""
-    outputs, inputs = about["n_outputs"], about["n_features_in"]
-    shapes: dict[str, tuple[int, ...]] = {}
-    dtype = _floats(tensors, "network.theta").dtype
-    # Shapes without numbers: the networks of a description may be larger than memory.
-    for name, network in _networks(tensors, about, "meta").items():
-        for part in ("theta", "statistics"):
-            shapes[f"{name}.{part}"] = tuple(getattr(network, part).shape)
-            if _floats(tensors, f"{name}.{part}").dtype != dtype:
-                raise CheckpointError(f"{name}.{part} is not of {dtype}.")
-        if name == "copies":
-            n_copies = len(network.theta) // network.n_members
-            shapes |= dict.fromkeys(COPY_SCALING, (n_copies, 1, outputs))
-    n_lams = _floats(tensors, "history.lams").numel()
-    shapes |= {
-        **dict.fromkeys(("inputs.centre", "inputs.scale"), (inputs,)),
-        **dict.fromkeys(("target.centre", "target.scale", *PER_OUTPUT), (outputs,)),
-        **dict.fromkeys(("history.lams", "history.rates"), (n_lams,)),
-        "history.losses": (len(_floats(tensors, "history.losses")), n_lams),
-    }
-    if about["chosen"] is not None:
-        n_rows = _floats(tensors, "table.lam").numel()
-        if not 0 <= about["chosen"] < n_rows:
-            raise CheckpointError(f"chosen={about['chosen']} is no row of a table of {n_rows}.")
-        shapes |= {f"table.{name}": (n_rows, outputs) for name in TABLE}
-        shapes |= {"table.lam": (n_rows,), "table.noise_variance": (outputs,)}
-    for name in COPY_SCALING:
-        # Without perturbed copies any shape will do, since they are not used.
-        shapes.setdefault(name, tuple(_floats(tensors, name).shape))
-    for name, shape in shapes.items():
-        found = tuple(_floats(tensors, name).shape)
-        if found != shape:
-            raise CheckpointError(f"{name} has shape {found}, not {shape}.")
-    lam = tensors.get("lam")
-    if lam is None or not lam.is_floating_point() or tuple(lam.shape) not in ((), (outputs,)):
-        raise CheckpointError("lam is neither one number nor one for each output.")
-
-
-def _floats(tensors: Mapping[str, Tensor], name: str) -> Tensor:
-    if name not in tensors or not tensors[name].is_floating_point():
-        raise CheckpointError(f"{name} is missing, or not made of floats.")
-    if tensors[name].ndim == 0:
-        raise CheckpointError(f"{name} is one number, not an array.")
-    return tensors[name]
-
-
-def _networks(
-    tensors: Mapping[str, Tensor], about: Mapping[str, Any], device: str
-) -> dict[str, EnsembleMLP]:
-    """Networks of the shapes in a description, without their weights."""
-    shape = about["architecture"]
-    found = {}
-    for name in ("network", "copies") if "copies.theta" in tensors else ("network",):
-        theta = _floats(tensors, f"{name}.theta")
-        try:
-            architecture = Architecture(
-                **shape | {"hidden_layer_sizes": tuple(shape["hidden_layer_sizes"])}
+def _sizes(tensors: Mapping[str, Tensor], axes: dict[str, str]) -> dict[str, int]:
+    """The size of every axis, after checking that arrays are there and agree about it."""
+    sizes = {"1": 1}
+    several = "p" if "lam" in tensors and tensors["lam"].ndim else ""
+    for name, letters in (axes | {"lam": several}).items():
+        array = tensors.get(name)
+        if array is None or not array.is_floating_point():
+            raise CheckpointError(f"{name} is missing, or not made of floats.")
+        known = [sizes.setdefault(a, n) for a, n in zip(letters, array.shape, strict=False)]
+        if array.ndim != len(letters) or tuple(known) != tuple(array.shape):
+            raise CheckpointError(
+                f"{name} of shape {tuple(array.shape)} does not fit the arrays before it."
             )
-            ensembles = max(len(theta) // max(architecture.n_members, 1), 1)
-            found[name] = architecture.empty(
-                about["n_features_in"],
-                about["n_outputs"],
-                None if name == "network" else ensembles,
-                theta.dtype,
-                device,
-            )
-        except (ValueError, RuntimeError, OverflowError) as error:
-            raise CheckpointError(f"{name} cannot be built: {error}") from error
-    return found
+    return sizes
+
+
+def _network(
+    name: str,
+    tensors: Mapping[str, Tensor],
+    about: Mapping[str, Any],
+    sizes: Mapping[str, int],
+    device: str,
+) -> EnsembleMLP:
+    """The networks of a name, after checking that their weights are those of the description."""
+    weights = {key: tensors[f"{name}.{key}"] for key in WEIGHTS if f"{name}.{key}" in tensors}
+    if {weight.dtype for weight in weights.values()} != {tensors["network.theta"].dtype}:
+        raise CheckpointError(f"{name} is not in one precision with all networks.")
+    shape = {key: about[key] for key in SHAPE}
+    shape["hidden_layer_sizes"] = tuple(shape["hidden_layer_sizes"])
+    try:
+        # Without numbers at first: the networks of a description may be larger than memory.
+        network = Architecture(**shape).empty(
+            sizes["d"], sizes["p"], None if name == "network" else sizes["k"], device="meta"
+        )
+        wanted = {key: tuple(value.shape) for key, value in network.state_dict().items()}
+        found = {key: tuple(value.shape) for key, value in weights.items()}
+        if found != wanted:
+            raise ValueError(f"it has tensors of the shapes {found}, not {wanted}.")
+        network.load_state_dict(weights, assign=True)
+    except (ValueError, RuntimeError, OverflowError) as error:
+        raise CheckpointError(f"{name} cannot be built: {error}") from error
+    return network.to(resolve_device(device)).eval()
 
 
 def _plain_parameters(estimator: BaseEstimator) -> dict[str, Any]:
