@@ -55,9 +55,11 @@ NUMBERS = ("learning_rate", "last_rate", "eps", "n_epochs", "single")
 #: Tensors of networks.
 WEIGHTS = ("theta", "statistics")
 
-#: Arrays of a fit by their axes: columns d, outputs p, epochs e, values of λ in the history h and
-#: in the table g, perturbed copies k.
+#: Names of arrays by their axes, a letter for each.
 Layout = dict[str, tuple[str, ...]]
+
+#: Arrays of a fit: columns d, outputs p, epochs e, values of λ in the history h and
+#: in the table g, perturbed copies k.
 ARRAYS: Layout = {
     "d": ("inputs.centre", "inputs.scale"),
     "p": ("target.centre", "target.scale", "dof", "dof_std_error", "noise_variance"),
