@@ -83,14 +83,15 @@ def trained_grid(
         if rate is None and checkpoint is not None:
             rate = checkpoint.about.get("rate")  # chosen before the fit was interrupted
         if rate is None:
-
-            def count(_: TrainingState) -> bool:
-                step()
-                return False
-
             lam = settings.lams[0] if len(settings.lams) == 1 else 0.5
             choice = choose_rate(
-                settings.architecture, X, Y, training, lam=lam, seed=seed, after_epochs=count
+                settings.architecture,
+                X,
+                Y,
+                training,
+                lam=lam,
+                seed=seed,
+                after_epochs=lambda _: step(),
             )
             rate = choice.rate
         if checkpoint is not None:
@@ -226,11 +227,12 @@ def with_new_heads(
     rows: FloatArray,
     targets: FloatArray,
     single: bool,
-    criterion: str,
-    lam: Any,
-    cv: Any,
+    **options: Any,
 ) -> tuple[DeepFit, NCLPath]:
-    """The fit with the output layers (heads) of Theorem 4, and the path that they come from."""
+    """The fit with the output layers (heads) of Theorem 4, and the path that they come from.
+
+    Options are those of :func:`~negcorr.deep.refit_heads`.
+    """
     if targets.shape[1] != len(found.target.scale):
         raise ValueError(
             f"y has {targets.shape[1]} output(s), the fitted networks {len(found.target.scale)}."
@@ -240,9 +242,7 @@ def with_new_heads(
         found.network,
         found.inputs.apply(rows),
         scaled[:, 0] if single else scaled,
-        criterion=criterion,
-        lam=lam,
-        cv=cv,
+        **options,
     )
     changed = dataclasses.replace(
         found,

@@ -190,19 +190,16 @@ class _Watch:
                 learning_rate=rate,
                 network=network,
             )
-        if diverged.any():
-            warn_caller(
-                f"training diverged at lam={_listed(lams[diverged])} with learning_rate={rate:g}; "
-                "these values are not chosen. A lower learning_rate, or clip, helps.",
-                DivergenceWarning,
-            )
-        if only_copies.any():
-            warn_caller(
-                f"training diverged at lam={_listed(lams[only_copies])} with "
-                f"learning_rate={rate:g} where targets were perturbed: degrees of freedom are not "
-                "known there. A lower learning_rate, or clip, helps.",
-                DivergenceWarning,
-            )
+        for where, result in (
+            (diverged, "; these values are not chosen"),
+            (only_copies, " where targets were perturbed: degrees of freedom are not known there"),
+        ):
+            if where.any():
+                warn_caller(
+                    f"training diverged at lam={_listed(lams[where])} with learning_rate={rate:g}"
+                    f"{result}. A lower learning_rate, or clip, helps.",
+                    DivergenceWarning,
+                )
         if self.checkpoint is not None:
             self.checkpoint.write(state)
 

@@ -284,7 +284,8 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
-        heads, path = with_new_heads(found, rows, targets, single, criterion, lam, cv)
+        options = {"criterion": criterion, "lam": lam, "cv": cv}
+        heads, path = with_new_heads(found, rows, targets, single, **options)
         model._adopt(heads)
         model.path_ = path
         return model

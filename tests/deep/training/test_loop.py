@@ -250,7 +250,7 @@ def test_a_training_saved_after_any_epoch_goes_on_in_another_object(uninterrupte
 def test_the_callback_sees_every_look_and_the_end():
     seen = []
     state = started(problem(), LONG)
-    train(state, problem(), LONG, after_epochs=lambda t: bool(seen.append(t.epoch)))
+    train(state, problem(), LONG, after_epochs=lambda t: seen.append(t.epoch))
     assert seen == [*range(LOOK, LONG.max_epochs, LOOK), LONG.max_epochs]
     assert train(state, problem(), LONG) is state
     assert state.epoch == LONG.max_epochs
@@ -265,14 +265,14 @@ def test_checks_are_fifty_steps_apart_and_at_least_an_epoch(batch_size, epochs):
     training = Training(max_epochs=2 * epochs + 1, batch_size=batch_size, patience=100)
     data, seen = problem(LAMS[:1]), []
     state = started(data, training, batch_norm=False)
-    train(state, data, training, after_epochs=lambda t: bool(seen.append(t.epoch)))
+    train(state, data, training, after_epochs=lambda t: seen.append(t.epoch))
     assert seen == [epochs, 2 * epochs, 2 * epochs + 1]
 
 
 def test_checks_of_a_continued_training_are_where_they_would_have_been():
     seen, state = [], started(problem(), LONG)
     train(state, problem(), dataclasses.replace(LONG, max_epochs=LOOK + 3))
-    train(state, problem(), LONG, after_epochs=lambda t: bool(seen.append(t.epoch)))
+    train(state, problem(), LONG, after_epochs=lambda t: seen.append(t.epoch))
     assert seen == [*range(2 * LOOK, LONG.max_epochs, LOOK), LONG.max_epochs]
 
 

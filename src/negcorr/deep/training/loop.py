@@ -192,7 +192,7 @@ def train(
     state: TrainingState,
     problem: Problem,
     training: Training,
-    after_epochs: Callable[[TrainingState], bool] | None = None,
+    after_epochs: Callable[[TrainingState], object] | None = None,
     *,
     step: Callable[[Tensor | None], Tensor] | None = None,
 ) -> TrainingState:
@@ -241,7 +241,7 @@ def train(
         state.epoch += 1
         if state.epoch % epochs_between and state.epoch < training.max_epochs:
             continue
-        stop = after_epochs is not None and after_epochs(state)
+        stop = after_epochs is not None and after_epochs(state) is True
         # An ensemble that diverged, or was stopped early, must not stop the others.
         if stop or state.over:
             break

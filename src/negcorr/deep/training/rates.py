@@ -51,7 +51,7 @@ def choose_rate(
     lam: float = 0.5,
     seed: int = 0,
     rates: Sequence[float] = RATES,
-    after_epochs: Callable[[TrainingState], bool] | None = None,
+    after_epochs: Callable[[TrainingState], object] | None = None,
 ) -> RateChoice:
     """The smallest learning rate that comes within a tenth of the lowest training loss.
 
