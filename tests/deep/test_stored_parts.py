@@ -231,6 +231,17 @@ def test_the_file_is_json_and_numbers(tmp_path):
     assert len(content) == 8 + length + numbers
 
 
+def test_no_tensor_may_be_missing(tmp_path):
+    fitted().save(tmp_path / "model")
+    tensors, about = read_tensors(tmp_path / "model")
+    # Without "copies.theta" the model has no copies, and what belongs to them is not looked at.
+    for name in tensors.keys() - {"copies.theta"}:
+        left = {other: value for other, value in tensors.items() if other != name}
+        write_tensors(tmp_path / "left", left, about)
+        with pytest.raises(CheckpointError, match="missing|cannot be built"):
+            DeepNCLRegressor.load(tmp_path / "left")
+
+
 def test_a_training_is_no_model(tmp_path):
     fitted(checkpoint=tmp_path / "kept")
     with pytest.raises(CheckpointError, match="holds a training, not a DeepNCLRegressor"):

@@ -224,8 +224,9 @@ def _network(
 ) -> EnsembleMLP:
     """The networks of a name, after checking that their weights are those of the description."""
     weights = {key: tensors[f"{name}.{key}"] for key in WEIGHTS if f"{name}.{key}" in tensors}
-    if {weight.dtype for weight in weights.values()} != {tensors["network.theta"].dtype}:
-        raise CheckpointError(f"{name} is not in one precision with all networks.")
+    theta = tensors.get("network.theta")
+    if theta is None or {weight.dtype for weight in weights.values()} != {theta.dtype}:
+        raise CheckpointError(f"the weights of {name} are missing, or not of one precision.")
     shape = {key: about[key] for key in SHAPE}
     shape["hidden_layer_sizes"] = tuple(shape["hidden_layer_sizes"])
     try:
