@@ -238,7 +238,7 @@ def test_no_tensor_may_be_missing(tmp_path):
     for name in tensors.keys() - {"copies.theta"}:
         left = {other: value for other, value in tensors.items() if other != name}
         write_tensors(tmp_path / "left", left, about)
-        with pytest.raises(CheckpointError, match="missing|cannot be built"):
+        with pytest.raises(CheckpointError, match=r"missing|cannot be built"):
             DeepNCLRegressor.load(tmp_path / "left")
 
 
