@@ -7,6 +7,7 @@ After that it may be multiplied by its relevance, so that some columns count for
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
