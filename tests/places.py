@@ -24,13 +24,7 @@ NAMES = {
 }
 
 #: Small ensembles.
-SMALL = {
-    "n_estimators": 8,
-    "n_components": 5,
-    "random_state": 0,
-    "basis": "fourier",
-    "gamma": "kwok-tsang",
-}
+SMALL = {"n_members": 8, "n_components": 5, "basis": "fourier"}
 
 #: What a fitted model has for every output.
 PER_OUTPUT = ("lam_", "gap_", "dof_", "noise_variance_", "intercept_")

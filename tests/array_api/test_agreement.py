@@ -60,8 +60,9 @@ def test_every_basis(place, basis, weighted):
     weight = np.random.default_rng(1).integers(0, 4, size=len(y)).astype(float)
     there, home = both(place, X, y, weight if weighted else None, basis=basis)
     assert there.basis_.gamma_ == pytest.approx(home.basis_.gamma_, rel=1e-12)
-    for name in ("center_", "scale_"):
-        assert apart(getattr(there.basis_, name), getattr(home.basis_, name)) < 1e-12
+    for name in ("center", "scale"):
+        found, wanted = (getattr(model.basis_.input_map_, name) for model in (there, home))
+        np.testing.assert_array_equal(to_host(found), wanted)
     assert_agrees(there, home, place, X)
 
 
@@ -80,7 +81,7 @@ def test_every_basis(place, basis, weighted):
         {"n_members": 1, "n_components": 1},
         {"n_members": 150, "n_components": 1},
         {"criterion": "sure", "noise_variance": 0.1},
-        {"gamma": 0.2, "standardize": False},
+        {"gamma": 0.2, "inputs": "none"},
     ],
     ids=str,
 )
@@ -184,7 +185,7 @@ class Deficient(FourierFeatures):
 @pytest.mark.parametrize("n", [60, 300])
 def test_blocks_that_are_cut(place, n, criterion, solver):
     X, y = problem(n)
-    basis = Deficient(6, 4, standardize=True)
+    basis = Deficient(6, 4)
     there, home = both(place, X, y, solver=solver, criterion=criterion, basis=basis)
     np.testing.assert_array_equal(there.path_.spectrum.block_ranks, [0, 4, 4, 4, 4, 4])
     assert there.path_.solver == home.path_.solver
@@ -329,19 +330,19 @@ def test_nothing_left_for_the_noise_is_told_alike(place):
     assert np.isnan(there.noise_variance_)
 
 
-def test_more_rows_than_calibration_keeps(place):
+def test_more_rows_than_are_kept_for_intervals(place):
     X, y = problem(4200, d=2)
-    there, home = both(place, X, y, n_estimators=4, n_components=3, criterion="sure")
-    kept = there._calibration.rows
-    assert kept.n_rows == home._calibration.rows.n_rows == 4096
-    np.testing.assert_array_equal(content_hash(kept.X), content_hash(home._calibration.rows.X))
-    np.testing.assert_array_equal(there._calibration.split, home._calibration.split)
+    there, home = both(place, X, y, n_members=4, n_components=3, criterion="sure")
+    found, wanted = (model._state.answers.kept for model in (there, home))
+    assert found.rows.n_rows == wanted.rows.n_rows == 4096
+    np.testing.assert_array_equal(content_hash(found.rows.X), content_hash(wanted.rows.X))
+    np.testing.assert_array_equal(found.split, wanted.split)
     assert_agrees(there, home, place, X[:50])
 
 
 @pytest.mark.parametrize("outputs", [None, 2])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_bent_targets(place, outputs, weighted):
+def test_huber_targets(place, outputs, weighted):
     X, y = problem(outputs=outputs)
     y[::17] += 30.0
     weight = np.random.default_rng(1).integers(0, 4, size=len(y)).astype(float)

@@ -11,7 +11,7 @@ import pytest
 from benchmark_programs import ROOT, program
 from models import ncl
 
-from negcorr.ensemble.intervals import MAX_CALIBRATION_ROWS
+from negcorr.ensemble.intervals import MOST_KEPT_ROWS
 from negcorr.moments import scan
 from negcorr.scale import clusters, first_pass, planning
 
@@ -287,7 +287,7 @@ def test_the_tree_is_that_of_the_package():
 def test_the_constants_are_those_of_the_package():
     assert model.FAN_IN == clusters.FAN_IN
     assert model.BLOCK_BYTES == scan.BLOCK_BYTES
-    assert model.KEPT_ROWS == MAX_CALIBRATION_ROWS
+    assert model.KEPT_ROWS == MOST_KEPT_ROWS
     assert model.SAMPLE_ROWS == first_pass.SAMPLE_ROWS
     assert model.CHUNK_ROWS == planning.MOST_ROWS
 
@@ -298,7 +298,7 @@ def test_bytes_of_results_are_those_that_are_sent():
     y = np.sin(X[:, 0])
     shape = model.Shape(inputs=4, members=10, width=6)
     fitted = ncl(10, 6).partial_fit(X, y)
-    sent = len(pickle.dumps(fitted._seen()))
+    sent = len(pickle.dumps(fitted._state.stream))
     assert model.result_bytes(shape, 6000) == pytest.approx(sent, rel=0.01)
     sent = len(pickle.dumps(first_pass.summary_of(X)))
     assert model.summary_bytes(shape, 6000) == pytest.approx(sent, rel=0.01)

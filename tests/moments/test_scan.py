@@ -41,8 +41,8 @@ def data(n=701, outputs=2, weighted=True, seed=0):
     return Rows(X, rng.normal(size=(n, outputs)) + 50.0, weight)
 
 
-def fourier(rows, **options):
-    return FourierFeatures(4, 5, random_state=0, **options, inputs="none").fit(rows.X)
+def fourier(rows, inputs="none"):
+    return FourierFeatures(4, 5, inputs=inputs, random_state=0).fit(rows.X)
 
 
 def groups_of(n, k=3, seed=1):

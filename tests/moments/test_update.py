@@ -165,8 +165,7 @@ def kernels(n_landmarks, **settings):
     return KernelFeatures(
         n_landmarks // 5,
         5,
-        **{"kernel": "laplacian", "gamma": 0.5, "random_state": 0} | settings,
-        inputs="none",
+        **{"kernel": "laplacian", "gamma": 0.5, "inputs": "none", "random_state": 0} | settings,
     )
 
 

@@ -10,13 +10,7 @@ from models import ncl
 
 @pytest.fixture(scope="session")
 def small():
-    return {
-        "n_members": 6,
-        "n_components": 4,
-        "random_state": 0,
-        "basis": "fourier",
-        "gamma": "kwok-tsang",
-    }
+    return {"n_members": 6, "n_components": 4, "basis": "fourier"}
 
 
 @pytest.fixture(scope="session")

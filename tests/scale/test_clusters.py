@@ -22,13 +22,7 @@ from negcorr.exceptions import ChunkError
 from negcorr.moments.moments import FactorMoments
 from negcorr.scale import clusters
 
-SMALL = {
-    "n_members": 8,
-    "n_components": 4,
-    "random_state": 0,
-    "basis": "fourier",
-    "gamma": "kwok-tsang",
-}
+SMALL = {"n_members": 8, "n_components": 4}
 
 
 def data(n=900, outputs=None):

@@ -15,7 +15,8 @@ from models import ncl
 from sklearn.compose import ColumnTransformer
 from sklearn.kernel_approximation import RBFSampler
 
-from negcorr import scale
+from negcorr import NCLRegressor, scale
+from negcorr.bases import ClonedFeatures
 from negcorr.exceptions import ChunkError
 from negcorr.scale.chunks import Width
 from negcorr.scale.file_sizes import PAGE_BYTES, TEXT_BYTES
@@ -219,7 +220,7 @@ class TestNames:
 
     def test_reach_transformers(self, path, rows, small):
         columns = ColumnTransformer([("x", RBFSampler(n_components=5), ["a", "c"])])
-        model = ncl(n_members=4, basis=columns, alpha=0.1)
+        model = NCLRegressor(ClonedFeatures(columns, 4), alpha=0.1)
         scale.fit(model, path, target="y", block_size=50)
         frame = pd.DataFrame(rows[0], columns=NAMES)
         before = model.predict(frame)
@@ -472,11 +473,7 @@ def test_text_may_be_compressed(tmp_path):
     frame.to_csv(tmp_path / "plain.csv", index=False)
     frame.to_csv(tmp_path / "small.csv.gz", index=False)
     models = [
-        scale.fit(
-            ncl(n_members=5),
-            tmp_path / name,
-            target="y",
-        )
+        scale.fit(ncl(n_members=5), tmp_path / name, target="y")
         for name in ("plain.csv", "small.csv.gz")
     ]
     np.testing.assert_array_equal(models[0].coef_, models[1].coef_)

@@ -18,6 +18,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import OneHotEncoder
 
 from negcorr import NCLRegressor, scale
+from negcorr.bases import ClonedFeatures
 from negcorr.bases.basis import distinct_rows
 from negcorr.exceptions import ChunkError
 
@@ -90,20 +91,41 @@ class TestTheSameModel:
         same(model, expected, inputs)
 
     @pytest.mark.parametrize("basis", ["fourier", "orthogonal"])
-    @pytest.mark.parametrize("gamma", ["kwok-tsang", 0.3])
-    def test_and_the_same_basis(self, basis, gamma, rows, small):
+    @pytest.mark.parametrize(
+        "given",
+        [
+            {},
+            {"gamma": 0.3},
+            {"inputs": "none"},
+            {"relevance": [1.0, 0.0, 0.3]},
+            {"random_state": 5},
+        ],
+        ids=str,
+    )
+    def test_and_the_same_basis(self, basis, given, rows, small):
         X, y, _ = rows
-        settings = {**small, "basis": basis, "gamma": gamma}
+        settings = {**small, "basis": basis, **given}
         expected = ncl(**settings).fit(X, y)
         model = scale.fit(ncl(**settings), parts_of(X, y))
         one, other = expected.basis_.transform(X), model.basis_.transform(X)
         np.testing.assert_allclose(other, one, atol=1e-11)
 
-    @pytest.mark.parametrize("basis", ["trees", "nystroem"])
-    def test_with_a_basis_of_the_distinct_rows(self, basis, rows, small, same):
+    @pytest.mark.parametrize(
+        "given",
+        [
+            {"basis": "trees"},
+            {"basis": "nystroem"},
+            {"basis": "kernel", "relevance": [1.0, 0.0, 0.3]},
+            {"inputs": "clip"},
+            {"inputs": "rank"},
+            {"kernel": "laplacian"},
+        ],
+        ids=str,
+    )
+    def test_with_a_basis_of_the_distinct_rows(self, given, rows, small, same):
         X, y, _ = rows
         X = X[np.arange(240) % 200]
-        settings = {**small, "basis": basis, "alpha": 0.1}
+        settings = {**small, "alpha": 0.1, **given}
         expected = ncl(**settings).draw(X[distinct_rows(X, None)]).partial_fit(X, y)
         same(scale.fit(ncl(**settings), parts_of(X, y)), expected, X)
 
@@ -126,6 +148,12 @@ class TestTheSameModel:
         same(scale.fit(other, parts_of(X, y)), in_memory, X)
         first = clone(other).draw(X[:50]).partial_fit(X, y)
         same(scale.fit(other, iter(parts_of(X, y))), first, X)
+
+    def test_for_models_with_parameters_of_the_basis_that_were_set_later(self, rows, small, same):
+        X, y, _ = rows
+        model = ncl(**small).set_params(basis__gamma=0.2, basis__n_components=3)
+        expected = ncl(**{**small, "gamma": 0.2, "n_components": 3}).fit(X, y)
+        same(scale.fit(model, parts_of(X, y)), expected, X)
 
     def test_chunks_without_rows_or_weight_change_nothing(self, rows, small, same):
         X, y, w = rows
@@ -317,7 +345,7 @@ class TestOtherTables:
         columns = ColumnTransformer(
             [("s", OneHotEncoder(), ["s"]), ("x", RBFSampler(n_components=5), ["a", "c"])]
         )
-        model = ncl(n_members=4, basis=columns, alpha=0.1)
+        model = NCLRegressor(ClonedFeatures(columns, 4), alpha=0.1)
         inputs = table.drop(columns="y")
         expected = clone(model).draw(inputs[:100]).partial_fit(inputs, table["y"])
         parts = [table[:100], table[100:130], table[130:]]
@@ -336,10 +364,7 @@ class TestMemory:
                     yield X, X[:, 0]
 
             tracemalloc.start()
-            scale.fit(
-                ncl(n_members=2, n_components=3),
-                chunks(),
-            )
+            scale.fit(ncl(2, 3), chunks())
             most = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
             return most

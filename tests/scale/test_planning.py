@@ -14,6 +14,7 @@ from models import ncl
 from sklearn.kernel_approximation import RBFSampler
 
 from negcorr import NCLRegressor, scale
+from negcorr.bases import ClonedFeatures
 from negcorr.scale import planning
 from negcorr.scale.chunks import ArraySource, IterableSource, Width
 from negcorr.scale.planning import (
@@ -127,7 +128,7 @@ class TestChunksWithinABudget:
         assert both.block_size == costs.most_rows(budget.n_bytes)
 
     def test_bases_that_tell_their_features_when_drawn_are_planned_twice(self):
-        model = ncl(n_members=20, basis=RBFSampler(n_components=10))
+        model = NCLRegressor(ClonedFeatures(RBFSampler(n_components=10), 20))
         budget = Budget.of(None, "64MB")
         assert known_features(model, drawn=False) is None
         first = chunks_within(budget, self.source(), model, None, first_pass=True).block_size
@@ -168,18 +169,18 @@ SCRIPT = textwrap.dedent(
     import json, sys
     import numpy as np, pandas, pyarrow.dataset, pyarrow.parquet
     from negcorr import NCLRegressor, scale
+    from negcorr.bases import FourierFeatures
 
     def peak():
         # Not getrusage: its peak begins with that of the process that started this one.
         with open("/proc/self/status") as file:
             return next(1024 * int(line.split()[1]) for line in file if "VmHWM" in line)
 
-    plain = {"basis": "fourier", "gamma": "kwok-tsang"}
     given = json.loads(sys.argv[2])
     rows = np.random.default_rng(0).normal(size=(100, 3))
-    scale.fit(NCLRegressor(n_estimators=2, n_components=2, **plain), [(rows, rows[:, 0])] * 3)
+    scale.fit(NCLRegressor(FourierFeatures(2, 2)), [(rows, rows[:, 0])] * 3)
     before = peak()
-    model = NCLRegressor(n_estimators=4, n_components=4, random_state=0, **plain)
+    model = NCLRegressor(FourierFeatures(4, 4))
     scale.fit(model, sys.argv[1], target="y", **given)
     print(peak() - before)
     """

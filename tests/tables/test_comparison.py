@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from negcorr import make_tabular
+from negcorr.bases import FourierFeatures
 from negcorr.columns.kinds import infer_columns
 from negcorr.tables.baselines import BASELINES
 from negcorr.tables.comparison import Comparison, Method
@@ -91,7 +92,8 @@ def test_several_targets_weights_groups():
     frame["who"] = [f"g{i % 12}" for i in range(240)]
     schema = infer_columns(frame, ["y", "z"], weights="w", group="who")
     folds = folds_for(schema, frame)
-    pipeline = make_tabular(frame, ["y", "z"], schema=schema, n_estimators=20, cv=folds)
+    basis = FourierFeatures(20, inputs="none")
+    pipeline = make_tabular(frame, ["y", "z"], schema=schema, basis=basis, cv=folds)
     found = compare(frame, schema, pipeline=pipeline)
     assert [f.output for f in found["gradient boosting"].figures] == ["y", "z"]
     assert all(np.isfinite(f.rmse_se) for m in found.methods for f in m.figures)

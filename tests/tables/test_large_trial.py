@@ -7,10 +7,11 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from models import ncl
 from sklearn.base import clone
 
 import negcorr
+from negcorr import NCLRegressor
+from negcorr.bases import FourierFeatures
 from negcorr.columns.kinds import infer_columns
 from negcorr.columns.samples import samples
 from negcorr.exceptions import TableError
@@ -22,7 +23,7 @@ from negcorr.tables.table_sample import sample_of
 
 pytest.importorskip("pyarrow")
 
-SMALL = {"n_members": 8, "n_components": 5, "basis": "fourier", "gamma": "kwok-tsang"}
+SMALL = {"basis": FourierFeatures(8, 5, inputs="none")}
 
 
 def rows(n=600, seed=0):
@@ -69,7 +70,7 @@ def test_a_sample_of_all_rows_gives_what_a_fit_in_memory_gives(tmp_path):
     encode = found.model[:-1]
     everything, known = samples(frame, schema), samples(frame, schema, train)
     features = encode.transform(everything.inputs)
-    ensemble = ncl(random_state=3, inputs="none", **SMALL)
+    ensemble = NCLRegressor(random_state=3, **SMALL)
     model = clone(ensemble).fit(features, everything.y)
     assert_close(found.model.predict(frame), model.predict(features))
     alone = clone(ensemble).draw(features)
@@ -127,7 +128,7 @@ def test_weights_are_taken_along_and_checked(tmp_path):
     frame = rows().drop(columns=["day", "cost"]).assign(w=lambda f: 1 + (f["z"] > 0))
     found = tried(file_of(frame, tmp_path), weights="w", sample_rows=10_000)
     features = found.model[:-1].transform(frame)
-    model = ncl(inputs="none", **SMALL)
+    model = NCLRegressor(**SMALL)
     model.fit(features, frame["y"], sample_weight=frame["w"])
     assert_close(found.model.predict(frame), model.predict(features))
     assert found.model[-1].path_.spectrum.weight == frame["w"].sum()
@@ -263,12 +264,14 @@ def test_what_cannot_be_asked_for(tmp_path):
 MEMORY = """
 import sys, tracemalloc
 import pyarrow
+from negcorr.bases import FourierFeatures
 from negcorr.ensemble import stream
 from negcorr.reading import TableChunks, text_bytes, text_source
 from negcorr.tables import try_out_large
 stream.MOST_KEPT_ROWS = 100
 text_bytes.BLOCK_BYTES = text_source.BLOCK_BYTES = text_source.HEAD_BYTES = 2**17
-options = dict(baselines=[], sample_rows=200, parameters={"n_members": 4, "n_components": 4})
+small = {"basis": FourierFeatures(4, 4, inputs="none")}
+options = dict(baselines=[], sample_rows=200, parameters=small)
 tracemalloc.start()
 found = try_out_large(TableChunks.open(sys.argv[1], block=200), "y", **options)
 print(found.n_rows, tracemalloc.get_traced_memory()[1], pyarrow.default_memory_pool().max_memory())

@@ -14,11 +14,12 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import negcorr
 from negcorr import NCLRegressor, make_tabular
+from negcorr.bases import AutoBasis, FourierFeatures, NystroemFeatures
 from negcorr.columns.kinds import infer_columns
 from negcorr.columns.samples import samples
 from negcorr.exceptions import TableError
 
-SMALL = {"n_members": 8, "n_components": 5, "basis": "fourier", "gamma": "kwok-tsang"}
+SMALL = {"basis": FourierFeatures(8, 5, inputs="none")}
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +130,22 @@ def test_zeros_and_ones_are_not_scaled(model, frame):
     Z = np.asarray(model[:-1].transform(frame))
     marks = [name.startswith(("categories", "missing")) for name in names]
     assert set(np.unique(Z[:, marks])) == {0.0, 1.0}
-    assert model[-1].standardize is False
+
+
+@pytest.mark.parametrize("basis", ["auto", "fourier", "kernel", "linear", "nystroem", "trees"])
+def test_names_of_bases_leave_the_encoded_columns_as_they_are(frame, basis):
+    made = make_tabular(frame, "y", basis=basis)[-1].basis
+    assert made.inputs == "none"
+    assert isinstance(made, AutoBasis) == (basis == "auto")
+
+
+def test_fourier_features_are_the_default_and_given_bases_stay(frame):
+    assert isinstance(make_tabular(frame, "y")[-1].basis, FourierFeatures)
+    assert make_tabular(frame, "y")[-1].basis.inputs == "none"
+    given = NystroemFeatures(3, 4, inputs="rank")
+    assert make_tabular(frame, "y", basis=given)[-1].basis is given
+    with pytest.raises(ValueError, match="basis='fouriet' is unknown"):
+        make_tabular(frame, "y", basis="fouriet").fit(frame, frame["y"])
 
 
 def test_several_targets(frame):
@@ -157,7 +173,7 @@ def test_skops(frame, model):
 
 def test_grid_search(frame):
     pipe = make_tabular(frame, "y", **SMALL)
-    grid = {"model__n_components": [3, 6], "encode__numbers__scale__bound": [2.0, 4.0]}
+    grid = {"model__basis__n_components": [3, 6], "encode__numbers__scale__bound": [2.0, 4.0]}
     search = GridSearchCV(pipe, grid, cv=3).fit(frame.drop(columns="y"), frame["y"])
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert cross_val_score(pipe, frame, frame["y"], cv=3).mean() > 0.5
@@ -217,7 +233,9 @@ def test_real_tables(name, least):
     schema = infer_columns(table.frame, targets)
     train, test = hold_out(table.frame, schema)
     known, new = samples(table.frame, schema, train), samples(table.frame, schema, test)
-    pipe = make_tabular(table.frame, targets, schema=schema, n_estimators=30)
+    pipe = make_tabular(
+        table.frame, targets, schema=schema, basis=FourierFeatures(30, inputs="none")
+    )
     assert pipe.fit(known.inputs, known.y).score(new.inputs, new.y) > least
 
 
@@ -228,5 +246,5 @@ def test_another_regressor_may_stand_at_the_end():
     assert model[-1].alpha == 2.0
     assert model[-1] is not ridge
     assert model.fit(frame, frame["y"]).predict(frame).shape == (20,)
-    with pytest.raises(TypeError, match="n_estimators are for an NCLRegressor"):
-        make_tabular(frame, "y", estimator=ridge, n_estimators=3)
+    with pytest.raises(TypeError, match="lam are for an NCLRegressor"):
+        make_tabular(frame, "y", estimator=ridge, lam=0.3)

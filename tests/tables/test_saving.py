@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import negcorr
+from negcorr.bases import FourierFeatures
 
 pytest.importorskip("skops")
 
@@ -21,7 +22,7 @@ def test_a_fitted_pipeline_answers_the_same_after_a_file(tmp_path):
         }
     )
     frame["y"] = frame["number"] + 0.1 * rng.normal(size=n)
-    model = negcorr.make_tabular(frame, "y", n_estimators=5, n_components=3)
+    model = negcorr.make_tabular(frame, "y", basis=FourierFeatures(5, 3, inputs="none"))
     model.fit(frame.drop(columns="y"), frame["y"])
     again = negcorr.load(negcorr.save(model, tmp_path / "model.skops"))
     inputs = frame.drop(columns="y")

@@ -4,13 +4,14 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from negcorr import make_tabular
+from negcorr.bases import FourierFeatures
 from negcorr.columns.kinds import infer_columns
 from negcorr.columns.samples import samples
 from negcorr.exceptions import TableError
 from negcorr.tables.splitting import hold_out
 from negcorr.tables.trial import try_out
 
-SMALL = {"n_estimators": 8, "n_components": 5, "basis": "fourier", "gamma": "kwok-tsang"}
+SMALL = {"basis": FourierFeatures(8, 5, inputs="none")}
 
 
 def rows(n=120, seed=0):

@@ -43,6 +43,7 @@ def validated_rows(
         Whether this is the first chunk. A later one may be a single row, or of no weight.
     """
     place, least = dispatched(X), 2 if reset else 1
+    types = float_types(place)  # a device without double precision is refused before y goes there
     y = target_at(place, y)
     if not place.is_numpy:
         if not takes_device_arrays(estimator.basis):
@@ -65,7 +66,7 @@ def validated_rows(
             X,
             y,
             accept_sparse="csr",
-            dtype=float_types(place),
+            dtype=types,
             multi_output=True,
             y_numeric=True,
             ensure_min_samples=least,

@@ -94,13 +94,13 @@ def fit(
     --------
     >>> import numpy as np
     >>> from negcorr import NCLRegressor, scale
+    >>> from negcorr.bases import FourierFeatures
     >>> def chunks():
     ...     for seed in range(3):
     ...         rng = np.random.default_rng(seed)
     ...         X = rng.normal(size=(200, 4))
     ...         yield X, np.sin(X[:, 0]) + 0.5 * rng.normal(size=200)
-    >>> model = NCLRegressor(20, basis="fourier", gamma="kwok-tsang", random_state=0)
-    >>> model = scale.fit(model, chunks())
+    >>> model = scale.fit(NCLRegressor(FourierFeatures(n_members=20)), chunks())
     >>> model.path_.spectrum.weight
     600.0
     """
@@ -166,8 +166,7 @@ def predict(model: Any, X: Any) -> Any:
     >>> from negcorr import NCLRegressor, scale
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 3))
-    >>> model = NCLRegressor(10, basis="fourier", gamma="kwok-tsang", random_state=0)
-    >>> model = model.fit(X, X[:, 0])
+    >>> model = NCLRegressor(basis="fourier", lam=0.9).fit(X, X[:, 0])
     >>> import dask.array
     >>> scale.predict(model, dask.array.from_array(X, chunks=100)).compute().shape
     (300,)

@@ -188,7 +188,7 @@ def predict_frames(model: Any, chunks: TableChunks) -> Iterator[tuple[Any, Float
     >>> from negcorr.reading import TableChunks
     >>> from negcorr.tables import infer_columns, predict_frames
     >>> frame = pd.DataFrame({"x": [k / 7 for k in range(40)], "y": range(40)})
-    >>> model = make_tabular(frame, "y", n_estimators=5).fit(frame, frame["y"])
+    >>> model = make_tabular(frame, "y", lam=0.5).fit(frame, frame["y"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "new.csv").write_text("x\n1.5\n?\n2.5\n")
     ...     new = TableChunks.open(Path(folder, "new.csv"), infer_columns(frame, "y"), block=2)
