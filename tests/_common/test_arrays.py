@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from models import ncl
 from sklearn.utils import get_tags
 
 from negcorr import NCLRegressor
