@@ -1,4 +1,4 @@
-"""What a stored model has of its spectrum: curves in tables, and modes that follow from the rows."""
+"""What a stored model has of its spectrum: tables of curves, and modes that follow from rows."""
 
 import pickle
 
