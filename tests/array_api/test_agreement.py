@@ -325,9 +325,12 @@ def test_tensors_that_are_not_contiguous(torch, kind):
 
 def test_nothing_left_for_the_noise_is_told_alike(place):
     X, y = problem(10)
-    with pytest.warns(NoiseVarianceWarning, match="noise_variance_ is NaN"):
-        there = ncl(**SMALL, lam=1.0).fit(place.put(X), y)
-    assert np.isnan(there.noise_variance_)
+    there = ncl(**SMALL, lam=1.0).fit(place.put(X), y)
+    with pytest.warns(NoiseVarianceWarning, match="the noise variance is NaN"):
+        assert np.isnan(there.noise_variance_)
+    with pytest.warns(NoiseVarianceWarning, match="the noise variance is NaN"):
+        _, std = there.predict(place.put(X), return_std=True)
+    assert np.isnan(to_host(std)).all()
 
 
 def test_more_rows_than_are_kept_for_intervals(place):

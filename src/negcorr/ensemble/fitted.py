@@ -251,7 +251,8 @@ def predict(state: FittedState, X: Table, return_std: bool) -> tuple[FloatArray,
     scan_features(X, state.basis, X.shape[0], use)
     if not return_std:
         return mean, None
-    noise = place.floats(np.atleast_1d(to_host(state.answers.path.residual_noise_variance())))
+    variance_of_noise = state.answers.path.residual_noise_variance(quiet=False)
+    noise = place.floats(np.atleast_1d(to_host(variance_of_noise)))
     return mean, place.xp.sqrt(noise * (1.0 + variance))
 
 
