@@ -1,6 +1,7 @@
 """negcorr.scale.fit: the same model from rows in chunks as from all rows in memory."""
 
 import copy
+import pickle
 import sys
 import threading
 import tracemalloc
@@ -104,7 +105,7 @@ class TestTheSameModel:
     )
     def test_and_the_same_basis(self, basis, given, rows, small):
         X, y, _ = rows
-        settings = {**small, "basis": basis, **given}
+        settings = {**small, "basis": basis, "lam": 0.5, **given}
         expected = ncl(**settings).fit(X, y)
         model = scale.fit(ncl(**settings), parts_of(X, y))
         one, other = expected.basis_.transform(X), model.basis_.transform(X)
@@ -161,6 +162,32 @@ class TestTheSameModel:
         parts = [*nothing, *parts_of(X, y, w), *nothing]
         expected = ncl(**small).fit(X, y, w)
         same(scale.fit(ncl(**small), parts), expected, X)
+
+
+class TestMoments:
+    def test_stay_in_the_model_so_that_it_can_go_on(self, rows, small, same):
+        X, y, _ = rows
+        drawn = ncl(**small).draw(X)
+        one = scale.fit(copy.copy(drawn), parts_of(X[:200], y[:200]))
+        other = scale.fit(copy.copy(drawn), parts_of(X[200:], y[200:], cuts=(10,)))
+        expected = copy.copy(drawn).partial_fit(X, y)
+        same(one.merge(other), expected, X)
+        same(one.partial_fit(X[200:], y[200:]), expected, X)
+
+    @pytest.mark.parametrize("path", [False, True])
+    def test_are_dropped_by_compact(self, path, rows, small):
+        X, y, _ = rows
+        model = scale.fit(ncl(**small), parts_of(X, y))
+        compact = model.compact(path=path)
+        assert compact.path_.cells == ()
+        # With the path there are held-out predictions at every λ, which outweigh 24 features.
+        assert path or len(pickle.dumps(compact)) < len(pickle.dumps(model)) / 2
+        np.testing.assert_array_equal(compact.predict(X), model.predict(X))
+        np.testing.assert_array_equal(compact.predict_interval(X), model.predict_interval(X))
+        with pytest.raises(ValueError, match=r"no moments.* compact\(\) drops them"):
+            compact.partial_fit(X, y)
+        with pytest.raises(ValueError, match=r"no moments.* compact\(\) drops them"):
+            model.merge(compact)
 
 
 class TestPasses:

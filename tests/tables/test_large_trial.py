@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 import negcorr
-from negcorr import NCLRegressor
+from negcorr import NCLRegressor, make_tabular
 from negcorr.bases import FourierFeatures
 from negcorr.columns.kinds import infer_columns
 from negcorr.columns.samples import samples
@@ -218,6 +218,17 @@ def test_a_streamed_pipeline_answers_the_same_after_a_file(tmp_path):
     for number, model in enumerate((found.model, found.tried)):
         again = negcorr.load(negcorr.save(model, tmp_path / f"{number}.skops"))
         np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+
+
+def test_a_streamed_model_has_moments_and_a_fitted_one_has_none(tmp_path):
+    frame = rows()
+    streamed = tried(file_of(frame, tmp_path))
+    features = streamed.model[:-1].transform(frame)
+    weight = streamed.model[-1].partial_fit(features, frame["y"]).path_.spectrum.weight
+    assert weight == 2 * len(frame)
+    fitted = make_tabular(frame, "y", **SMALL).fit(frame, frame["y"])
+    with pytest.raises(ValueError, match="this model has no moments"):
+        fitted[-1].partial_fit(fitted[:-1].transform(frame), frame["y"])
 
 
 def test_several_targets_without_rivals_and_without_a_fit_to_all(tmp_path):
