@@ -12,8 +12,15 @@ from negcorr import ContentKFold
 from negcorr._common.arrays import to_host
 from negcorr.moments.moments import compress
 from negcorr.rows.folds import UnsplittableError, make_folds
-from negcorr.rows.rows import content_hash, hash_on_device, on_device_modulo
-from negcorr.rows.rows import Rows, canonical_order, inverse_order, joined
+from negcorr.rows.rows import (
+    Rows,
+    canonical_order,
+    content_hash,
+    hash_on_device,
+    inverse_order,
+    joined,
+    on_device_modulo,
+)
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 

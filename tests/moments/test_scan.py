@@ -16,8 +16,7 @@ from negcorr.bases import BlockFeatures, ClonedFeatures, FourierFeatures, TreeFe
 from negcorr.moments import scan
 from negcorr.moments.moments import FactorMoments, GramMoments
 from negcorr.moments.scan import features_of, scan_features, scan_moments
-from negcorr.rows.rows import content_hash
-from negcorr.rows.rows import Rows, canonical_order, joined
+from negcorr.rows.rows import Rows, canonical_order, content_hash, joined
 
 FORMS = ["gram", "factor"]
 
