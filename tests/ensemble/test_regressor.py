@@ -38,7 +38,7 @@ from negcorr.exceptions import (
     SearchBoundaryWarning,
 )
 
-SMALL = {"n_members": 12, "n_components": 6, "random_state": 0, **PLAIN}
+SMALL = {"n_members": 12, "n_components": 6}
 
 
 @pytest.fixture(scope="module")

@@ -45,6 +45,9 @@ from negcorr.spectrum.gap import gap_per_output, resolve_gap
 
 __all__ = ["NCLRegressor"]
 
+#: Attributes that a model which was fitted in parts finds when one of them is asked for.
+ANSWERS = frozenset("path_ lam_ gap_ dof_ noise_variance_ coef_ intercept_ targets_".split())
+
 
 #: Attributes for which λ must be known.
 _ANSWERS = frozenset(
@@ -652,6 +655,13 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def choice_(self) -> Choice | None:
         """How the basis was chosen."""
         return self._drawn[1] if "_drawn" in vars(self) else self._fitted("choice_").choice
+
+    def __dir__(self) -> list[str]:
+        """Without attributes that would choose λ: neither a notebook nor completion does that."""
+        state = self._fitted_or_none
+        if state is None or state.known is not None:
+            return list(super().__dir__())
+        return [name for name in object.__dir__(self) if name not in ANSWERS]
 
     def __sklearn_is_fitted__(self) -> bool:
         """A basis alone, as :meth:`draw` leaves it, is not enough, nor are rows of no weight."""

@@ -198,9 +198,14 @@ class Stream:
         return Folds(tuple(nothing for _ in ids), splits, tuple(ids), tuple(ids), len(ids))
 
     @property
+    def _splittable(self) -> bool:
+        """Whether rows of weight are in two folds or more."""
+        return sum(cell.weight > 0 for cell in self.cells) >= 2
+
+    @property
     def kept_rows(self) -> KeptRows | None:
         """Rows for intervals; None where they are all in one fold."""
-        if len(self.keys) == 0 or sum(cell.weight > 0 for cell in self.cells) < 2:
+        if len(self.keys) == 0 or not self._splittable:
             return None
         split = (self.keys % np.uint64(len(self.cells))).astype(np.intp)
         return KeptRows(self.kept, split)
@@ -220,11 +225,15 @@ class Stream:
         if self.form == "factor" and settings.solver != "gram":
             accurate: Route = ("factor", "qr")
             routes = [accurate] if settings.solver == "qr" else [*routes, accurate]
+        folds = self.folds
+        asked = settings.gap is None and settings.criterion == "kfold"
+        if not asked and not self._splittable:
+            folds = replace(folds, splits=())
         with our_own_threads():
             return build_path(
                 self.kept,
                 self.basis,
-                self.folds,
+                folds,
                 settings,
                 self.single_output,
                 cells_of=lambda _: self.cells,
