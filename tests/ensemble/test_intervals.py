@@ -158,9 +158,7 @@ def test_rows_that_no_split_holds_out_are_not_kept():
 def test_no_more_rows_are_kept_than_allowed(monkeypatch):
     monkeypatch.setattr(intervals, "MOST_KEPT_ROWS", 12)
     data = rows(weight=np.arange(50.0))
-    kept = kept_rows(
-        data, make_folds(KFold(5, shuffle=True, random_state=0), data.X, data.y)
-    )
+    kept = kept_rows(data, make_folds(KFold(5, shuffle=True, random_state=0), data.X, data.y))
     # Rows of weight 0 do not count; of the others a hash of (x, y) chooses, not their order.
     chosen = np.sort(1 + np.argsort(content_hash(data.X, data.y)[1:])[:12])
     np.testing.assert_array_equal(kept.rows.X, data.X[chosen])

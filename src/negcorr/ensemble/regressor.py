@@ -45,14 +45,8 @@ from negcorr.spectrum.gap import gap_per_output, resolve_gap
 
 __all__ = ["NCLRegressor"]
 
-#: Attributes that a model which was fitted in parts finds when one of them is asked for.
-ANSWERS = frozenset("path_ lam_ gap_ dof_ noise_variance_ coef_ intercept_ targets_".split())
-
-
 #: Attributes for which λ must be known.
-_ANSWERS = frozenset(
-    ("path_", "lam_", "gap_", "dof_", "noise_variance_", "coef_", "intercept_", "targets_")
-)
+_ANSWERS = frozenset(["path_", "lam_", "gap_", "dof_", "noise_variance_", "coef_", "intercept_"])
 
 
 def _can_stream(model: NCLRegressor) -> bool:
@@ -324,7 +318,7 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ``criterion="loo"``, ``noise_variance="difference"``, a splitter for ``cv``. A chunk that
         fails leaves the model as it was. ``solver="auto"`` cannot come back to the rows for
         accuracy: where it warns, start with "qr". A model of :meth:`fit` keeps no moments, and has
-        no such method either.
+        no such method either; :meth:`draw` makes it start anew.
 
         Parameters
         ----------
@@ -644,7 +638,8 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     @property
     def targets_(self) -> AnyArray | None:
         """Huber targets; None for squared loss."""
-        return self._fitted("targets_").answers.targets
+        known = self._fitted("targets_").known
+        return None if known is None else known.targets  # rows in parts have no Huber targets
 
     @property
     def basis_(self) -> Basis:
@@ -655,13 +650,6 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def choice_(self) -> Choice | None:
         """How the basis was chosen."""
         return self._drawn[1] if "_drawn" in vars(self) else self._fitted("choice_").choice
-
-    def __dir__(self) -> list[str]:
-        """Without attributes that would choose λ: neither a notebook nor completion does that."""
-        state = self._fitted_or_none
-        if state is None or state.known is not None:
-            return list(super().__dir__())
-        return [name for name in object.__dir__(self) if name not in ANSWERS]
 
     def __sklearn_is_fitted__(self) -> bool:
         """A basis alone, as :meth:`draw` leaves it, is not enough, nor are rows of no weight."""
