@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from negcorr import NCLRegressor, SURESearch
 from negcorr.bases import FourierFeatures
 
-SMALL = {"n_members": 20, "n_components": 8}
+SMALL = {"n_members": 10, "n_components": 8}
 
 # The checks fit on toy data, where lam = 1 is often best and residuals run out.
 pytestmark = pytest.mark.filterwarnings("ignore::negcorr.exceptions.NegcorrWarning")
@@ -20,8 +20,8 @@ ESTIMATORS = [
     ncl(**SMALL, criterion="sure", noise_variance=0.1),
     ncl(**SMALL, criterion="loo"),
     ncl(**SMALL, loss="huber"),
-    ncl(**SMALL, loss="huber", criterion="loo"),
-    NCLRegressor(loss=2.0),
+    ncl(4, 5, loss="huber", criterion="loo"),
+    ncl(**SMALL, basis="auto", kernel="rbf", inputs="standard", loss=2.0),
     ncl(**SMALL, basis="orthogonal", criterion="gcv"),
     ncl(**SMALL, basis="nystroem", lam=0.9),
     ncl(**SMALL, basis="trees", alpha=0.1),
