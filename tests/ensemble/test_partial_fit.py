@@ -128,13 +128,13 @@ def state(model):
 def tunings(monkeypatch):
     """Counts how often λ is chosen."""
     calls = []
-    original = streaming.path_from_cells
+    original = streaming.build_path
 
     def counted(*args, **kwargs):
         calls.append(1)
         return original(*args, **kwargs)
 
-    monkeypatch.setattr(streaming, "path_from_cells", counted)
+    monkeypatch.setattr(streaming, "build_path", counted)
     return calls
 
 
