@@ -1,7 +1,7 @@
 """Models of plain features that tests build again and again."""
 
 from negcorr import NCLRegressor
-from negcorr.bases import AutoBasis
+from negcorr.bases import AutoBasis, Basis, ClonedFeatures
 from negcorr.bases.named import BASES, named_basis
 
 
@@ -9,10 +9,10 @@ def ncl(n_members=None, n_components=None, *, basis="fourier", **given):
     """NCLRegressor with a basis by its name: parameters of features and estimator side by side.
 
     Without ``gamma="auto"`` features are given, as the heuristics make them; with it, or with
-    ``basis="auto"``, they are searched for.
+    ``basis="auto"``, they are searched for. Of a transformer there are ``n_members`` clones.
     """
-    given = {"n_members": n_members, "n_components": n_components, **given}
-    given = {name: value for name, value in given.items() if value is not None}
+    sizes = {"n_members": n_members, "n_components": n_components}
+    given |= {name: size for name, size in sizes.items() if size is not None}
     own = NCLRegressor._get_param_names()
     estimator = {name: given.pop(name) for name in list(given) if name in own}
     if isinstance(basis, str):
@@ -26,6 +26,8 @@ def ncl(n_members=None, n_components=None, *, basis="fourier", **given):
             unknown = set(given) - set(known._get_param_names())
             assert not unknown, f"{basis} has no {unknown}"
             basis = named_basis(basis, **given)
+    elif hasattr(basis, "fit") and not isinstance(basis, (type, Basis, AutoBasis)):
+        basis = ClonedFeatures(basis, given.get("n_members", 100))
     return NCLRegressor(basis, **estimator)
 
 

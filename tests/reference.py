@@ -326,8 +326,8 @@ def literal_quantile(values, weight, fraction):
     return sum(half) / 2
 
 
-def literal_bend(y, guess, weight, threshold):
-    """Each target moved to within c·s of what was expected, and s; one output."""
+def literal_huber_targets(y, guess, weight, threshold):
+    """Each target moved to within c·s of its prediction, and s; one output."""
     off = [abs(a - b) for a, b in zip(y, guess, strict=True)]
     s = 1.4826 * literal_quantile(np.array(off), weight, 0.5)
     return np.array(
@@ -341,13 +341,13 @@ def literal_huber(residuals, weight, delta):
     return np.average(losses, weights=weight)
 
 
-def literal_bent_targets(problem, splits, gap, threshold, passes, **settings):
-    """Targets after so many passes of refits on folds, from squeezed ones, at a given gap.
+def literal_huber_passes(problem, splits, gap, threshold, passes, **settings):
+    """Targets after so many passes of refits on folds, from clipped ones, at a given gap.
 
     A pass that does not lower the loss is taken back, and is the last.
     """
 
-    def refitted_out_of_fold(targets):
+    def refitted_without_fold(targets):
         guess = np.empty(len(targets))
         for train, test in splits:
             part = replace(problem, y=targets[:, np.newaxis]).take(train)
@@ -360,16 +360,16 @@ def literal_bent_targets(problem, splits, gap, threshold, passes, **settings):
         first, third = (literal_quantile(y, problem.weight, f) for f in (0.25, 0.75))
         reach = 3 * (third - first)
         targets = np.array([max(first - reach, min(third + reach, v)) for v in y])
-        guess = refitted_out_of_fold(targets)
+        guess = refitted_without_fold(targets)
         for _ in range(passes):
-            bent, s = literal_bend(y, guess, problem.weight, threshold)
-            other = refitted_out_of_fold(bent)
+            moved, s = literal_huber_targets(y, guess, problem.weight, threshold)
+            other = refitted_without_fold(moved)
             before, after = (
                 literal_huber(y - g, problem.weight, threshold * s) for g in (guess, other)
             )
             if after >= before:
                 break
-            targets, guess = bent, other
+            targets, guess = moved, other
         columns.append(targets)
     return np.column_stack(columns)
 

@@ -76,5 +76,5 @@ def _covered(X, Y, X_test, Y_test):
     with warnings.catch_warnings():
         # Tiny or noise-free targets ask for lam = 1, or have too few residuals: not the point.
         warnings.simplefilter("ignore", NegcorrWarning)
-        interval = ncl().fit(X, Y).predict_interval(X_test)
+        interval = ncl(40, 8).fit(X, Y).predict_interval(X_test)
     return np.mean((Y_test >= interval[:, 0]) & (Y_test <= interval[:, 1]))

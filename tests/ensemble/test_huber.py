@@ -1,4 +1,4 @@
-"""Huber's loss by bent targets: the mathematics, the passes, and what a user sees of them."""
+"""Huber's loss by Huber targets: the mathematics, the passes, and what a user sees of them."""
 
 import re
 import warnings
@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from models import ncl
-from negcorr.ensemble.huber_path import bent_path, out_of_fold_predictions
-from negcorr.path.settings import PathSettings
-from reference import literal_bend, literal_bent_targets, literal_quantile, random_problem
+from reference import (
+    literal_huber_passes,
+    literal_huber_targets,
+    literal_quantile,
+    random_problem,
+)
 from sklearn.base import clone
 from sklearn.model_selection import KFold, PredefinedSplit, ShuffleSplit, TimeSeriesSplit
 
@@ -28,26 +31,38 @@ from negcorr import (
 )
 from negcorr._common.quantiles import weighted_quantile
 from negcorr.bases import FourierFeatures
-from negcorr.ensemble import regressor
-from negcorr.ensemble.huber import Bending, bend, refuse_in_parts, squeezed, threshold_of
-from negcorr.ensemble.intervals import calibration_rows, out_of_fold_residuals
-from negcorr.ensemble.summary import BENT_NOTE
+from negcorr.ensemble import fit
+from negcorr.ensemble.huber import (
+    HuberTargets,
+    clipped_at_fences,
+    huber_path,
+    huber_targets,
+    refuse_in_parts,
+    threshold_of,
+)
+from negcorr.ensemble.intervals import KeptRows, kept_rows
+from negcorr.ensemble.summary import HUBER_NOTE
 from negcorr.exceptions import HuberWarning, NotLinearError
-from negcorr.path.tune import GivenFeatures, build_path
+from negcorr.path.tune import GivenFeatures, PathSettings, build_path
 from negcorr.rows.folds import make_folds
 from negcorr.rows.rows import Rows
 
 #: The same examples in every run, however slow the machine.
 repeatable = settings(derandomize=True, deadline=None)
 
-PLAIN = {"n_members": 12, "n_components": 6, "basis": "fourier", "gamma": "kwok-tsang"}
+SMALL = {"n_members": 12, "n_components": 6}
 
 #: Folds that do not go by targets.
 KFOLD = KFold(5)
 
 
 def huber(**parameters):
-    return ncl(**PLAIN | {"random_state": 0, "loss": "huber"} | parameters)
+    return ncl(**SMALL | {"loss": "huber"} | parameters)
+
+
+def account(model):
+    """How the Huber targets of a fitted model came about."""
+    return model._state.answers.huber
 
 
 def truth(X):
@@ -107,16 +122,16 @@ class TestQuantile:
         assert weighted_quantile(values, np.array([1.0, 1.0, 1.0, 0.0]), 0.75) == 3.0
 
 
-class TestSqueezed:
+class TestClippedAtFences:
     def test_brings_targets_in_to_the_far_fences(self):
         y = np.concatenate([np.arange(1.0, 9.0), [1000.0, -50.0]])[:, np.newaxis]
-        found = squeezed(Rows(y, y)).y
+        found = clipped_at_fences(Rows(y, y)).y
         # Quartiles are 2 and 7: fences at −13 and 22.
         np.testing.assert_array_equal(found.ravel(), [*range(1, 9), 22.0, -13.0])
 
     def test_leaves_outputs_whose_quartiles_are_equal(self):
         y = np.column_stack([np.r_[np.zeros(9), 5.0], np.r_[np.arange(9.0), 1e6]])
-        found = squeezed(Rows(y, y)).y
+        found = clipped_at_fences(Rows(y, y)).y
         np.testing.assert_array_equal(found[:, 0], y[:, 0])
         assert found[-1, 1] == 7 + 3 * 5
 
@@ -129,46 +144,46 @@ def targets_and_guesses(draw):
     return draw(numbers), draw(numbers), draw(weight), draw(st.sampled_from([0.5, 1.345, 3.0]))
 
 
-class TestBend:
+class TestHuberTargets:
     @repeatable
     @given(targets_and_guesses())
     def test_lies_between_the_target_and_the_guess_and_near_the_guess(self, case):
         y, guess, _, threshold = case
-        bent = bend(*case)
+        targets, scale = huber_targets(*case)
         low, high = np.minimum(y, guess), np.maximum(y, guess)
         slack = 1e-13 * (np.abs(y) + np.abs(guess))
-        assert ((bent.targets >= low - slack) & (bent.targets <= high + slack)).all()
-        bendable = bent.scale > 0
-        off = np.abs(bent.targets - guess)[:, bendable]
-        assert (off <= threshold * bent.scale[bendable] + slack[:, bendable]).all()
+        assert ((targets >= low - slack) & (targets <= high + slack)).all()
+        movable = scale > 0
+        off = np.abs(targets - guess)[:, movable]
+        assert (off <= threshold * scale[movable] + slack[:, movable]).all()
 
     @repeatable
     @given(targets_and_guesses())
     def test_is_the_literal_one(self, case):
         y, guess, weight, threshold = case
-        bent = bend(*case)
-        for j in np.flatnonzero(bent.scale > 0):
-            targets, s = literal_bend(y[:, j], guess[:, j], weight, threshold)
-            assert bent.scale[j] == pytest.approx(s, rel=1e-14)
-            np.testing.assert_allclose(bent.targets[:, j], targets, rtol=1e-12, atol=1e-12)
-        for j in np.flatnonzero(bent.scale == 0):
-            np.testing.assert_array_equal(bent.targets[:, j], y[:, j])
+        targets, scale = huber_targets(*case)
+        for j in np.flatnonzero(scale > 0):
+            wanted, s = literal_huber_targets(y[:, j], guess[:, j], weight, threshold)
+            assert scale[j] == pytest.approx(s, rel=1e-14)
+            np.testing.assert_allclose(targets[:, j], wanted, rtol=1e-12, atol=1e-12)
+        for j in np.flatnonzero(scale == 0):
+            np.testing.assert_array_equal(targets[:, j], y[:, j])
 
     @repeatable
     @given(targets_and_guesses(), st.sampled_from([-4.0, 0.5, 2.0]))
     def test_scales_with_the_targets(self, case, factor):
         y, guess, weight, threshold = case
-        bent = bend(*case)
-        found = bend(factor * y, factor * guess, weight, threshold)
-        np.testing.assert_array_equal(found.targets, factor * bent.targets)
-        np.testing.assert_array_equal(found.scale, abs(factor) * bent.scale)
+        targets, scale = huber_targets(*case)
+        found, found_scale = huber_targets(factor * y, factor * guess, weight, threshold)
+        np.testing.assert_array_equal(found, factor * targets)
+        np.testing.assert_array_equal(found_scale, abs(factor) * scale)
 
     @pytest.mark.parametrize("r", [-7.0, -2.0, -0.5, 0.0, 1.999, 2.0, 30.0])
     def test_takes_off_what_minimises_huber_with_its_price(self, r):
         # A single residual of scale 1 beside many: the threshold δ is 2.
         y = np.array([*np.tile([1.0, -1.0], 20), r])[:, np.newaxis]
-        bent = bend(y, np.zeros_like(y), np.ones(41), threshold=2.0 / 1.4826)
-        taken_off = r - bent.targets[-1, 0]
+        targets, _ = huber_targets(y, np.zeros_like(y), np.ones(41), threshold=2.0 / 1.4826)
+        taken_off = r - targets[-1, 0]
         offers = np.linspace(-40, 40, 160001)
         prices = (r - offers) ** 2 + 2 * 2.0 * np.abs(offers)
         assert taken_off == pytest.approx(offers[np.argmin(prices)], abs=1e-3)
@@ -178,9 +193,9 @@ class TestBend:
     def test_rows_without_a_guess_stay_and_do_not_count(self):
         y = np.array([[1.0], [-1.0], [9.0], [77.0]])
         guess = np.array([[0.0], [0.0], [0.0], [np.nan]])
-        bent = bend(y, guess, np.ones(4), 2.0)
-        assert bent.scale == pytest.approx(1.4826)
-        np.testing.assert_allclose(bent.targets.ravel(), [1.0, -1.0, 2 * 1.4826, 77.0])
+        targets, scale = huber_targets(y, guess, np.ones(4), 2.0)
+        assert scale == pytest.approx(1.4826)
+        np.testing.assert_allclose(targets.ravel(), [1.0, -1.0, 2 * 1.4826, 77.0])
 
 
 def problem_rows(outputs=1, weighted=False, n=60):
@@ -197,19 +212,19 @@ def problem_rows(outputs=1, weighted=False, n=60):
 @pytest.mark.parametrize("passes", [1, 3])
 @pytest.mark.parametrize("solver", ["gram", "qr"])
 def test_passes_are_those_of_literal_refits(monkeypatch, outputs, weighted, passes, solver):
-    monkeypatch.setattr("negcorr.ensemble.huber_path.MOST_PASSES", passes)
+    monkeypatch.setattr("negcorr.ensemble.huber.MOST_PASSES", passes)
     problem, rows = problem_rows(outputs, weighted)
     basis = GivenFeatures(problem.starts)
     folds, gap = make_folds(KFold(4), rows.X, rows.y), np.full(outputs, 0.2)
     wanted = PathSettings(gap=gap, solver=solver)
-    first = squeezed(rows)
+    first = clipped_at_fences(rows)
     path = build_path(first, basis, folds, wanted, outputs == 1)
-    path, targets, account = bent_path(path, rows, first, basis, folds, wanted, 1.5)
-    expected = literal_bent_targets(
+    path, targets, found = huber_path(path, rows, first, basis, wanted, 1.5)
+    expected = literal_huber_passes(
         problem, list(KFold(4).split(rows.X)), 0.2, threshold=1.5, passes=passes
     )
     np.testing.assert_allclose(targets, expected, atol=1e-8)
-    assert (account.passes == 1) if passes == 1 else (2 <= account.passes <= passes)
+    assert (found.passes == 1) if passes == 1 else (2 <= found.passes <= passes)
     # The path is that of the targets.
     again = ncl_path(
         problem.features,
@@ -228,38 +243,37 @@ def build_path_kfold(rows, targets, basis, folds, wanted):
     return path.kfold()
 
 
-def test_out_of_fold_predictions_are_those_of_intervals():
+def test_held_out_predictions_are_those_of_intervals():
     _, rows = problem_rows(2, weighted=True)
     basis = GivenFeatures(np.array([0, 3, 5, 9]))
     folds = make_folds(ShuffleSplit(3, test_size=0.3, random_state=0), rows.X, rows.y)
     path = build_path(rows, basis, folds, PathSettings(gap=np.array([0.1, 0.4])), False)
-    guess = out_of_fold_predictions(path, rows, basis)
+    guess = KeptRows(rows, folds.held_out_in(rows.n_rows)).predictions(path, basis)
     held = ~np.isnan(guess[:, 0])
-    residuals = out_of_fold_residuals(calibration_rows(rows, folds), path, basis)
+    residuals = kept_rows(rows, folds).residuals(path, basis)
     np.testing.assert_allclose((rows.y - guess)[held], residuals.values, atol=1e-12)
     assert 0 < held.sum() < rows.n_rows
 
 
-def test_rows_that_no_split_holds_out_keep_their_squeezed_targets():
+def test_rows_that_no_split_holds_out_keep_their_clipped_targets():
     X, _, spoilt = waves(120)
     spoilt[3] = 1e6
     model = huber(cv=TimeSeriesSplit(4)).fit(X, spoilt)
     never = np.arange(24)
-    first = squeezed(Rows(X, spoilt[:, np.newaxis])).y[:, 0]
+    first = clipped_at_fences(Rows(X, spoilt[:, np.newaxis])).y[:, 0]
     np.testing.assert_array_equal(model.targets_[never], first[never])
     assert first[3] < 100
 
 
 class TestFit:
-    @pytest.mark.parametrize("parameters", [{}, PLAIN], ids=["auto", "fourier"])
-    def test_gross_errors_count_for_little(self, parameters):
+    @pytest.mark.parametrize("model", [NCLRegressor(), ncl(**SMALL)], ids=["auto", "fourier"])
+    def test_gross_errors_count_for_little(self, model):
         X, clean, spoilt = waves()
-        model = ncl(**parameters)
         alone = root_mean_square(model.fit(X, clean))
         hurt = root_mean_square(model.fit(X, spoilt))
-        bent = root_mean_square(clone(model).set_params(loss="huber").fit(X, spoilt))
-        assert hurt > 8 * bent
-        assert bent < 2 * alone
+        robust = root_mean_square(clone(model).set_params(loss="huber").fit(X, spoilt))
+        assert hurt > 8 * robust
+        assert robust < 2 * alone
 
     def test_gaussian_noise_costs_little(self):
         errors = np.array(
@@ -271,8 +285,8 @@ class TestFit:
                 for seed in range(8)
             ]
         )
-        squared, bent = np.sqrt((errors**2).mean(axis=0))
-        assert bent < 1.06 * squared
+        squared, robust = np.sqrt((errors**2).mean(axis=0))
+        assert robust < 1.06 * squared
 
     @pytest.mark.parametrize("criterion", ["kfold", "sure", "gcv", "loo", "bic"])
     def test_every_criterion(self, criterion):
@@ -298,7 +312,7 @@ class TestFit:
         np.testing.assert_allclose(plain.dof_, model.dof_, rtol=1e-8)
         np.testing.assert_allclose(plain.noise_variance_, model.noise_variance_, rtol=1e-8)
 
-    @pytest.mark.parametrize("parameters", [{"basis": "auto", "gamma": "auto"}, {}])
+    @pytest.mark.parametrize("parameters", [{"basis": "auto"}, {}], ids=["auto", "fourier"])
     def test_order_of_rows_does_not_matter(self, parameters):
         X, _, spoilt = waves(150)
         order = np.random.default_rng(3).permutation(150)
@@ -316,18 +330,18 @@ class TestFit:
         assert one.lam_ == other.lam_
         np.testing.assert_allclose(one.predict(X), other.predict(X), atol=1e-9)
         np.testing.assert_allclose(one.targets_[index], other.targets_, atol=1e-9)
-        assert one._bending.n_bent == other._bending.n_bent
-        assert one._bending.n_targets == len(index)
+        assert account(one).n_moved == account(other).n_moved
+        assert account(one).n_targets == len(index)
 
-    def test_outputs_are_bent_each_by_itself(self):
+    def test_targets_of_each_output_move_by_themselves(self):
         X, clean, spoilt = waves()
         both = huber(cv=KFOLD).fit(X, np.column_stack([spoilt, 100 * clean]))
         assert both.targets_.shape == (300, 2)
         for j, y in enumerate((spoilt, 100 * clean)):
             alone = huber(cv=KFOLD).fit(X, y)
             assert both.lam_[j] == alone.lam_
-            spread = alone._bending.scale[0]
-            # Passes go on until all outputs rest.
+            spread = account(alone).scale[0]
+            # Passes go on until the targets of all outputs stay.
             np.testing.assert_allclose(both.targets_[:, j], alone.targets_, atol=0.05 * spread)
 
     @settings(repeatable, max_examples=6)
@@ -348,11 +362,11 @@ class TestFit:
         plain = NCLRegressor(random_state=0).fit(X, y)
         model = NCLRegressor(random_state=0, loss="huber").fit(X, y)
         np.testing.assert_allclose(model.predict(X), plain.predict(X), atol=0.05)
-        assert model._bending.at_rest
+        assert account(model).converged
         # Without the look at the loss of a pass it would.
         better_and_better = iter(range(99, 0, -1))
         monkeypatch.setattr(
-            "negcorr.ensemble.huber_path.mean_loss", lambda *_: np.array([next(better_and_better)])
+            "negcorr.ensemble.huber.mean_loss", lambda *_: np.array([next(better_and_better)])
         )
         astray = NCLRegressor(random_state=0, loss="huber").fit(X, y)
         assert np.abs(astray.predict(X) - plain.predict(X)).max() > 0.5
@@ -378,7 +392,7 @@ class TestFit:
         model = huber(loss=1e6).fit(X, clean)
         np.testing.assert_array_equal(model.predict(X), plain.predict(X))
         np.testing.assert_array_equal(model.targets_, clean)
-        assert str(model._bending).endswith("0 of 300 targets bent, 0 by more than 1 sd")
+        assert str(account(model)).endswith("0 of 300 targets moved, 0 by more than 1 sd")
 
     def test_intervals_cover_targets_as_they_are(self):
         X, _, spoilt = waves(3000, share=0.1, seed=1)
@@ -386,22 +400,22 @@ class TestFit:
         ends = model.predict_interval(X[1500:], 0.95)
         inside = (spoilt[1500:] >= ends[:, 0]) & (spoilt[1500:] <= ends[:, 1])
         assert 0.93 < inside.mean() < 0.97
-        # Of the bent ones hardly any target would be outside, and intervals would be narrow.
+        # Hardly any Huber target would be outside, and intervals about those would be narrow.
         assert np.ptp(ends[0]) > 4 * 2 * np.sqrt(model.noise_variance_)
 
     @pytest.mark.filterwarnings("ignore::negcorr.exceptions.SearchBoundaryWarning")
-    def test_grown_ensembles_are_bent_after_they_have_grown(self):
+    def test_targets_of_a_grown_ensemble_move_after_it_has_grown(self):
         X, _, spoilt = waves(2400)
         model = ncl(basis="kernel", gamma="auto", kernel="rbf")
         hurt = root_mean_square(model.fit(X, spoilt))
-        bent = root_mean_square(clone(model).set_params(loss="huber").fit(X, spoilt))
-        assert bent < hurt / 2
+        robust = root_mean_square(clone(model).set_params(loss="huber").fit(X, spoilt))
+        assert robust < hurt / 2
 
 
 class TestSquaredLoss:
-    def test_bends_nothing(self, monkeypatch):
-        for name in ("squeezed", "bent_path", "check_splits"):
-            monkeypatch.setattr(regressor, name, None)
+    def test_moves_nothing(self, monkeypatch):
+        for name in ("clipped_at_fences", "huber_path", "check_splits"):
+            monkeypatch.setattr(fit, name, None)
         X, y, _ = waves()
         model = ncl().fit(X, y)
         assert model.targets_ is None
@@ -417,7 +431,10 @@ class TestSquaredLoss:
 
     def test_streams_have_no_other_targets(self):
         X, y, _ = waves()
-        assert huber(loss="squared").partial_fit(X, y).targets_ is None
+        model = huber(loss="squared", lam=0.5).partial_fit(X, y)
+        assert model.targets_ is None
+        assert model.lam_ == 0.5
+        assert model.targets_ is None
 
 
 class TestNoScale:
@@ -430,7 +447,7 @@ class TestNoScale:
         cv = PredefinedSplit(np.r_[np.zeros(45), np.ones(45)])
         model = NCLRegressor(basis=basis, lam=0.0, loss="huber", cv=cv, fit_intercept=False)
         inputs = np.where(np.arange(90)[:, np.newaxis] < 45, X, 0.0)
-        with pytest.warns(HuberWarning, match="targets are not bent: at least half") as caught:
+        with pytest.warns(HuberWarning, match="targets stay as they are: at least half") as caught:
             model.fit(inputs, y)
         assert caught[0].filename == __file__
         np.testing.assert_array_equal(model.targets_, y)
@@ -441,7 +458,7 @@ class TestNoScale:
         Z = np.where(np.arange(80)[:, np.newaxis] < 77, 0.0, X)
         basis = GivenFeatures(np.array([0, 2]))
         model = NCLRegressor(basis=basis, lam=0.0, loss="huber", cv=KFOLD, fit_intercept=False)
-        with pytest.warns(HuberWarning, match=r"targets of outputs \[1\] are not bent"):
+        with pytest.warns(HuberWarning, match=r"targets of outputs \[1\] stay as they are"):
             model.fit(Z, np.column_stack([clean, rare]))
         np.testing.assert_array_equal(model.targets_[:, 1], rare)
 
@@ -460,42 +477,39 @@ class TestRefusals:
             huber(lam=0.5, cv=[(np.arange(20), np.arange(20, 40))]),
             huber(criterion="sure", cv=[(np.arange(20), np.arange(20, 40))]),
         ):
-            with pytest.raises(ValueError, match=r"(?s)loss='huber' needs out-of-fold.*bring more"):
+            with pytest.raises(ValueError, match=r"(?s)loss='huber' needs held-out.*bring more"):
                 model.fit(X, y)
         with pytest.raises(ValueError, match=r"at least two folds by cv=5.*or use loss='squared'"):
             huber(lam=0.5).fit(np.ones((9, 2)), np.ones(9))
         alone = np.r_[1.0, np.zeros(39)]
-        with pytest.raises(ValueError, match="needs out-of-fold residuals"):
+        with pytest.raises(ValueError, match="needs held-out residuals"):
             huber(lam=0.5, cv=KFOLD).fit(X, y, np.r_[alone[:39], 0.0] * 40)
 
     def test_parts(self):
         X, y, _ = waves()
         model = huber(loss=2.0)
-        words = r"loss=2.0 bends targets.*rows cannot come in parts; allowed there is 'squared'"
+        words = r"loss=2.0 moves targets.*rows cannot come in parts; allowed there is 'squared'"
         assert not hasattr(model, "partial_fit")
         with pytest.raises(AttributeError) as error:
             model.partial_fit(X, y)
-        assert "loss=2.0 bends targets" in str(error.value.__cause__)
+        assert "loss=2.0 moves targets" in str(error.value.__cause__)
         for use in (
             lambda: model.draw(X),
             lambda: scale.fit(model, X, y),
             lambda: clone(model).fit(X, y).merge(huber(loss="squared").fit(X, y)),
             lambda: clone(model).fit(X, y).subtract(clone(model).fit(X, y)),
-            lambda: huber(loss="squared").fit(X, y).merge(clone(model).fit(X, y)),
         ):
             with pytest.raises(ValueError, match=words):
                 use()
 
-    def test_rows_are_not_added_to_bent_ones_under_another_name(self, tmp_path):
+    def test_rows_are_not_added_to_huber_targets_under_another_name(self, tmp_path):
         X, y, _ = waves()
         model = huber().fit(X, y).set_params(loss="squared")
         for each in (model, load(save(model, tmp_path / "model.skops"))):
-            with pytest.raises(ValueError, match="fitted to bent targets, to which no others"):
-                each.partial_fit(X, y)
-        plain = huber(loss="squared").fit(X, y)
-        with pytest.raises(ValueError, match="fitted to bent targets"):
+            assert not hasattr(each, "partial_fit")
+        plain = huber(loss="squared").partial_fit(X, y)
+        with pytest.raises(ValueError, match="this model has no moments"):
             plain.merge(model)
-        assert model.fit(X, y).partial_fit(X, y).targets_ is None
 
     def test_refuse_in_parts_lets_the_rest_pass(self):
         assert refuse_in_parts("squared") is None
@@ -514,17 +528,12 @@ class TestWhatIsKept:
         X, _, spoilt = waves()
         model = huber().fit(X, spoilt)
         assert model.targets_.shape == (300,)
-        for small in (model.compact(), model.without_folds()):
+        for small in (model.compact(), model.compact(path=True)):
             assert small.targets_ is None
             np.testing.assert_array_equal(small.predict_interval(X), model.predict_interval(X))
-        assert model.targets_ is not None
-        for keep in ("all", "path", "predictions"):
-            copy = load(save(model, tmp_path / "model.skops", keep=keep))
-            assert (copy.targets_ is not None) == (keep == "all")
-            np.testing.assert_array_equal(copy.predict(X), model.predict(X))
-        np.testing.assert_array_equal(
-            load(save(model, tmp_path / "m.skops")).targets_, model.targets_
-        )
+        copy = load(save(model, tmp_path / "m.skops"))
+        np.testing.assert_array_equal(copy.targets_, model.targets_)
+        np.testing.assert_array_equal(copy.predict(X), model.predict(X))
 
     def test_moving_lam_keeps_the_targets(self):
         X, _, spoilt = waves()
@@ -534,29 +543,29 @@ class TestWhatIsKept:
         path = model.path_
         np.testing.assert_allclose(moved.coef_, path.coef(0.3))
 
-    def test_summary_says_how_many_targets_were_bent(self):
+    def test_summary_says_how_many_targets_were_moved(self):
         X, clean, spoilt = waves()
         model = huber(cv=KFOLD).fit(X, spoilt)
         text = str(model.summary())
         off = np.abs(model.targets_ - spoilt)
-        far = int((off > model._bending.scale).sum())
-        wanted = f"linear beyond 1.345 sd: {(off > 0).sum()} of 300 targets bent, {far} by more"
+        far = int((off > account(model).scale).sum())
+        wanted = f"linear beyond 1.345 sd: {(off > 0).sum()} of 300 targets moved, {far} by more"
         assert 13 <= far <= 30
         assert wanted in text
         assert "robust sd of residuals" in text
-        assert BENT_NOTE in model.summary().notes
-        assert str(model.without_folds().summary()) == text
+        assert HUBER_NOTE in model.summary().notes
+        assert str(model.compact().summary()) == text
         both = huber(cv=KFOLD).fit(X, np.column_stack([spoilt, clean]))
-        assert "of 600 targets bent" in str(both.summary())
+        assert "of 600 targets moved" in str(both.summary())
         assert "robust sd" in str(both.summary())
 
-    def test_account_says_whether_targets_came_to_rest(self):
-        account = Bending(2.0, np.ones(1), 100.0, 7.0, 3.0, 5, at_rest=True)
-        assert str(account) == (
-            "huber, linear beyond 2 sd: 7 of 100 targets bent, 3 by more than 1 sd"
+    def test_account_says_whether_passes_converged(self):
+        found = HuberTargets(2.0, np.ones(1), 100.0, 7.0, 3.0, 5, converged=True)
+        assert str(found) == (
+            "huber, linear beyond 2 sd: 7 of 100 targets moved, 3 by more than 1 sd"
         )
-        moving = replace(account, at_rest=False)
-        assert str(moving).endswith("by more than 1 sd, not at rest after 5 passes")
+        moving = replace(found, converged=False)
+        assert str(moving).endswith("by more than 1 sd, not converged after 5 passes")
 
     def test_parameter_travels(self):
         model = huber(loss=0.7)

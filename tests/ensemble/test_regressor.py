@@ -1,7 +1,5 @@
 """NCLRegressor: what a user sees of the core."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -29,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
 from negcorr import ContentKFold, NCLPath, NCLRegressor
-from negcorr.bases import FourierFeatures
+from negcorr.bases import ClonedFeatures, FourierFeatures
 from negcorr.exceptions import (
     FrequencyWarning,
     IdenticalMembersWarning,
@@ -38,7 +36,7 @@ from negcorr.exceptions import (
     SearchBoundaryWarning,
 )
 
-SMALL = {"n_members": 12, "n_components": 6, "random_state": 0, **PLAIN}
+SMALL = {"n_members": 12, "n_components": 6}
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +160,11 @@ class TestWithLam:
         refit = ncl(**SMALL, gap=gap).fit(X, y)
         assert moved.dof_ == pytest.approx(refit.dof_, rel=1e-9)
         np.testing.assert_allclose(moved.predict(X), refit.predict(X), rtol=1e-8)
-        np.testing.assert_allclose(moved.predict_interval(X), refit.predict_interval(X), rtol=1e-6)
+        # Held-out predictions at other λ come from splines.
+        level = np.abs(refit.predict_interval(X)).max()
+        np.testing.assert_allclose(
+            moved.predict_interval(X), refit.predict_interval(X), atol=1e-4 * level
+        )
 
     def test_leaves_the_original_alone(self, fitted, diabetes):
         X, _ = diabetes
@@ -330,17 +332,20 @@ class TestInput:
             ]
         )
         members = [make_pipeline(encode, PolynomialFeatures(2)), clone(encode)]
-        model = NCLRegressor(basis=members, random_state=0).fit(frame, y)
+        model = NCLRegressor(members).fit(frame, y)
         assert model.basis_.n_members_ == 2
         assert model.score(frame, y) > 0.9
 
-    def test_standardize_does_not_touch_user_transformers(self, diabetes):
+    def test_inputs_of_user_transformers_stay_as_they_are_unless_asked(self, diabetes):
         X, y = diabetes
-        with_it = ncl(5, basis=RBFSampler(n_components=4), lam=0.5)
-        without = clone(with_it).set_params(standardize=False)
-        np.testing.assert_array_equal(
-            with_it.fit(1e3 * X, y).predict(1e3 * X), without.fit(1e3 * X, y).predict(1e3 * X)
-        )
+        transformer = RBFSampler(n_components=4)
+        as_given = ncl(5, basis=transformer, lam=0.5).fit(1e3 * X, y)
+        ((_, first), *_) = as_given.basis_.transformers_
+        features = as_given.basis_.transform(1e3 * X)
+        np.testing.assert_array_equal(features[:, :4], first.transform(1e3 * X))
+        scaled = NCLRegressor(ClonedFeatures(transformer, 5, inputs="standard"), lam=0.5)
+        one, other = (clone(scaled).fit(c * X, y).predict(c * X) for c in (1e3, 1.0))
+        np.testing.assert_allclose(one, other, rtol=1e-7)
 
     def test_scaling_of_columns_does_not_matter_when_standardized(self, diabetes):
         X, y = diabetes
@@ -363,8 +368,9 @@ class TestInput:
 
     def test_degrees_of_freedom_never_exceed_the_rows(self):
         X = np.linspace(0, 1, 60)[:, np.newaxis]
+        model = ncl(lam=1.0).fit(X, np.sin(9 * X[:, 0]))
         with pytest.warns(NoiseVarianceWarning):
-            model = ncl(lam=1.0).fit(X, np.sin(9 * X[:, 0]))
+            assert np.isnan(model.noise_variance_)
         assert model.path_.solver == "qr"
         assert model.dof_ <= 60.0
 
@@ -376,19 +382,17 @@ class TestInput:
     def test_more_components_than_rows(self):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(12, 2)), rng.normal(size=12)
-        with pytest.warns(NoiseVarianceWarning):
-            model = ncl(3, 40, lam=0.5).fit(X, y)
-        assert np.isnan(model.noise_variance_)
+        model = ncl(3, 40, lam=0.5).fit(X, y)
+        with pytest.warns(NoiseVarianceWarning, match="nothing is left"):
+            assert np.isnan(model.noise_variance_)
         assert np.isfinite(model.predict(X)).all()
 
     def test_weights_that_add_up_to_too_little(self, diabetes):
         X, y = diabetes
-        with (
-            pytest.warns(FrequencyWarning, match="0.442 for 442 rows"),
-            pytest.warns(NoiseVarianceWarning, match="nothing is left"),
-        ):
+        with pytest.warns(FrequencyWarning, match="0.442 for 442 rows"):
             model = ncl(**SMALL).fit(X, y, sample_weight=np.full(len(y), 1e-3))
-        assert np.isnan(model.noise_variance_)
+        with pytest.warns(NoiseVarianceWarning, match="nothing is left"):
+            assert np.isnan(model.noise_variance_)
         with (
             pytest.warns(FrequencyWarning),
             pytest.raises(ValueError, match="needs a noise variance"),
@@ -412,13 +416,15 @@ class TestBadInput:
             ({"basis": "wavelets"}, "basis='wavelets' is unknown; allowed"),
             ({"gamma": "median"}, "gamma='median' is unknown"),
             ({"gamma": -1.0}, "gamma=-1.0 must be"),
+            ({"kernel": "tanh"}, "kernel='tanh' is unknown"),
+            ({"inputs": "robust"}, "inputs='robust' is unknown"),
             ({"alpha": -1.0}, "alpha=-1.0 must be"),
             ({"alpha": float("inf")}, "alpha=inf must be"),
             ({"noise_variance": -1.0, "criterion": "sure"}, "noise_variance=-1.0 must be"),
             ({"basis": []}, "basis is an empty list"),
             ({"noise_variance": "guess"}, "noise_variance='guess' must be"),
             ({"cv": 1}, "cv=1 must be at least 2"),
-            ({"n_members": 0}, "n_estimators=0 must be at least 1"),
+            ({"n_members": 0}, "n_members=0 must be at least 1"),
             ({"n_components": -3}, "n_components=-3 must be at least 1"),
         ],
     )
@@ -434,8 +440,7 @@ class TestBadInput:
             ({"basis": ["fourier", "trees"]}, r"basis\[0\]='fourier' is not a transformer"),
             ({"lam": True}, "lam=True must be a number"),
             ({"gamma": None}, "gamma=None must be"),
-            ({"n_members": 2.5}, "n_estimators=2.5 must be an integer"),
-            ({"standardize": "yes"}, "standardize='yes' must be"),
+            ({"n_members": 2.5}, "n_members=2.5 must be an integer"),
             ({"fit_intercept": "no"}, "fit_intercept='no' must be"),
             ({"cv": "five"}, "cv='five' must be"),
         ],
@@ -537,7 +542,7 @@ class TestEcosystem:
     def test_pipeline_grid_search_and_cross_validation(self, diabetes):
         X, y = diabetes
         pipe = make_pipeline(StandardScaler(), ncl(**SMALL))
-        search = GridSearchCV(pipe, {"nclregressor__gamma": [0.01, 0.1]}, cv=3).fit(X, y)
+        search = GridSearchCV(pipe, {"nclregressor__basis__gamma": [0.01, 0.1]}, cv=3).fit(X, y)
         assert search.best_score_ > 0.35
         assert (cross_val_score(pipe, X, y, cv=3) > 0.3).all()
 
@@ -561,30 +566,6 @@ class TestEcosystem:
         model = ncl(**SMALL, cv=cv).fit(X, y)
         assert model.score(X, y) > 0.4
         assert model.predict_interval(X[:3]).shape == (3, 2)
-
-    def test_pickle_and_compact(self, fitted, diabetes):
-        X, y = diabetes
-        fitted.predict_interval(X[:1])
-        whole = pickle.dumps(fitted)
-        small = pickle.dumps(fitted.compact())
-        assert len(small) < len(whole) / 3
-        for model in (pickle.loads(whole), pickle.loads(small)):
-            np.testing.assert_array_equal(model.predict(X), fitted.predict(X))
-            np.testing.assert_array_equal(model.predict_interval(X), fitted.predict_interval(X))
-            assert model.diversity(X, y).diversity == fitted.diversity(X, y).diversity
-        np.testing.assert_array_equal(
-            pickle.loads(whole).with_lam(0.3).predict(X), fitted.with_lam(0.3).predict(X)
-        )
-
-    def test_compact_says_what_it_cannot_do(self, fitted, diabetes):
-        small = fitted.compact()
-        for call in (
-            lambda: small.with_lam(0.5),
-            small.summary,
-            lambda: small.predict(diabetes[0], return_std=True),
-        ):
-            with pytest.raises(ValueError, match="compact"):
-                call()
 
     def test_notebook_shows_the_summary(self, fitted):
         html = fitted._repr_mimebundle_()["text/html"]

@@ -7,15 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import ncl
-from negcorr.path.settings import PathSettings
 from sklearn.model_selection import KFold
 
-from negcorr import NCLRegressor
 from negcorr.bases import FourierFeatures
-from negcorr.ensemble.intervals import MAX_CALIBRATION_ROWS, calibration_rows
-from negcorr.ensemble.stream import Stream, check_streamable
+from negcorr.ensemble.fit import fit_settings
+from negcorr.ensemble.intervals import MOST_KEPT_ROWS, kept_rows
+from negcorr.ensemble.partial_fit import check_streamable
+from negcorr.ensemble.stream import Stream
 from negcorr.moments.moments import FactorMoments, GramMoments, as_gram
 from negcorr.moments.scan import features_of
+from negcorr.path.tune import PathSettings
 from negcorr.rows.folds import make_folds, number_of_folds
 from negcorr.rows.rows import content_hash
 from negcorr.rows.rows import Rows
@@ -44,18 +45,6 @@ def stream_of(rows, n_folds=5, accurate=False, sizes=None):
         else:
             stream = stream.with_rows(rows.take(index))
     return stream
-
-
-def settings_with(**changed):
-    options = {
-        "gap": None,
-        "criterion": "kfold",
-        "noise_variance": None,
-        "alpha": 0.0,
-        "fit_intercept": True,
-        "solver": "auto",
-    }
-    return PathSettings(**(options | changed))
 
 
 def assert_same_cells(one, other, rtol=1e-11):
@@ -160,15 +149,15 @@ class TestKeptRows:
     @pytest.mark.parametrize("n", [300, 9000])
     def test_are_those_that_a_fit_in_memory_keeps(self, n, weighted):
         rows = rows_of(n, weighted=weighted)
-        wanted = calibration_rows(rows, make_folds(5, rows.X, rows.y)).rows
+        wanted = kept_rows(rows, make_folds(5, rows.X, rows.y)).rows
         stream = stream_of(rows, sizes=[n // 3] * 3)
         order = np.argsort(content_hash(wanted.X, wanted.y))
         np.testing.assert_array_equal(stream.kept.X, wanted.X[order])
         np.testing.assert_array_equal(stream.kept.y, wanted.y[order])
         if weighted:
             np.testing.assert_array_equal(stream.kept.weight, wanted.weight[order])
-        assert len(stream.keys) <= MAX_CALIBRATION_ROWS
-        assert (stream.cut is None) == (n < MAX_CALIBRATION_ROWS)
+        assert len(stream.keys) <= MOST_KEPT_ROWS
+        assert (stream.cut is None) == (n < MOST_KEPT_ROWS)
 
     @repeatable
     @given(st.integers(0, 99), st.lists(st.integers(1, 3000), min_size=1, max_size=6))
@@ -188,9 +177,9 @@ class TestKeptRows:
 
     def test_are_in_the_fold_of_their_hash(self):
         stream = stream_of(rows_of(200), n_folds=3)
-        calibration = stream.calibration
-        np.testing.assert_array_equal(calibration.split, stream.keys % np.uint64(3))
-        assert calibration.rows is stream.kept
+        kept = stream.kept_rows
+        np.testing.assert_array_equal(kept.split, stream.keys % np.uint64(3))
+        assert kept.rows is stream.kept
 
     def test_are_not_views_of_a_chunk(self):
         rows = rows_of(200, weighted=True)
@@ -203,9 +192,15 @@ class TestKeptRows:
             assert not np.shares_memory(mine, given_rows)
             assert mine.base is None or mine.base.nbytes <= 2 * mine.nbytes
 
-    def test_in_one_fold_calibrate_nothing(self):
+    def test_in_one_fold_give_no_intervals(self):
         rows = rows_of(1)
-        assert stream_of(rows.take(np.zeros(30, dtype=int))).calibration is None
+        stream = stream_of(rows.take(np.zeros(30, dtype=int)))
+        assert stream.kept_rows is None
+        path = stream.path(PathSettings(gap=np.array(0.1)))
+        assert "kfold" not in path.curves([0.1])
+        assert path.without_moments().kfold_table is None
+        with pytest.raises(ValueError, match="only 0 of 5 folds can be used"):
+            stream.path(PathSettings())
 
 
 class TestWithout:
@@ -246,47 +241,6 @@ class TestWithout:
         assert_same_kept(nothing.merged(stream), stream)
 
 
-class TestFromPath:
-    @pytest.mark.parametrize("n", [9, 20, 200, 6000])
-    @pytest.mark.parametrize("n_folds", [3, 11])
-    def test_is_the_stream_of_the_rows_of_the_fit(self, n, n_folds):
-        rows = rows_of(n, weighted=True)
-        rows.weight[:4] = 1.0
-        model = NCLRegressor(basis=BASIS, cv=n_folds, gap=0.1)
-        model.fit(rows.X, rows.y[:, 0], rows.weight)
-        stream = Stream.from_path(model.basis_, model.path_, model._calibration)
-        wanted = Stream.of(model.basis_, rows, n_folds, accurate=False, single_output=True)
-        assert_same_cells(stream, wanted)
-        assert_same_kept(stream, wanted)
-        assert (stream.form, stream.accurate) == (wanted.form, False)
-        assert stream.single_output
-
-    @pytest.mark.parametrize("n", [20, 200])
-    def test_stays_accurate_where_the_fit_was(self, n):
-        rows = rows_of(n)
-        model = NCLRegressor(basis=BASIS, solver="qr", gap=0.1).fit(rows.X, rows.y[:, 0])
-        stream = Stream.from_path(model.basis_, model.path_, model._calibration)
-        assert stream.accurate
-        assert stream.with_rows(rows_of(100, seed=1)).form == "factor"
-
-    def test_needs_folds_by_content(self):
-        rows = rows_of(60)
-        model = NCLRegressor(basis=BASIS, cv=KFold(3)).fit(rows.X, rows.y[:, 0])
-        with pytest.raises(ValueError, match="not split by content"):
-            Stream.from_path(model.basis_, model.path_, model._calibration)
-        equal = NCLRegressor(basis=BASIS, lam=0.5).fit(np.ones((9, 2)), np.ones(9))
-        with pytest.raises(ValueError, match="on rows that can be split"):
-            Stream.from_path(equal.basis_, equal.path_, equal._calibration)
-
-    def test_of_a_stream_is_that_stream(self):
-        rows = rows_of(200)
-        stream = stream_of(rows)
-        path = stream.path(settings_with(gap=np.array(0.1)))
-        again = Stream.from_path(BASIS, path, stream.calibration)
-        assert_same_cells(again, stream, rtol=0)
-        assert_same_kept(again, stream)
-
-
 class TestPath:
     @pytest.mark.parametrize(
         ("n", "accurate", "solver", "taken"),
@@ -303,36 +257,43 @@ class TestPath:
     )
     def test_says_which_route_was_taken(self, n, accurate, solver, taken):
         stream = stream_of(rows_of(n), accurate=accurate)
-        path = stream.path(settings_with(solver=solver, gap=np.array(0.1)))
+        path = stream.path(PathSettings(solver=solver, gap=np.array(0.1)))
         assert path.solver == taken
 
     def test_leaves_out_empty_folds(self):
         rows = rows_of(30)
-        few = stream_of(rows, n_folds=60).path(settings_with(gap=np.array(0.1)))
+        few = stream_of(rows, n_folds=60).path(PathSettings(gap=np.array(0.1)))
         used = len(np.unique(content_hash(rows.X, rows.y) % np.uint64(60)))
         assert len(few.cross_validation.fits) == used < 30
 
     def test_of_no_rows_is_refused(self):
         rows = rows_of(30)
         nothing = stream_of(Rows(rows.X, rows.y, np.zeros(30)))
-        assert nothing.calibration is None
+        assert nothing.kept_rows is None
         with pytest.raises(ValueError, match="no row of positive weight"):
-            nothing.path(settings_with())
+            nothing.path(PathSettings())
+
+
+def check(**parameters):
+    """The number of folds by content of an estimator of these parameters."""
+    return check_streamable(fit_settings(**ncl(3, 4, **parameters).get_params(deep=False)))
 
 
 class TestWhatCanBeStreamed:
     @pytest.mark.parametrize("criterion", ["kfold", "sure", "gcv", "aic", "aicc", "bic", "cp"])
     def test_all_but_what_needs_the_rows(self, criterion):
-        check_streamable(settings_with(criterion=criterion))
-        check_streamable(settings_with(criterion="loo", gap=np.array(0.5)))
-        check_streamable(settings_with(noise_variance="paper"))
-        check_streamable(settings_with(noise_variance=np.array([0.1, 0.2])))
+        assert check(criterion=criterion, cv=7) == 7
+        assert check(criterion="loo", gap=0.5) == 5
+        assert check(noise_variance="paper") == 5
+        assert check(noise_variance=np.array([0.1, 0.2])) == 5
 
     def test_leave_one_out_and_differences_are_refused(self):
         with pytest.raises(ValueError, match=r"criterion='loo' needs all rows.*'kfold'"):
-            check_streamable(settings_with(criterion="loo"))
+            check(criterion="loo")
         with pytest.raises(ValueError, match=r"noise_variance='difference' needs all rows"):
-            check_streamable(settings_with(noise_variance="difference"))
+            check(noise_variance="difference")
+        with pytest.raises(ValueError, match=r"loss='huber' moves targets.*'squared'"):
+            check(loss="huber")
 
     @pytest.mark.parametrize(("cv", "count"), [(None, 5), (2, 2), (np.int64(7), 7)])
     def test_whole_numbers_of_folds(self, cv, count):
@@ -353,6 +314,6 @@ def test_a_scheduler_is_told_how_large_a_stream_is():
     rng = np.random.default_rng(0)
     model = ncl(n_members=10, n_components=3)
     model.partial_fit(rng.normal(size=(500, 3)), rng.normal(size=500))
-    size = sys.getsizeof(model._seen())
+    size = sys.getsizeof(model._state.stream)
     # Five folds' products of thirty features and a target, and the rows that are kept.
     assert 5 * 31**2 * 8 + 500 * 4 * 8 < size < 2 * (5 * 31**2 * 8 + 500 * 4 * 8)

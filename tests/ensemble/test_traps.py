@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from negcorr import ContentKFold, NCLRegressor, difference_noise_variance, ncl_path
 from negcorr.exceptions import NegcorrWarning, PrecisionWarning
-from negcorr.moments.scan import features_of
+from negcorr.rows.rows import Rows, canonical_order
 
 ignore_our_warnings = pytest.mark.filterwarnings("ignore::negcorr.exceptions.NegcorrWarning")
 
@@ -38,10 +38,12 @@ def test_leaves_that_are_empty_in_a_fold_do_not_wreck_its_error(seed, solver):
     X = np.exp(2.5 * rng.normal(size=(n, 3)))
     X[:, 2] = rng.choice([0, 1, 5], p=[0.9, 0.09, 0.01], size=n)
     y = np.log(X[:, 0]) + 0.3 * rng.normal(size=n)
+    rows = Rows(X, y[:, np.newaxis])
+    order = canonical_order(rows)  # that of the folds
     model = ncl(10, 8, random_state=seed, basis="trees", solver=solver).fit(X, y)
-    rows = model._calibration.rows
     for gap in (1.0, 1e-2):
-        refits = refitted_kfold(features_of(rows, model.basis_), rows.y[:, 0], model.path_, gap)
+        features = model.basis_.transform(X[order])
+        refits = refitted_kfold(features, y[order], model.path_, gap)
         assert model.path_.kfold(gap=gap) == pytest.approx(refits, rel=1e-6)
 
 
@@ -97,7 +99,7 @@ def test_a_failed_refit_leaves_the_model_as_it_was():
     X, y = rng.normal(size=(80, 3)), rng.normal(size=80)
     model = ncl(10, 5).fit(X, y)
     before = model.predict(X)
-    model.set_params(random_state=7, n_components=3, noise_variance="bogus")
+    model.set_params(random_state=7, basis__n_components=3, noise_variance="bogus")
     with pytest.raises(ValueError, match="noise_variance='bogus'"):
         model.fit(X, y)
     np.testing.assert_array_equal(model.predict(X), before)

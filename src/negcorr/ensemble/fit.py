@@ -13,7 +13,6 @@ from negcorr.ensemble.fitted import Answers, FittedState, solution_of
 from negcorr.ensemble.huber import check_splits, clipped_at_fences, huber_path, threshold_of
 from negcorr.ensemble.intervals import kept_rows
 from negcorr.path.grow import grown_path
-from negcorr.path.path import NCLPath
 from negcorr.path.tune import PathSettings, build_path, folds_for, given_gap
 from negcorr.rows.rows import Rows, canonical_order, inverse_order
 from negcorr.selection.choose import Choice, select_basis
@@ -143,7 +142,13 @@ def fit_rows(rows: Rows, groups: Any, settings: FitSettings, single_output: bool
             final, targets = replace(rows, y=moved), rows_at(moved, position)
             targets = targets[:, 0] if single_output else targets
         kept = kept_rows(rows, folds)
-        path = _stored_by_rows(path, final, basis)
+        if rows.n_rows <= path.spectrum.n_features:
+            # Stored as rows, which are fewer numbers than modes.
+            groups = tuple(folds.cells[i] for i in folds.whole)
+            spectrum = RowsSpectrum.of(
+                path.spectrum, rows=final, basis=basis, groups=groups, route=path.solver
+            )
+            path = path.changed(spectrum=spectrum)
         answers = Answers(path, solution_of(path), kept=kept, huber=huber, targets=targets)
         state = FittedState(basis, choice, answers)
         # Where K-fold has chosen λ the folds are factorised, and intervals at all λ are cheap.
@@ -171,14 +176,3 @@ def drawn_basis(
             bases, choice = select_basis(rows, basis, random_state, gap=gap, weight=weight)
             basis = bases[-1]  # what is streamed cannot grow later
         return basis.fit(rows.X, sample_weight=rows.weight), choice
-
-
-def _stored_by_rows(path: NCLPath, rows: Rows, basis: Basis) -> NCLPath:
-    """The path with a spectrum that is stored as its rows, where they are fewer than features."""
-    if rows.n_rows > path.spectrum.n_features:
-        return path
-    groups = tuple(path.folds.cells[i] for i in path.folds.whole)
-    spectrum = RowsSpectrum.of(
-        path.spectrum, rows=rows, basis=basis, groups=groups, route=path.solver
-    )
-    return path.changed(spectrum=spectrum)

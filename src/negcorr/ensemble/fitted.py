@@ -190,11 +190,8 @@ class FittedState:
         state = self.without_moments() if path else self
         answers = state.answers
         held_out = answers.held_out
-        if held_out is None and answers.kept is not None:
+        if not path and (answers.kept is not None or held_out is not None):
             held_out = HeldOutPredictions(self.residuals(), answers.path.chosen_gap)
-        elif held_out is not None and not path:
-            residuals = held_out.residuals(answers.path.chosen_gap)
-            held_out = HeldOutPredictions(residuals, answers.path.chosen_gap)
         small = replace(
             answers,
             path=answers.path.without_rows() if path else answers.path.compact(),

@@ -185,10 +185,6 @@ class HeldOutPredictions:
         fitted = self.table.at(gaps)[outputs, :, outputs].T
         return Residuals(self.y - fitted, self.chosen.weight)
 
-    def compact(self) -> HeldOutPredictions:
-        """Those at the chosen λ alone."""
-        return HeldOutPredictions(self.chosen, self.chosen_gap)
-
 
 def kept_rows(rows: Rows, folds: Folds) -> KeptRows | None:
     """Choose the rows to keep; None where there are no folds.

@@ -85,13 +85,13 @@ def continued(
     n_folds, accurate = check_streamable(settings), settings.path.solver == "qr"
     if drawn is not None:
         _check_same_parameters(settings.basis, drawn)
-    if before is None or before.stream is None:
+    if before is None:
         basis = drawn
         if basis is None:
             basis, choice = drawn_basis(rows, settings)
         stream = Stream.of(basis, rows, n_folds, accurate=accurate, single_output=single_output)
     else:
-        seen = before.stream
+        seen = before.stream_or_raise()
         expected = seen.kept.y.shape[1]
         if (rows.y.shape[1], single_output) != (expected, seen.single_output):
             raise ValueError(

@@ -45,11 +45,8 @@ from negcorr.spectrum.gap import gap_per_output, resolve_gap
 
 __all__ = ["NCLRegressor"]
 
-
 #: Attributes for which λ must be known.
-_ANSWERS = frozenset(
-    ("path_", "lam_", "gap_", "dof_", "noise_variance_", "coef_", "intercept_", "targets_")
-)
+_ANSWERS = frozenset(["path_", "lam_", "gap_", "dof_", "noise_variance_", "coef_", "intercept_"])
 
 
 def _can_stream(model: NCLRegressor) -> bool:
@@ -321,7 +318,7 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ``criterion="loo"``, ``noise_variance="difference"``, a splitter for ``cv``. A chunk that
         fails leaves the model as it was. ``solver="auto"`` cannot come back to the rows for
         accuracy: where it warns, start with "qr". A model of :meth:`fit` keeps no moments, and has
-        no such method either.
+        no such method either; :meth:`draw` makes it start anew.
 
         Parameters
         ----------
@@ -641,7 +638,8 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     @property
     def targets_(self) -> AnyArray | None:
         """Huber targets; None for squared loss."""
-        return self._fitted("targets_").answers.targets
+        known = self._fitted("targets_").known
+        return None if known is None else known.targets  # rows in parts have no Huber targets
 
     @property
     def basis_(self) -> Basis:

@@ -108,24 +108,8 @@ class Stream:
 
     def without(self, other: Stream) -> Stream:
         """All rows but those of the other, which must be among them, with the same weights."""
-        left, cut = self._kept_without(other)
-        pairs = zip(self.cells, other.cells, strict=True)
-        cells = tuple(difference(as_gram(one), as_gram(part)) for one, part in pairs)
-        if count_rows(cells) == 0:
-            raise ValueError(f"all {self.n_rows} rows would be taken away, and none is left.")
-        return replace(
-            self,
-            cells=cells,
-            kept=self.kept.take(left),
-            keys=self.keys[left],
-            accurate=False,
-            cut=cut,
-        )
-
-    def _kept_without(self, other: Stream) -> tuple[IntArray, np.uint64 | None]:
-        """Which of the kept rows are not in the other, and up to where that is known."""
         cuts = (each for each in (self.cut, other.cut) if each is not None)
-        cut = min(cuts, default=None)
+        cut = min(cuts, default=None)  # of rows up to there it is known whether they are there
         gone: Counter[tuple[int, float]] = Counter(
             (key, weight) for key, weight in other._entries() if cut is None or key < cut
         )
@@ -142,7 +126,19 @@ class Stream:
                 f"{missing} of the rows to be taken away are not among those that there are, or "
                 "not with the same weight."
             )
-        return np.array(left, dtype=np.intp), cut
+        pairs = zip(self.cells, other.cells, strict=True)
+        cells = tuple(difference(as_gram(one), as_gram(part)) for one, part in pairs)
+        if count_rows(cells) == 0:
+            raise ValueError(f"all {self.n_rows} rows would be taken away, and none is left.")
+        index = np.array(left, dtype=np.intp)
+        return replace(
+            self,
+            cells=cells,
+            kept=self.kept.take(index),
+            keys=self.keys[index],
+            accurate=False,
+            cut=cut,
+        )
 
     def _entries(self) -> list[tuple[int, float]]:
         """Key and weight of every kept row."""
@@ -198,9 +194,14 @@ class Stream:
         return Folds(tuple(nothing for _ in ids), splits, tuple(ids), tuple(ids), len(ids))
 
     @property
+    def _splittable(self) -> bool:
+        """Whether rows of weight are in two folds or more."""
+        return sum(cell.weight > 0 for cell in self.cells) >= 2
+
+    @property
     def kept_rows(self) -> KeptRows | None:
         """Rows for intervals; None where they are all in one fold."""
-        if len(self.keys) == 0 or sum(cell.weight > 0 for cell in self.cells) < 2:
+        if len(self.keys) == 0 or not self._splittable:
             return None
         split = (self.keys % np.uint64(len(self.cells))).astype(np.intp)
         return KeptRows(self.kept, split)
@@ -220,11 +221,15 @@ class Stream:
         if self.form == "factor" and settings.solver != "gram":
             accurate: Route = ("factor", "qr")
             routes = [accurate] if settings.solver == "qr" else [*routes, accurate]
+        folds = self.folds
+        asked = settings.gap is None and settings.criterion == "kfold"
+        if not asked and not self._splittable:
+            folds = replace(folds, splits=())
         with our_own_threads():
             return build_path(
                 self.kept,
                 self.basis,
-                self.folds,
+                folds,
                 settings,
                 self.single_output,
                 cells_of=lambda _: self.cells,

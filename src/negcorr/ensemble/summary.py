@@ -80,16 +80,15 @@ class Summary:
     def __str__(self) -> str:
         left = max(len(name) for name, _ in self.facts) + 2
         body = [name.ljust(left) + value for name, value in self.facts]
-        table = self._by_output() if self.header else self._by_quantity()
+        if self.header:
+            table = self._by_output()
+        else:  # one quantity a line
+            left = max(len(name) for name, _ in self.rows) + 2
+            wide = max(len(values[0]) for _, values in self.rows)
+            table = [name.ljust(left) + values[0].rjust(wide) for name, values in self.rows]
         line = "-" * max(len(text) for text in [*body, *table])
         notes = [textwrap.fill(note, max(len(line), 72)) for note in self.notes]
         return "\n".join([self.title, line, *body, line, *table, line, *notes])
-
-    def _by_quantity(self) -> list[str]:
-        """One quantity a line, for a single output."""
-        left = max(len(name) for name, _ in self.rows) + 2
-        wide = max(len(values[0]) for _, values in self.rows)
-        return [name.ljust(left) + values[0].rjust(wide) for name, values in self.rows]
 
     def _by_output(self) -> list[str]:
         """One output a line, a column for every quantity."""
@@ -187,7 +186,12 @@ def summarise(
         (name, tuple(_number(v) for v in np.atleast_1d(to_host(value))))
         for name, value in quantities
     )
-    names = _output_names(outputs, n_outputs)
+    if outputs is None:
+        names = tuple(f"output {j}" for j in range(n_outputs))
+    elif isinstance(outputs, str) or len(outputs) != n_outputs:
+        raise ValueError(f"outputs={outputs!r} must name each of the {n_outputs} outputs.")
+    else:
+        names = tuple(str(name) for name in outputs)
     header = () if path.single_output else names
     title, sketch = "Negative Correlation Learning ensemble", path_sketch_or_nothing(path)
     notes = (
@@ -196,14 +200,6 @@ def summarise(
         *((HUBER_NOTE,) if huber is not None else ()),
     )
     return Summary(title, facts, header, rows, notes, sketch)
-
-
-def _output_names(outputs: Sequence[str] | None, n_outputs: int) -> tuple[str, ...]:
-    if outputs is None:
-        return tuple(f"output {j}" for j in range(n_outputs))
-    if isinstance(outputs, str) or len(outputs) != n_outputs:
-        raise ValueError(f"outputs={outputs!r} must name each of the {n_outputs} outputs.")
-    return tuple(str(name) for name in outputs)
 
 
 def _number(value: float) -> str:

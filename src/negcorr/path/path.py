@@ -148,6 +148,11 @@ class NCLPath:
                 "this path has no folds: the rows could not be split. Bring more distinct rows, "
                 "or give cv a splitter."
             )
+        if not self.cells:
+            raise ValueError(
+                "this path has no moments of its folds, which a fitted model does not keep; its "
+                "kfold answers at every gap. ncl_path makes a path that has them."
+            )
         return KFold.from_cells(
             self.cells,
             self.folds,
