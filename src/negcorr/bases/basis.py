@@ -123,12 +123,13 @@ class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
 
     def _validate(self, X: Table, *, reset: bool) -> Table:
         place = dispatched(X)
-        check_real(X, "X")
-        if not place.is_numpy and not self.array_api:
-            raise TypeError(
-                f"{type(self).__name__} takes NumPy arrays only, got {type(X).__module__}."
-                f"{type(X).__name__}; Fourier and Nyström features take them on their device."
-            )
+        if not place.is_numpy:
+            check_real(X, "X")
+            if not self.array_api:
+                raise TypeError(
+                    f"{type(self).__name__} takes NumPy arrays only, got {type(X).__module__}."
+                    f"{type(X).__name__}; Fourier and Nyström features take them on their device."
+                )
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=float_types(place))
 
     def __sklearn_tags__(self) -> Any:

@@ -11,16 +11,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from negcorr._common.arrays import place_of
+import numpy as np
+
+from negcorr._common.arrays import place_of, to_host
 from negcorr._common.threads import our_own_threads, spread
 from negcorr._common.types import FloatArray, IntArray
+from negcorr.bases import Basis
 from negcorr.bases.nested import Nesting
 from negcorr.moments.moments import Moments, total
+from negcorr.moments.scan import features_of
 from negcorr.rows.folds import Folds
+from negcorr.rows.rows import Rows, content_hash, weight_of
+from negcorr.rows.smallest import smallest_keys
 from negcorr.spectrum.factorise import factorise
 from negcorr.spectrum.spectrum import Spectrum
+from negcorr.spectrum.tabulated import CurveTable
 
-__all__ = ["KFold"]
+__all__ = ["MOST_KEPT_ROWS", "HeldOutPredictions", "KFold", "KeptRows"]
+
+#: Rows kept for intervals: enough for a coverage that is right to a third of a percent.
+MOST_KEPT_ROWS = 4096
+
+#: Rows whose features are held at a time.
+ROWS_AT_ONCE = 4096
 
 #: Coefficients are formed for this many gaps at a time, to bound memory.
 GAPS_AT_ONCE = 64
@@ -38,11 +51,14 @@ class KFold:
         Of the test rows of each split.
     numbers : tuple of int
         Position of each split in ``folds.splits``; splits without weight are left out.
+    condition : float
+        Worst condition of a block in any fit.
     """
 
     fits: tuple[Spectrum, ...]
     held_out: tuple[Moments, ...]
     numbers: tuple[int, ...]
+    condition: float = 1.0
 
     @classmethod
     def from_cells(
@@ -96,12 +112,8 @@ class KFold:
                 numbers,
                 parallel=place_of(cells[0].mean).is_numpy,
             )
-        return cls(tuple(fits), tuple(held_out), tuple(numbers))
-
-    @property
-    def condition(self) -> float:
-        """Worst condition of a block in any fit."""
-        return max(fit.whitening.condition for fit in self.fits)
+        worst = max(fit.whitening.condition for fit in fits)
+        return cls(tuple(fits), tuple(held_out), tuple(numbers), worst)
 
     def error(self, gaps: FloatArray) -> FloatArray:
         """Mean squared error on held-out rows, shape (gaps, outputs)."""
@@ -121,3 +133,130 @@ class KFold:
         k = len(self.fits)
         by_chunk = [sum(errors[a + 1 : a + k], start=errors[a]) for a in range(0, len(errors), k)]
         return place.xp.concat(by_chunk) / sum(moments.weight for moments in self.held_out)
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """Training rows for which held-out predictions are made.
+
+    Attributes
+    ----------
+    rows : Rows
+        At most 4096 rows, chosen by content.
+    split : ndarray of shape (k,)
+        The split in which each row is held out.
+    """
+
+    rows: Rows
+    split: IntArray
+
+    @classmethod
+    def of(cls, rows: Rows, folds: Folds) -> KeptRows | None:
+        """Choose the rows to keep; None where there are no folds.
+
+        Parameters
+        ----------
+        rows : Rows
+            Training rows. Where they are too many, a hash of (x, y) chooses: their order would not
+            do, since it keeps rows with the same x together.
+        folds : Folds
+            Splits over the same rows.
+        """
+        if not folds.splits:
+            return None
+        split = folds.held_out_in(rows.n_rows)
+        used = (split >= 0) & (weight_of(rows) > 0)
+        chosen = np.flatnonzero(used)
+        if len(chosen) > MOST_KEPT_ROWS:
+            keys = content_hash(rows.X, rows.y)
+            chosen = np.sort(smallest_keys(keys, MOST_KEPT_ROWS, used=used).index)
+        return cls(rows.take(chosen), split[chosen])
+
+    def predictions(
+        self, fits: KFold, basis: Basis, gaps: FloatArray, *, by_output: bool = False
+    ) -> FloatArray:
+        """F(x) of each row by the fit without its fold, NaN where no split holds it out.
+
+        Parameters
+        ----------
+        fits : KFold
+            Of the splits.
+        basis : Basis
+            Fitted.
+        gaps : ndarray of shape (m,)
+            With ``by_output`` one for each output.
+        by_output : bool, default=False
+
+        Returns
+        -------
+        ndarray of shape (m, k, outputs), or (k, outputs) with ``by_output``
+        """
+        n_outputs = int(self.rows.y.shape[1])
+        n_gaps = 1 if by_output else len(gaps)
+        values = np.full((n_gaps, self.rows.n_rows, n_outputs), np.nan)
+        for number, fit in zip(fits.numbers, fits.fits, strict=True):
+            xp = fit.place.xp
+            if by_output:
+                coef = fit.coef(gap=gaps)
+            else:
+                coef = xp.permute_dims(fit.coef_path(gaps), (2, 0, 1))
+            coef = xp.reshape(coef, (n_gaps * n_outputs, fit.n_features))
+            held_out = np.flatnonzero(self.split == number)
+            for start in range(0, len(held_out), ROWS_AT_ONCE):
+                block = held_out[start : start + ROWS_AT_ONCE]
+                features = features_of(self.rows.take(block), basis)
+                centred = (features - fit.centre[: fit.n_features]) @ coef.T
+                fitted = np.reshape(to_host(centred), (len(block), n_gaps, n_outputs))
+                level = to_host(fit.centre[fit.n_features :])
+                values[:, block] = (fitted + level).transpose(1, 0, 2)
+        return values[0] if by_output else values
+
+
+@dataclass(frozen=True)
+class HeldOutPredictions:
+    """Predictions of training rows by the fits without their folds, at every λ.
+
+    Attributes
+    ----------
+    chosen_gap : ndarray of shape (outputs,)
+    chosen : ndarray of shape (k, outputs)
+        Residuals y − F(x) there, exact.
+    weight : ndarray of shape (k,)
+        Frequencies.
+    y : ndarray of shape (k, outputs) or None
+        Targets; None where only the chosen λ is known.
+    table : CurveTable or None
+        Predictions of shape (gaps, k, outputs).
+    """
+
+    chosen_gap: FloatArray
+    chosen: FloatArray
+    weight: FloatArray
+    y: FloatArray | None = None
+    table: CurveTable | None = None
+
+    @classmethod
+    def of(
+        cls, kept: KeptRows, fits: KFold, basis: Basis, chosen_gap: FloatArray, gaps: FloatArray
+    ) -> HeldOutPredictions:
+        """Those of kept rows, tabulated at some gaps besides the chosen ones."""
+        y, weight = to_host(kept.rows.y), weight_of(kept.rows)
+        outputs = np.arange(y.shape[1])
+        both = kept.predictions(fits, basis, np.append(gaps, chosen_gap))
+        used = np.isfinite(both).all(axis=(0, 2)) & (weight > 0)
+        y, both = y[used], both[:, used]
+        chosen = y - both[len(gaps) + outputs, :, outputs].T
+        table = CurveTable(gaps, both[: len(gaps)]) if len(gaps) else None
+        return cls(chosen_gap, chosen, weight[used], y if len(gaps) else None, table)
+
+    def residuals(self, gaps: FloatArray) -> FloatArray:
+        """Residuals at one gap for each output, of shape (k, outputs)."""
+        if np.array_equal(gaps, self.chosen_gap):
+            return self.chosen
+        if self.table is None or self.y is None:
+            raise ValueError(
+                "intervals are known at the chosen lam alone, since compact() has dropped the "
+                "others; use the model that compact() was called on."
+            )
+        outputs = np.arange(self.y.shape[1])
+        return np.asarray(self.y - self.table.at(gaps)[outputs, :, outputs].T)

@@ -26,8 +26,8 @@ from negcorr._common.types import AnyArray, BoolArray, FloatArray, Table
 from negcorr._common.validation import check_per_output
 from negcorr.bases import AutoBasis
 from negcorr.dof.monte_carlo.refits import fit_arguments
+from negcorr.ensemble.fitted import validated_inputs
 from negcorr.ensemble.huber import threshold_of
-from negcorr.ensemble.validation import validated_inputs
 from negcorr.exceptions import NotLinearError
 from negcorr.path.tune import given_gap
 

@@ -5,13 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from negcorr._common.arrays import rows_at
+import numpy as np
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import validate_data
+
+from negcorr._common.arrays import detached, dispatched, rows_at, to_host
 from negcorr._common.threads import our_own_threads
+from negcorr._common.types import FloatArray, Table
+from negcorr._common.validation import (
+    check_real,
+    check_weight,
+    float_types,
+    target_at,
+    validate_table,
+)
 from negcorr.bases import AutoBasis, Basis
-from negcorr.bases.named import as_basis
+from negcorr.bases.basis import RandomBasis
+from negcorr.bases.named import as_basis, takes_device_arrays, takes_tables
+from negcorr.criteria.kfold import KeptRows
 from negcorr.ensemble.fitted import Answers, FittedState, solution_of
 from negcorr.ensemble.huber import check_splits, clipped_at_fences, huber_path, threshold_of
-from negcorr.ensemble.intervals import kept_rows
 from negcorr.path.grow import grown_path
 from negcorr.path.tune import PathSettings, build_path, folds_for, given_gap
 from negcorr.rows.rows import Rows, canonical_order, inverse_order
@@ -19,7 +32,10 @@ from negcorr.selection.choose import Choice, select_basis
 from negcorr.selection.space import SearchSpace, search_space
 from negcorr.spectrum.factorise import RowsSpectrum
 
-__all__ = ["FitSettings", "drawn_basis", "fit_rows", "fit_settings"]
+__all__ = ["FitSettings", "drawn_basis", "fit_rows", "fit_settings", "validated_rows"]
+
+#: Sums of squares of larger targets are not finite.
+LARGEST_TARGET = 1e150
 
 
 @dataclass(frozen=True)
@@ -96,7 +112,74 @@ def fit_settings(
         solver=solver,
     )
     fixed = None if automatic else alpha
-    return FitSettings(features, fixed, path, loss, threshold_of(loss), cv, random_state)
+    squared = isinstance(loss, str) and loss == "squared"
+    threshold = None if squared else threshold_of(loss)
+    return FitSettings(features, fixed, path, loss, threshold, cv, random_state)
+
+
+def validated_rows(
+    estimator: Any, X: Table, y: Any, sample_weight: Any, *, reset: bool = True
+) -> tuple[Rows, bool]:
+    """The rows of a fit, and whether y is 1-D.
+
+    Parameters
+    ----------
+    estimator : NCLRegressor
+        Which scikit-learn keeps the number and names of columns in; its ``basis`` says what tables
+        may hold.
+    X, y, sample_weight
+        As given to ``fit``.
+    reset : bool, default=True
+        Whether this is the first chunk. A later one may be a single row, or of no weight.
+    """
+    basis, place, least = estimator.basis, dispatched(X), 2 if reset else 1
+    if not place.is_numpy:
+        can = basis.array_api if isinstance(basis, Basis) else takes_device_arrays(basis)
+        if not can:
+            raise TypeError(
+                f"basis={basis!r} takes NumPy arrays only, got X of type "
+                f"{type(X).__module__}.{type(X).__name__}; 'auto', 'kernel', 'fourier', "
+                "'orthogonal', 'nystroem' and 'linear' take them on their device."
+            )
+        check_real(X, "X")
+        X = detached(X)
+    types = float_types(place)
+    y = target_at(place, y)
+    if not isinstance(basis, RandomBasis) and takes_tables(basis):
+        X = validate_table(estimator, X, reset=reset)
+        if y is None:
+            raise ValueError("NCLRegressor requires y to be passed, but the target y is None.")
+        y = check_array(y, dtype=None, ensure_2d=False, input_name="y", ensure_min_samples=least)
+        check_consistent_length(X, y)
+    else:
+        X, y = validate_data(
+            estimator,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=types,
+            multi_output=True,
+            y_numeric=True,
+            ensure_min_samples=least,
+            reset=reset,
+        )
+    if place.is_numpy:
+        y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+    target, xp = place.floats(y), place.xp
+    if float(xp.max(xp.abs(target))) > LARGEST_TARGET:
+        raise ValueError(f"y has values above {LARGEST_TARGET:g}, whose squares overflow.")
+    spread = to_host(xp.max(target, axis=0) - xp.min(target, axis=0))
+    if ((spread > 0) & (spread < 1.0 / LARGEST_TARGET)).any():
+        raise ValueError(
+            f"y varies by less than {1.0 / LARGEST_TARGET:g}, whose squares vanish; rescale y."
+        )
+    weight: FloatArray | None
+    if reset or sample_weight is None or np.any(to_host(sample_weight)):
+        weight = check_weight(sample_weight, target)
+    else:
+        check_weight(np.ones(np.shape(to_host(sample_weight))), target)
+        weight = place.zeros((target.shape[0],))
+    return Rows(X, xp.reshape(target, (target.shape[0], -1)), weight), target.ndim == 1
 
 
 def fit_rows(rows: Rows, groups: Any, settings: FitSettings, single_output: bool) -> FittedState:
@@ -130,18 +213,19 @@ def fit_rows(rows: Rows, groups: Any, settings: FitSettings, single_output: bool
         if isinstance(settings.basis, SearchSpace):
             gap, random_state = settings.path.gap, settings.random_state
             bases, choice = select_basis(first, settings.basis, random_state, gap=gap)
-            path_settings = settings.path_settings(bases[0], choice)
-            basis, path = grown_path(bases, first, folds, path_settings, single_output)
         else:
-            basis, choice = settings.basis.fit(rows.X, sample_weight=rows.weight), None
-            path_settings = settings.path_settings(basis, None)
-            path = build_path(first, basis, folds, path_settings, single_output)
+            bases, choice = [settings.basis], None
+        basis = bases[0].fit(rows.X, sample_weight=rows.weight)
+        path_settings = settings.path_settings(basis, choice)
+        path = build_path(first, basis, folds, path_settings, single_output)
+        if len(bases) > 1:
+            basis, path = grown_path(path, basis, bases[1:], first, path_settings)
         final = first
         if threshold is not None:
             path, moved, huber = huber_path(path, rows, first, basis, path_settings, threshold)
             final, targets = replace(rows, y=moved), rows_at(moved, position)
             targets = targets[:, 0] if single_output else targets
-        kept = kept_rows(rows, folds)
+        solution = solution_of(path)
         if rows.n_rows <= path.spectrum.n_features:
             # Stored as rows, which are fewer numbers than modes.
             groups = tuple(folds.cells[i] for i in folds.whole)
@@ -149,7 +233,8 @@ def fit_rows(rows: Rows, groups: Any, settings: FitSettings, single_output: bool
                 path.spectrum, rows=final, basis=basis, groups=groups, route=path.solver
             )
             path = path.changed(spectrum=spectrum)
-        answers = Answers(path, solution_of(path), kept=kept, huber=huber, targets=targets)
+        kept = KeptRows.of(rows, folds)
+        answers = Answers(path, solution, kept=kept, huber=huber, targets=targets)
         state = FittedState(basis, choice, answers)
         # Where K-fold has chosen λ the folds are factorised, and intervals at all λ are cheap.
         return state.without_moments() if path.criterion == "kfold" else state

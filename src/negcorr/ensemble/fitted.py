@@ -8,12 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import validate_data
 
-from negcorr._common.arrays import place_of, to_host
+from negcorr._common.arrays import dispatched, place_of, to_host
 from negcorr._common.types import AnyArray, FloatArray, Table
+from negcorr._common.validation import check_real, check_same_place, float_types, validate_table
 from negcorr.bases import Basis
+from negcorr.bases.basis import RandomBasis
+from negcorr.bases.named import takes_tables
+from negcorr.criteria.kfold import HeldOutPredictions, KeptRows
 from negcorr.ensemble.huber import HuberTargets
-from negcorr.ensemble.intervals import HeldOutPredictions, KeptRows, Residuals
+from negcorr.ensemble.intervals import Residuals
 from negcorr.ensemble.stream import Stream
 from negcorr.exceptions import FrequencyWarning, warn_caller
 from negcorr.moments.scan import scan_features
@@ -29,6 +34,7 @@ __all__ = [
     "predict",
     "predict_members",
     "solution_of",
+    "validated_inputs",
     "warn_if_not_frequencies",
 ]
 
@@ -60,13 +66,14 @@ class Solution:
 
 def solution_of(path: NCLPath) -> Solution:
     """The solution at a path's chosen λ."""
-    coef, spectrum = path.coef(), path.spectrum
-    intercept = spectrum.intercept(coef[None, :] if path.single_output else coef)
+    spectrum = path.spectrum
+    coef = spectrum.coef(gap=path.chosen_gap)
+    intercept = spectrum.intercept(coef)
     return Solution(
         lam=path.lam,
         gap=path.gap,
         dof=path.dof(),
-        coef=coef,
+        coef=coef[0, :] if path.single_output else coef,
         intercept=float(intercept[0]) if path.single_output else intercept,
         centre=spectrum.centre,
     )
@@ -102,6 +109,9 @@ class Answers:
     huber: HuberTargets | None = None
     targets: AnyArray | None = None
 
+
+#: Rows that stay in every model, to try arithmetic on.
+SAMPLE_ROWS = 256
 
 #: Of several threads that ask for the answers of a stream at once, one finds them.
 _FINDING = threading.RLock()
@@ -158,40 +168,47 @@ class FittedState:
         """The state with another λ for each output."""
         path = self.answers.path.at(gap=gaps)
         answers = replace(self.answers, path=path, solution=solution_of(path))
-        return self._with(answers, self.stream)
+        return FittedState(self.basis, self.choice, answers, self.stream, self.settings)
 
     def residuals(self) -> Residuals:
         """Held-out residuals at the chosen λ."""
         answers = self.answers
-        if answers.held_out is not None:
-            return answers.held_out.residuals(answers.path.chosen_gap)
-        if answers.kept is None:
+        held_out = answers.held_out or self._held_out(answers, np.empty(0))
+        if held_out is None:
             raise ValueError(
                 "intervals need held-out residuals, and the rows of this fit could not be "
                 "split into folds. Fit on more distinct rows, or give cv a splitter."
             )
-        return answers.kept.residuals(answers.path, self.basis)
+        return Residuals(held_out.residuals(answers.path.chosen_gap), held_out.weight)
+
+    def _held_out(self, answers: Answers, gaps: FloatArray) -> HeldOutPredictions | None:
+        """Held-out predictions at some gaps besides the chosen ones; None without folds."""
+        path, kept = answers.path, answers.kept
+        if kept is None:
+            return None
+        chosen = path.chosen_gap
+        return HeldOutPredictions.of(kept, path.cross_validation, self.basis, chosen, gaps)
 
     def without_moments(self) -> FittedState:
         """The state of a fit without the moments of its folds, which no answer needs any more."""
-        answers = self.answers
-        if not answers.path.cells:
+        answers = self.known
+        if answers is None or not answers.path.cells:
             return self
-        held_out = answers.held_out
+        held_out, sample = answers.held_out, answers.sample
         if answers.kept is not None:
-            held_out = answers.kept.tabulated(answers.path, self.basis)
+            rows = answers.kept.rows
+            held_out = self._held_out(answers, answers.path.tabulated_gaps)
+            sample = rows.first_used(SAMPLE_ROWS)
         path = answers.path.without_moments()
-        sample = answers.kept.sample if answers.kept is not None else answers.sample
         settled = replace(answers, path=path, kept=None, held_out=held_out, sample=sample)
-        return self._with(settled, None)
+        return FittedState(self.basis, self.choice, settled, None, self.settings)
 
     def compact(self, *, path: bool) -> FittedState:
         """The state for the chosen λ alone, or with ``path`` for all; without rows and moments."""
-        state = self.without_moments() if path else self
-        answers = state.answers
-        held_out = answers.held_out
-        if not path and (answers.kept is not None or held_out is not None):
-            held_out = HeldOutPredictions(self.residuals(), answers.path.chosen_gap)
+        answers, gaps = self.answers, self.answers.path.chosen_gap
+        held_out = answers.held_out or self._held_out(answers, np.empty(0))
+        if held_out is not None:
+            held_out = HeldOutPredictions(gaps, held_out.residuals(gaps), held_out.weight)
         small = replace(
             answers,
             path=answers.path.without_rows() if path else answers.path.compact(),
@@ -200,10 +217,7 @@ class FittedState:
             sample=None,
             targets=None,
         )
-        return state._with(small, None)
-
-    def _with(self, answers: Answers, stream: Stream | None) -> FittedState:
-        return FittedState(self.basis, self.choice, answers, stream, self.settings)
+        return FittedState(self.basis, self.choice, small, None, self.settings)
 
     def __getstate__(self) -> dict[str, Any]:
         """Of a fit in memory without moments."""
@@ -268,3 +282,17 @@ def predict_members(state: FittedState, X: Table) -> FloatArray:
 
     scan_features(X, state.basis, X.shape[0], use)
     return members
+
+
+def validated_inputs(estimator: Any, X: Table, fitted: FloatArray, method: str) -> Table:
+    """Inputs of a prediction, in the library and on the device of a fitted array."""
+    basis, place = estimator.basis, dispatched(X)
+    if not place.is_numpy:
+        check_real(X, "X")
+    if not isinstance(basis, RandomBasis) and takes_tables(basis):
+        rows = validate_table(estimator, X, reset=False)
+    else:
+        types = float_types(place)
+        rows = validate_data(estimator, X, reset=False, accept_sparse="csr", dtype=types)
+    check_same_place(estimator, rows, place_of(fitted), method)
+    return rows

@@ -18,7 +18,7 @@ from negcorr._common.lapack import EPS
 from negcorr._common.quantiles import weighted_quantile
 from negcorr._common.types import FloatArray
 from negcorr.bases import Basis
-from negcorr.ensemble.intervals import KeptRows
+from negcorr.criteria.kfold import KeptRows
 from negcorr.exceptions import HuberWarning, warn_caller
 from negcorr.moments.moments import GramMoments, Moments
 from negcorr.moments.scan import scan_moments
@@ -323,12 +323,16 @@ def huber_path(
     y, weight, place = to_host(rows.y), weight_of(rows), place_of(rows.y)
     kept = KeptRows(rows, path.folds.held_out_in(rows.n_rows))
 
+    def stage_of(made: NCLPath, targets: FloatArray) -> _Stage:
+        fits, gaps = made.cross_validation, made.chosen_gap
+        return _Stage(made, targets, kept.predictions(fits, basis, gaps, by_output=True))
+
     def stage_with(targets: FloatArray) -> _Stage:
         there = replace(rows, y=place.floats(targets))
         made = _retargeted(path, there, basis, settings)
-        return _Stage(made, targets, kept.predictions(made, basis))
+        return stage_of(made, targets)
 
-    now = _Stage(path, to_host(first.y), kept.predictions(path, basis))
+    now = stage_of(path, to_host(first.y))
     passes, moving = 0, np.ones(y.shape[1], dtype=bool)
     while True:
         targets, scale = huber_targets(y, now.fitted, weight, threshold)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -22,23 +19,10 @@ from negcorr.rows.rows import Rows
 from negcorr.selection.choose import Choice
 from negcorr.selection.space import SearchSpace
 
-__all__ = ["check_streamable", "continued", "unchanged_on_error", "with_rows_of"]
+__all__ = ["check_streamable", "continued", "with_rows_of"]
 
 #: Rows on which two bases are compared, and how far their features may be apart.
 COMPARED_ROWS, SAME = 256, 1e-12
-
-
-@contextmanager
-def unchanged_on_error(model: Any) -> Iterator[None]:
-    """Leave a model as it was, to the last attribute, where the block fails."""
-    before = dict(vars(model))
-    try:
-        yield
-    except BaseException:
-        for name in vars(model).keys() - before.keys():
-            delattr(model, name)
-        vars(model).update(before)
-        raise
 
 
 def check_streamable(settings: FitSettings) -> int:

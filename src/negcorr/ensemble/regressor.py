@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,23 +22,24 @@ from negcorr._common.validation import check_same_place
 from negcorr.bases import AutoBasis, Basis
 from negcorr.bases.named import BASES, as_basis, basis_name, takes_device_arrays
 from negcorr.diversity.decompositions import AmbiguityDecomposition, ambiguity_decomposition
-from negcorr.ensemble.fit import FitSettings, drawn_basis, fit_rows, fit_settings
+from negcorr.ensemble.fit import (
+    FitSettings,
+    drawn_basis,
+    fit_rows,
+    fit_settings,
+    validated_rows,
+)
 from negcorr.ensemble.fitted import (
     FittedState,
     Solution,
     predict,
     predict_members,
+    validated_inputs,
     warn_if_not_frequencies,
 )
 from negcorr.ensemble.huber import refuse_in_parts
-from negcorr.ensemble.partial_fit import (
-    check_streamable,
-    continued,
-    unchanged_on_error,
-    with_rows_of,
-)
+from negcorr.ensemble.partial_fit import check_streamable, continued, with_rows_of
 from negcorr.ensemble.summary import Summary, summarise
-from negcorr.ensemble.validation import validated_inputs, validated_rows
 from negcorr.path.path import NCLPath
 from negcorr.selection.choose import Choice
 from negcorr.selection.space import SearchSpace
@@ -47,6 +49,19 @@ __all__ = ["NCLRegressor"]
 
 #: Attributes for which λ must be known.
 _ANSWERS = frozenset(["path_", "lam_", "gap_", "dof_", "noise_variance_", "coef_", "intercept_"])
+
+
+@contextmanager
+def _unchanged_on_error(model: Any) -> Iterator[None]:
+    """Leave a model as it was, to the last attribute, where the block fails."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException:
+        for name in vars(model).keys() - before.keys():
+            delattr(model, name)
+        vars(model).update(before)
+        raise
 
 
 def _can_stream(model: NCLRegressor) -> bool:
@@ -243,7 +258,7 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         -------
         self
         """
-        with unchanged_on_error(self):
+        with _unchanged_on_error(self):
             settings = self._settings()
             rows, single_output = validated_rows(self, X, y, sample_weight)
             if rows.weight is not None:
@@ -289,7 +304,7 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         >>> bool(both.lam_ == all_at_once.lam_)
         True
         """
-        with unchanged_on_error(self):
+        with _unchanged_on_error(self):
             settings = self._settings()
             refuse_in_parts(self.loss)
             if n_rows is not None:
@@ -344,7 +359,7 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         >>> model.path_.spectrum.weight
         442.0
         """
-        with unchanged_on_error(self):
+        with _unchanged_on_error(self):
             settings, before = self._settings(), self._fitted_or_none
             drawn = self.basis_ if before is not None or "_drawn" in vars(self) else None
             rows, single_output = validated_rows(self, X, y, sample_weight, reset=drawn is None)
@@ -721,15 +736,18 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.array_api_support = takes_device_arrays(self.basis)
-        if not isinstance(self.basis, str):
+        basis = self.basis
+        if not isinstance(basis, Basis):
+            tags.array_api_support = takes_device_arrays(basis)
+            if isinstance(basis, str):
+                return tags
             try:
-                basis = as_basis(self.basis, 0)
+                basis = as_basis(basis, 0)
             except (TypeError, ValueError):
                 # A basis that cannot be made is for fit to explain; showing it must not fail.
                 return tags
-            if isinstance(basis, Basis):
-                inner = get_tags(basis).input_tags
-                tags.input_tags.sparse = inner.sparse
-                tags.input_tags.allow_nan = inner.allow_nan
+        if isinstance(basis, Basis):
+            tags.array_api_support = basis.array_api
+            inner = get_tags(basis).input_tags
+            tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags

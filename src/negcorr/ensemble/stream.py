@@ -18,7 +18,7 @@ from negcorr._common.arrays import place_of, to_host
 from negcorr._common.threads import our_own_threads
 from negcorr._common.types import IntArray
 from negcorr.bases import Basis
-from negcorr.ensemble.intervals import MOST_KEPT_ROWS, KeptRows
+from negcorr.criteria.kfold import MOST_KEPT_ROWS, KeptRows
 from negcorr.moments.moments import (
     FactorMoments,
     Moments,

@@ -17,7 +17,6 @@ from negcorr.moments.scan import scan_moments
 from negcorr.moments.update import extend_moments
 from negcorr.path.path import NCLPath
 from negcorr.path.tune import Form, PathSettings, build_path
-from negcorr.rows.folds import Folds
 from negcorr.rows.rows import Rows
 
 __all__ = ["WORTH_GROWING", "grown_path"]
@@ -28,19 +27,19 @@ WORTH_GROWING, FULL = 0.99, 0.5
 
 
 def grown_path(
-    bases: Sequence[Basis],
-    rows: Rows,
-    folds: Folds,
-    settings: PathSettings,
-    single_output: bool,
+    path: NCLPath, basis: Basis, larger_ones: Sequence[Basis], rows: Rows, settings: PathSettings
 ) -> tuple[Basis, NCLPath]:
     """The path of the last basis that was worth its price, and that basis, fitted.
 
     Parameters
     ----------
-    bases : sequence of Basis
+    path : NCLPath
+        Of the smallest basis.
+    basis : Basis
+        The smallest, fitted.
+    larger_ones : sequence of Basis
         Unfitted, from small to large; members of each begin with the features of the one before.
-    rows, folds, settings, single_output
+    rows, settings
         As in :func:`negcorr.path.tune.build_path`.
 
     Returns
@@ -48,9 +47,7 @@ def grown_path(
     basis : Basis
     path : NCLPath
     """
-    basis = bases[0].fit(rows.X, sample_weight=rows.weight)
-    path = build_path(rows, basis, folds, settings, single_output)
-    for larger in bases[1:]:
+    for larger in larger_ones:
         can_grow = path.criterion is not None and not is_device_array(rows.X)
         full = float(np.max(path.dof())) >= FULL * path.spectrum.n_features
         known = [cell for cell in path.cells if isinstance(cell, GramMoments)]

@@ -20,7 +20,7 @@ from negcorr.criteria.noise import paper_noise_variance, residual_noise_variance
 from negcorr.exceptions import NoiseVarianceWarning, PrecisionWarning
 from negcorr.moments.moments import Moments
 from negcorr.rows.folds import Folds
-from negcorr.spectrum.gap import gap_per_output, one_gap, resolve_gap, tabulated_gaps
+from negcorr.spectrum.gap import TABULATED_EVERY, gap_per_output, lattice, one_gap, resolve_gap
 from negcorr.spectrum.spectrum import Spectrum
 from negcorr.spectrum.tabulated import CurvesOnly, CurveTable
 from negcorr.spectrum.tikhonov import TikhonovEquivalent, tikhonov_equivalent
@@ -169,7 +169,7 @@ class NCLPath:
         least = self.spectrum.smallest_useful_gap
         # No further than the search went: there a tridiagonal spectrum may need all eigenvectors.
         least = float(self.gaps[-1]) if len(self.gaps) else least
-        gaps = tabulated_gaps(min(least, 1.0))
+        gaps = lattice(min(least, 1.0), TABULATED_EVERY)
         resolved = self.smallest_trusted_gap == 0 and not isinstance(self.spectrum, BandedSpectrum)
         return np.append(gaps, 0.0) if resolved else gaps
 

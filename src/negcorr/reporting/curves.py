@@ -9,7 +9,7 @@ import numpy as np
 from negcorr._common.arrays import to_host
 from negcorr._common.types import FloatArray
 from negcorr.path.path import NCLPath
-from negcorr.spectrum.gap import tabulated_gaps
+from negcorr.spectrum.gap import TABULATED_EVERY, lattice
 
 __all__ = ["CurveData", "curve_data"]
 
@@ -88,7 +88,7 @@ def curve_data(path: NCLPath) -> CurveData:
     smallest = float(min(spectrum.smallest_useful_gap, *path.chosen_gap[path.chosen_gap > 0], 1.0))
     gaps, kfold = np.empty(0), np.empty((spectrum.n_outputs, 0))
     if path.folds.splits:
-        gaps = tabulated_gaps(max(smallest, path.smallest_trusted_gap))
+        gaps = lattice(max(smallest, path.smallest_trusted_gap), TABULATED_EVERY)
         gaps = np.unique(np.append(gaps, path.chosen_gap[path.chosen_gap > 0]))[::-1]
         kfold = to_host(path.criterion_curve("kfold", gaps)).T
     ridge = np.empty((spectrum.n_outputs, 0))

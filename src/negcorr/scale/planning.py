@@ -15,7 +15,7 @@ from negcorr._common.memory import available_bytes, in_words, parse_bytes
 from negcorr._common.threads import blas_threads
 from negcorr._common.validation import check_positive_int
 from negcorr.bases.named import as_basis
-from negcorr.ensemble.intervals import MOST_KEPT_ROWS
+from negcorr.criteria.kfold import MOST_KEPT_ROWS
 from negcorr.moments.scan import BLOCK_BYTES
 from negcorr.rows.folds import number_of_folds
 from negcorr.scale.chunks import Source, Width

@@ -13,13 +13,13 @@ from negcorr._common.types import FloatArray, GapLike
 
 __all__ = [
     "LATTICE_PER_DECADE",
+    "TABULATED_EVERY",
     "gap_per_output",
     "gap_text",
     "lam_text",
     "lattice",
     "one_gap",
     "resolve_gap",
-    "tabulated_gaps",
 ]
 
 #: Points per decade of the lattice on which λ is chosen.
@@ -117,7 +117,7 @@ def one_gap(lam: GapLike, gap: GapLike, chosen: FloatArray) -> float:
     return float(gaps)
 
 
-def lattice(smallest: float) -> FloatArray:
+def lattice(smallest: float, stride: int = 1) -> FloatArray:
     """Gaps 10^(−i/50), i = 0, 1, …, from 1 (λ = 0) down to about ``smallest``.
 
     On a fixed lattice the choice does not depend on the order of the rows. A continuous minimum
@@ -130,19 +130,7 @@ def lattice(smallest: float) -> FloatArray:
     array([1.        , 0.95499259, 0.91201084, 0.87096359])
     """
     steps = int(np.ceil(-LATTICE_PER_DECADE * np.log10(smallest)))
-    return np.power(10.0, -np.arange(steps + 1) / LATTICE_PER_DECADE)
-
-
-def tabulated_gaps(smallest: float) -> FloatArray:
-    """Gaps of the lattice, ten a decade from 1 down to about ``smallest``, descending.
-
-    Examples
-    --------
-    >>> from negcorr.spectrum.gap import tabulated_gaps
-    >>> tabulated_gaps(0.5).round(3)
-    array([1.   , 0.794, 0.631, 0.501])
-    """
-    return lattice(smallest)[::TABULATED_EVERY]
+    return np.power(10.0, -np.arange(0, steps + 1, stride) / LATTICE_PER_DECADE)
 
 
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -28,9 +28,9 @@ class CurveTable:
     Examples
     --------
     >>> import numpy as np
-    >>> from negcorr.spectrum.gap import tabulated_gaps
+    >>> from negcorr.spectrum.gap import lattice
     >>> from negcorr.spectrum.tabulated import CurveTable
-    >>> gaps = tabulated_gaps(1e-4)
+    >>> gaps = lattice(1e-4, stride=5)
     >>> table = CurveTable(gaps, 1.0 / (1.0 + 100.0 * gaps))
     >>> bool(abs(table.at(np.array([0.0123]))[0] - 1.0 / 2.23) < 1e-5)
     True
