@@ -40,8 +40,7 @@ def rows(n=120, outputs=None, columns=("a", "b", "c")):
 
 
 def fitted(X, y, **parameters):
-    small = {"n_members": 8, "n_components": 4, "random_state": 0, **PLAIN}
-    return ncl(**small | parameters).fit(X, y)
+    return ncl(8, 4, **parameters).fit(X, y)
 
 
 @pytest.fixture
@@ -105,6 +104,14 @@ def test_the_same_model_and_rows_make_the_same_page(written):
     assert written(model, X[80:], y[80:]) == written(model, X[80:], y[80:])
 
 
+def test_a_compact_model_has_the_same_page(written):
+    X, y = rows()
+    model = fitted(X[:80], y[:80])
+    whole = written(model, X[80:], y[80:])
+    assert written(model.compact(), X[80:], y[80:]) == whole
+    assert written(model.compact(path=True), X[80:], y[80:]) == whole
+
+
 def test_a_pipeline_has_the_names_of_its_inputs(written):
     X, y = rows(outputs=2)
     model = make_pipeline(StandardScaler(), ncl(n_members=5))
@@ -125,8 +132,6 @@ def test_what_cannot_be_told_of_is_refused(tmp_path):
     path = tmp_path / "page.html"
     with pytest.raises(TypeError, match="must be an NCLRegressor"):
         report(Ridge().fit(X, y), path=path)
-    with pytest.raises(ValueError, match="compact"):
-        report(model.compact(), path=path)
     with pytest.raises(ValueError, match="y=None"):
         report(model, X, path=path)
     with pytest.raises(ValueError, match=r"y has 2 output\(s\), the model has 1"):
