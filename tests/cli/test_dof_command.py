@@ -116,7 +116,8 @@ def test_the_demo_goes_the_whole_way(negcorr, tmp_path):
 def test_the_ensemble_is_that_of_fit(negcorr, data):
     quick = ("--members", 8, "--components", 5, "--rivals", "none")
     told = json.loads(negcorr("fit", data, "-t", "price", *quick, "--json").out)["model"]
-    asked = ("-p", f"gap={told['gap']!r}", "-p", "basis__n_members=8", "-p", "basis__n_components=5")
+    sizes = ("-p", "basis__n_members=8", "-p", "basis__n_components=5")
+    asked = ("-p", f"gap={told['gap']!r}", *sizes)
     found = json.loads(negcorr("dof", data, "-t", "price", *asked, "--json").out)
     assert found["method"] == "exact"
     assert found["dof"] == [pytest.approx(told["dof"], rel=1e-9)]

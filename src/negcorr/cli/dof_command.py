@@ -112,20 +112,7 @@ def estimator_named(name: str, parameters: Sequence[str] = ()) -> Any:
     >>> estimator_named("sklearn.linear_model.Ridge", ["alpha=0.5", "solver=svd"])
     Ridge(alpha=0.5, solver='svd')
     """
-    module, _, last = name.rpartition(".")
-    if not module:
-        raise UsageError(
-            f"--estimator {name}: give the class with its module, such as "
-            "sklearn.ensemble.RandomForestRegressor."
-        )
-    try:
-        kind = getattr(importlib.import_module(module), last)
-    except ImportError as error:
-        raise UsageError(f"--estimator {name}: {error}.") from error
-    except AttributeError as error:
-        raise UsageError(f"--estimator {name}: {module} has no {last}.") from error
-    if not (inspect.isclass(kind) and hasattr(kind, "fit") and hasattr(kind, "predict")):
-        raise UsageError(f"--estimator {name}: must be a class with fit and predict.")
+    kind = _class_named(name)
     given: dict[str, Any] = {}
     for text in parameters:
         parameter, sign, value = (part.strip() for part in text.partition("="))
@@ -140,7 +127,7 @@ def estimator_named(name: str, parameters: Sequence[str] = ()) -> Any:
     for parameter in given:
         outer = parameter.partition("__")[0]
         if known and outer not in known:
-            check_choice(f"--param: {last} has no parameter", outer, known)
+            check_choice(f"--param: {kind.__name__} has no parameter", outer, known)
     own = {parameter: value for parameter, value in given.items() if parameter not in inner}
     if issubclass(kind, NCLRegressor):
         own["basis"] = encoded_basis(own.get("basis", "fourier"))
@@ -158,3 +145,22 @@ def estimator_named(name: str, parameters: Sequence[str] = ()) -> Any:
         except ValueError as error:
             raise UsageError(f"--param {parameter}: {error}") from error
     return estimator
+
+
+def _class_named(name: str) -> Any:
+    """The class of a regressor, from a module that is imported."""
+    module, _, last = name.rpartition(".")
+    if not module:
+        raise UsageError(
+            f"--estimator {name}: give the class with its module, such as "
+            "sklearn.ensemble.RandomForestRegressor."
+        )
+    try:
+        kind = getattr(importlib.import_module(module), last)
+    except ImportError as error:
+        raise UsageError(f"--estimator {name}: {error}.") from error
+    except AttributeError as error:
+        raise UsageError(f"--estimator {name}: {module} has no {last}.") from error
+    if not (inspect.isclass(kind) and hasattr(kind, "fit") and hasattr(kind, "predict")):
+        raise UsageError(f"--estimator {name}: must be a class with fit and predict.")
+    return kind
