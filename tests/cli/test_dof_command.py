@@ -71,7 +71,7 @@ def test_several_targets(negcorr, data):
         (["-e", "sklearn.linear_model.Ridge", "-p", "alpha=-3"], 1, "alpha"),
         (["-p", "n_members=8"], 2, "--param: NCLRegressor has no parameter n_members"),
         (["-p", "bases__gamma=8"], 2, "no parameter bases"),
-        (["-p", "lam__x=1"], 2, "--param lam__x: lam=None has no parameters"),
+        (["-p", "lam__x=1"], 2, "--param lam__x: lam='auto' has no parameters"),
         (["-p", "basis__gama=1"], 2, "Invalid parameter 'gama'"),
         (["-p", "basis__gamma=-1"], 1, "gamma=-1"),
         (["-p", "basis=forest"], 1, "basis='forest' is unknown"),

@@ -12,7 +12,9 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from negcorr import report
+from negcorr import ContentKFold, NCLRegressor, report
+from negcorr.bases import AutoBasis, FourierFeatures, LinearFeatures, NestedFeatures
+from negcorr.reporting.contents import gather
 
 NASTY = "<img src=x onerror=alert(1)>\"'&</script><script>alert(2)</script>"
 
@@ -110,6 +112,25 @@ def test_a_compact_model_has_the_same_page(written):
     whole = written(model, X[80:], y[80:])
     assert written(model.compact(), X[80:], y[80:]) == whole
     assert written(model.compact(path=True), X[80:], y[80:]) == whole
+
+
+@pytest.mark.parametrize(
+    "basis",
+    [
+        "trees",
+        FourierFeatures(6, 4, gamma=0.5),
+        AutoBasis("fourier", kernels="rbf", n_components=4, n_members=6),
+        NestedFeatures([FourierFeatures(3, 2), LinearFeatures(2, 2)], [0.1, 0.5]),
+    ],
+    ids=["string", "basis", "searched", "nested"],
+)
+def test_the_code_on_the_page_makes_the_model_again(basis):
+    X, y = rows()
+    X = X.to_numpy()
+    model = NCLRegressor(basis, cv=ContentKFold(3)).fit(X, y)
+    space = {"X": X, "y": y}
+    exec(gather(model).snippet, space)
+    np.testing.assert_array_equal(space["model"].predict(X), model.predict(X))
 
 
 def test_a_pipeline_has_the_names_of_its_inputs(written):

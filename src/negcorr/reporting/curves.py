@@ -88,7 +88,9 @@ def curve_data(path: NCLPath) -> CurveData:
     smallest = float(min(spectrum.smallest_useful_gap, *path.chosen_gap[path.chosen_gap > 0], 1.0))
     gaps, kfold = np.empty(0), np.empty((spectrum.n_outputs, 0))
     if path.folds.splits:
-        gaps = tabulated_gaps(max(smallest, path.smallest_trusted_gap))
+        # A table of a fitted model ends where the search ended.
+        end = 0.0 if path.kfold_table is None else float(path.kfold_table.gaps[-1])
+        gaps = tabulated_gaps(max(smallest, path.smallest_trusted_gap, end))
         gaps = np.unique(np.append(gaps, path.chosen_gap[path.chosen_gap > 0]))[::-1]
         kfold = to_host(path.criterion_curve("kfold", gaps)).T
     ridge = np.empty((spectrum.n_outputs, 0))
