@@ -64,7 +64,7 @@ def test_a_grid_takes_the_place_of_the_slider(written, outputs):
     assert "degrees of freedom estimated" in text
     assert "<span>b</span>" in text
     assert "from negcorr.deep import DeepNCLRegressor" in text
-    assert "from negcorr.deep import Training" in text
+    assert "from negcorr.deep import DeepNCLRegressor, Training" in text
     assert "PyTorch" in text
     assert len(data["members"]) == (outputs or 1)
 

@@ -109,9 +109,14 @@ def test_the_same_model_and_rows_make_the_same_page(written):
 def test_a_compact_model_has_the_same_page(written):
     X, y = rows()
     model = fitted(X[:80], y[:80])
-    whole = written(model, X[80:], y[80:])
-    assert written(model.compact(), X[80:], y[80:]) == whole
-    assert written(model.compact(path=True), X[80:], y[80:]) == whole
+    whole = gather(model, X[80:], y[80:])
+    for small in (model.compact(), model.compact(path=True)):
+        found = gather(small, X[80:], y[80:])
+        for name, values in vars(whole.curves).items():
+            np.testing.assert_allclose(getattr(found.curves, name), values, rtol=1e-9, err_msg=name)
+        assert (found.facts, found.importances) == (whole.facts, whole.importances)
+        np.testing.assert_array_equal(found.held_out[0].lower, whole.held_out[0].lower)
+        assert "id='knob'" in written(small, X[80:], y[80:])
 
 
 @pytest.mark.parametrize(

@@ -151,9 +151,9 @@ def gather(
     line = f"model = {'DeepNCLRegressor' if deep else 'NCLRegressor'}({changed})"
     called = set(re.findall(r"\w+(?=\()", line))
     imports = [
-        f"from {module} import {', '.join(names)}"
+        f"from {module} import {', '.join(sorted(used))}"
         for module, known in SHOWN.items()
-        if (names := sorted(called & known))
+        if (used := called & known)
     ]
     if deep:
         facts, notes = deep_facts(ensemble), deep_notes(ensemble)
