@@ -137,7 +137,7 @@ def estimator_named(name: str, parameters: Sequence[str] = ()) -> Any:
         raise UsageError(f"--param: {error}.") from error
     for parameter, value in inner.items():
         outer, _, name_inside = parameter.partition("__")
-        holder = getattr(estimator, outer, None)
+        holder: Any = getattr(estimator, outer, None)
         if not hasattr(holder, "set_params"):
             raise UsageError(f"--param {parameter}: {outer}={holder!r} has no parameters.")
         try:
