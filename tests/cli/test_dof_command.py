@@ -69,6 +69,12 @@ def test_several_targets(negcorr, data):
         (["-e", "sklearn.linear_model.Ridge", "-p", "alpa=3"], 2, "Did you mean alpha?"),
         (["-e", "sklearn.linear_model.Ridge", "-p", "alpha"], 2, "must be name=value"),
         (["-e", "sklearn.linear_model.Ridge", "-p", "alpha=-3"], 1, "alpha"),
+        (["-p", "n_members=8"], 2, "--param: NCLRegressor has no parameter n_members"),
+        (["-p", "bases__gamma=8"], 2, "no parameter bases"),
+        (["-p", "lam__x=1"], 2, "--param lam__x: lam='auto' has no parameters"),
+        (["-p", "basis__gama=1"], 2, "Invalid parameter 'gama'"),
+        (["-p", "basis__gamma=-1"], 1, "gamma=-1"),
+        (["-p", "basis=forest"], 1, "basis='forest' is unknown"),
         (["--method", "exakt"], 2, "Did you mean exact?"),
         (["-e", "sklearn.linear_model.Lasso", "--method", "exact"], 2, "--method exact"),
         (["--seed", "-3"], 2, "--seed -3"),
@@ -87,6 +93,8 @@ def test_parameters_are_values_and_nothing_is_run():
     )
     assert made.max_depth is None
     assert (made.criterion, made.max_features, made.bootstrap) == ("absolute_error", 0.5, False)
+    ours = estimator_named("negcorr.NCLRegressor", ["basis=orthogonal", "basis__gamma=0.25"])
+    assert (ours.basis.orthogonal, ours.basis.gamma, ours.basis.inputs) == (True, 0.25, "none")
     harmless = estimator_named("sklearn.linear_model.Ridge", ["solver=__import__('os').getcwd()"])
     assert harmless.solver == "__import__('os').getcwd()"
 
@@ -108,7 +116,8 @@ def test_the_demo_goes_the_whole_way(negcorr, tmp_path):
 def test_the_ensemble_is_that_of_fit(negcorr, data):
     quick = ("--members", 8, "--components", 5, "--rivals", "none")
     told = json.loads(negcorr("fit", data, "-t", "price", *quick, "--json").out)["model"]
-    asked = ("-p", f"gap={told['gap']!r}", "-p", "n_estimators=8", "-p", "n_components=5")
+    sizes = ("-p", "basis__n_members=8", "-p", "basis__n_components=5")
+    asked = ("-p", f"gap={told['gap']!r}", *sizes)
     found = json.loads(negcorr("dof", data, "-t", "price", *asked, "--json").out)
     assert found["method"] == "exact"
     assert found["dof"] == [pytest.approx(told["dof"], rel=1e-9)]

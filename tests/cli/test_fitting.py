@@ -13,6 +13,7 @@ from models import deep_ncl
 from toy_tables import QUICK, homes, write_homes
 
 import negcorr as package
+from negcorr.bases import AutoBasis, FourierFeatures
 from negcorr.reading.schema import Schema
 from negcorr.storage.save_load import describe
 
@@ -69,7 +70,7 @@ def test_metrics_are_those_of_python(negcorr, data, tmp_path):
     metrics = strict_json((tmp_path / "here/out/metrics.json").read_text(encoding="utf-8"))
     frame = package.reading.read_table(data).frame
     schema = package.tables.infer_columns(frame, "price", drop=["rent"])
-    parameters = {"n_estimators": 8, "n_components": 5}
+    parameters = {"basis": FourierFeatures(8, 5, inputs="none")}
     trial = package.tables.try_out(
         frame, schema, seed=3, baselines=["mean", "ridge"], parameters=parameters
     )
@@ -202,7 +203,7 @@ def test_features_that_the_data_choose(negcorr, data, tmp_path):
     assert result.code == 0
     assert names_in(tmp_path / "here/out") == FILES
     model = package.load(tmp_path / "here/out/model.skops")
-    assert model[-1].basis == "auto"
+    assert isinstance(model[-1].basis, AutoBasis)
     assert len(model[-1].choice_.members) >= 2
     streamed = negcorr("fit", data, "-t", "price", "--basis", "auto", "--stream")
     assert streamed.code == 2

@@ -528,7 +528,7 @@ def test_a_compressed_file_cut_short_is_named_in_one_line(reproduce, tmp_path):
     (home / "machine.csv.gz").write_bytes(b"\x1f\x8b\x08\x00\x00")
     result = reproduce(data=home)
     assert result.code == 1
-    assert "cut short or not gzip" in result.complaint()
+    assert "machine.csv.gz is gzip but damaged" in result.complaint()
 
 
 # ---------------------------------------------------------------------------------------

@@ -280,7 +280,10 @@ class TestMembersDisplay:
         import scipy.sparse as sp
 
         X, y = rows
-        assert MembersDisplay.from_estimator(model.compact(), X).member_error_ratio is None
+        display = MembersDisplay.from_estimator(model, X)
+        compact = MembersDisplay.from_estimator(model.compact(), X)
+        assert compact.member_error_ratio == pytest.approx(display.member_error_ratio)
+        np.testing.assert_array_equal(compact.members, display.members)
         forest = RandomForestRegressor(7, random_state=0).fit(X, y)
         assert MembersDisplay.from_estimator(forest, X, 1, y=y).members.shape == (7, 100)
         dense = MembersDisplay.from_estimator(model, X, 4)
@@ -354,7 +357,7 @@ class TestAllDisplays:
     def test_path_estimator_pipeline_and_search_draw_the_same(self, kind, rows):
         X, y = rows
         pipe = make_pipeline(StandardScaler(), ncl(6, 3))
-        search = GridSearchCV(pipe, {"nclregressor__n_components": [3]}, cv=2).fit(X, y)
+        search = GridSearchCV(pipe, {"nclregressor__basis__n_components": [3]}, cv=2).fit(X, y)
         ways = [
             kind.from_path(search.best_estimator_[-1].path_),
             kind.from_estimator(search.best_estimator_[-1]),
@@ -365,6 +368,14 @@ class TestAllDisplays:
         for other in ways[1:]:
             for name, line in lines_of(other).items():
                 np.testing.assert_array_equal(line.get_xydata(), first[name].get_xydata())
+
+    @pytest.mark.parametrize("path", [False, True])
+    def test_compact_models_draw_the_same(self, kind, path, model):
+        whole = lines_of(kind.from_estimator(model))
+        compact = lines_of(kind.from_estimator(model.compact(path=path)))
+        assert whole.keys() == compact.keys()
+        for name, line in compact.items():
+            np.testing.assert_allclose(line.get_xydata(), whole[name].get_xydata(), rtol=1e-10)
 
     def test_axes_are_reused_and_widened(self, kind, model, several):
         ax = plt.figure().add_subplot()
@@ -394,13 +405,11 @@ class TestAllDisplays:
             kind.from_estimator(wide, gaps=[1.0, 1e-20])
         assert caught[0].filename == __file__
 
-    def test_not_fitted_compact_and_other_models(self, kind, model, rows):
+    def test_not_fitted_and_other_models(self, kind, model, rows):
         with pytest.raises(NotFittedError):
             kind.from_estimator(NCLRegressor())
         with pytest.raises(NotFittedError):
             kind.from_estimator(make_pipeline(StandardScaler(), NCLRegressor()))
-        with pytest.raises(ValueError, match=f"{kind.__name__} needs the path, which compact"):
-            kind.from_estimator(model.compact())
         with pytest.raises(TypeError, match="type Ridge has no path in lam; allowed"):
             kind.from_estimator(Ridge().fit(*rows))
         with pytest.raises(TypeError, match="from_path"):

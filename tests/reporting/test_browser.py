@@ -57,9 +57,7 @@ def model_of(outputs=1, **parameters):
     X = rng.normal(size=(150, 3))
     y = np.sin(2 * X[:, :1]) + X[:, 1:2] + 0.3 * rng.normal(size=(150, outputs))
     y = y[:, 0] if outputs == 1 else y
-    small = {"n_estimators": 10, "n_components": 4, "random_state": 0}
-    model = ncl(**small | {"basis": "fourier", "gamma": "kwok-tsang"} | parameters)
-    return model.fit(X[:100], y[:100]), X[100:], y[100:]
+    return ncl(10, 4, **parameters).fit(X[:100], y[:100]), X[100:], y[100:]
 
 
 @pytest.mark.parametrize("outputs", [1, 2])

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from models import ncl
 from numpy.polynomial.chebyshev import Chebyshev
 
-from negcorr import ncl_path
+from negcorr import NCLRegressor, ncl_path
+from negcorr.bases import FourierFeatures, NestedFeatures
 from negcorr.reporting.curves import curve_data
 
 # Curves are compared where products do not resolve them as well.
@@ -64,6 +65,18 @@ def test_kfold_is_tabulated_at_the_chosen_gap_too():
     assert len(at) == 1
     assert data.kfold[0, at[0]] == pytest.approx(path.kfold(), rel=1e-12)
     assert (np.diff(data.kfold_gaps) < 0).all()
+
+
+def test_kfold_ends_where_the_search_of_a_fitted_model_ended():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    y = X[:, 0] + 0.5 * rng.normal(size=80)
+    bases = [FourierFeatures(3, 4), FourierFeatures(2, 4, gamma=0.5)]
+    path = NCLRegressor(NestedFeatures(bases, [0.1, 0.5])).fit(X, y).path_
+    data = curve_data(path)
+    assert data.smallest_gap < 0.1 * path.gaps[-1]
+    assert data.kfold_gaps[-1] == path.gaps[-1]
+    np.testing.assert_allclose(data.kfold[0], path.kfold(gap=data.kfold_gaps), rtol=1e-12)
 
 
 def test_without_folds_there_is_no_kfold():

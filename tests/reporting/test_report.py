@@ -12,7 +12,9 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from negcorr import report
+from negcorr import ContentKFold, NCLRegressor, report
+from negcorr.bases import AutoBasis, FourierFeatures, LinearFeatures, NestedFeatures
+from negcorr.reporting.contents import gather
 
 NASTY = "<img src=x onerror=alert(1)>\"'&</script><script>alert(2)</script>"
 
@@ -40,8 +42,7 @@ def rows(n=120, outputs=None, columns=("a", "b", "c")):
 
 
 def fitted(X, y, **parameters):
-    small = {"n_members": 8, "n_components": 4, "random_state": 0, **PLAIN}
-    return ncl(**small | parameters).fit(X, y)
+    return ncl(8, 4, **parameters).fit(X, y)
 
 
 @pytest.fixture
@@ -105,6 +106,38 @@ def test_the_same_model_and_rows_make_the_same_page(written):
     assert written(model, X[80:], y[80:]) == written(model, X[80:], y[80:])
 
 
+def test_a_compact_model_has_the_same_page(written):
+    X, y = rows()
+    model = fitted(X[:80], y[:80])
+    whole = gather(model, X[80:], y[80:])
+    for small in (model.compact(), model.compact(path=True)):
+        found = gather(small, X[80:], y[80:])
+        for name, values in vars(whole.curves).items():
+            np.testing.assert_allclose(getattr(found.curves, name), values, rtol=1e-9, err_msg=name)
+        assert (found.facts, found.importances) == (whole.facts, whole.importances)
+        np.testing.assert_array_equal(found.held_out[0].lower, whole.held_out[0].lower)
+        assert "id='knob'" in written(small, X[80:], y[80:])
+
+
+@pytest.mark.parametrize(
+    "basis",
+    [
+        "trees",
+        FourierFeatures(6, 4, gamma=0.5),
+        AutoBasis("fourier", kernels="rbf", n_components=4, n_members=6),
+        NestedFeatures([FourierFeatures(3, 2), LinearFeatures(2, 2)], [0.1, 0.5]),
+    ],
+    ids=["string", "basis", "searched", "nested"],
+)
+def test_the_code_on_the_page_makes_the_model_again(basis):
+    X, y = rows()
+    X = X.to_numpy()
+    model = NCLRegressor(basis, cv=ContentKFold(3)).fit(X, y)
+    space = {"X": X, "y": y}
+    exec(gather(model).snippet, space)
+    np.testing.assert_array_equal(space["model"].predict(X), model.predict(X))
+
+
 def test_a_pipeline_has_the_names_of_its_inputs(written):
     X, y = rows(outputs=2)
     model = make_pipeline(StandardScaler(), ncl(n_members=5))
@@ -125,8 +158,6 @@ def test_what_cannot_be_told_of_is_refused(tmp_path):
     path = tmp_path / "page.html"
     with pytest.raises(TypeError, match="must be an NCLRegressor"):
         report(Ridge().fit(X, y), path=path)
-    with pytest.raises(ValueError, match="compact"):
-        report(model.compact(), path=path)
     with pytest.raises(ValueError, match="y=None"):
         report(model, X, path=path)
     with pytest.raises(ValueError, match=r"y has 2 output\(s\), the model has 1"):

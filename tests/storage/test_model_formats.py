@@ -66,7 +66,6 @@ def test_a_full_model_in_a_golden_file_has_its_curves_and_takes_rows():
         ({"format": True}, r"has \['format'\] of another kind"),
         ({"format": "1"}, r"has \['format'\] of another kind"),
         ({"kind": 3, "notes": []}, r"has \['kind', 'notes'\] of another kind"),
-        ({"keep": 3}, r"has \['keep'\] of another kind"),
     ],
 )
 def test_other_formats_are_refused_with_the_reason(change, words, file):
@@ -76,7 +75,7 @@ def test_other_formats_are_refused_with_the_reason(change, words, file):
             read(file)
 
 
-@pytest.mark.parametrize("name", ["format", "kind", "versions", "notes", "keep"])
+@pytest.mark.parametrize("name", ["format", "kind", "versions", "notes"])
 def test_a_missing_field_is_named(name, file):
     with_envelope(file, lambda e: {k: v for k, v in e.items() if k != name})
     with pytest.raises(ModelFileError, match=rf"lacks \['{name}'\]"):

@@ -629,9 +629,9 @@ def test_fields_of_another_version_are_named(tmp_path):
         ):
             load(file)
     file = save(ncl().fit(X, Y), tmp_path / "m.skops")
-    text = lambda s: json.loads(json.dumps(s).replace('"noise_variance"', '"noise_level"'))  # noqa: E731
+    text = lambda s: json.loads(json.dumps(s).replace('"given_noise"', '"noise_given"'))  # noqa: E731
     rewritten(file, schema=text)
-    with pytest.raises(ModelFileError, match="noise_variance"):
+    with pytest.raises(ModelFileError, match="given_noise"):
         load(file)
 
 

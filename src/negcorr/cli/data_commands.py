@@ -132,7 +132,9 @@ def report(
     run_report(model, data, out, output)
 
 
-_PARAM_HELP = "Parameter of it, as name=value; may be repeated."
+_PARAM_HELP = (
+    "Parameter of it, as name=value, or of its basis, as basis__n_members=20; may be repeated."
+)
 
 
 @dataclass(frozen=True)

@@ -43,13 +43,9 @@ def run_dof(options: DofOptions, output: Output) -> None:
     check_seed(options.seed)
     estimator = estimator_named(options.estimator, options.param)
     if isinstance(estimator, NCLRegressor):
-        # As in negcorr fit: the inputs have been scaled already.
         given = {text.partition("=")[0].strip() for text in options.param}
         if "random_state" not in given:
             estimator.set_params(random_state=options.seed)
-        if isinstance(estimator.basis, str):
-            named = "fourier" if "basis" not in given else estimator.basis
-            estimator.set_params(basis=encoded_basis(named))
     check_target(options.target, options.data)
     with output.busy(f"reading {options.data.name}") as tell:
         table = read_table(options.data)
@@ -102,7 +98,8 @@ def estimator_named(name: str, parameters: Sequence[str] = ()) -> Any:
         Such as ``sklearn.linear_model.Ridge``. Its module is imported.
     parameters : sequence of str
         Such as ``alpha=0.1``: numbers, True, False, None, tuples and lists as in Python; all else
-        is text.
+        is text. ``basis__gamma=0.1`` sets a parameter of a parameter. An NCLRegressor has the
+        basis of ``negcorr fit``, for columns that have been scaled.
 
     Raises
     ------
@@ -115,6 +112,43 @@ def estimator_named(name: str, parameters: Sequence[str] = ()) -> Any:
     >>> estimator_named("sklearn.linear_model.Ridge", ["alpha=0.5", "solver=svd"])
     Ridge(alpha=0.5, solver='svd')
     """
+    kind = _class_named(name)
+    given: dict[str, Any] = {}
+    for text in parameters:
+        parameter, sign, value = (part.strip() for part in text.partition("="))
+        if not sign or not parameter.isidentifier():
+            raise UsageError(f"--param {text}: must be name=value.")
+        try:
+            given[parameter] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            given[parameter] = text.partition("=")[2]
+    known = [n for n in inspect.signature(kind).parameters if n not in ("args", "kwargs")]
+    inner = {parameter: value for parameter, value in given.items() if "__" in parameter}
+    for parameter in given:
+        outer = parameter.partition("__")[0]
+        if known and outer not in known:
+            check_choice(f"--param: {kind.__name__} has no parameter", outer, known)
+    own = {parameter: value for parameter, value in given.items() if parameter not in inner}
+    if issubclass(kind, NCLRegressor):
+        own["basis"] = encoded_basis(own.get("basis", "fourier"))
+    try:
+        estimator = kind(**own)
+    except TypeError as error:
+        raise UsageError(f"--param: {error}.") from error
+    for parameter, value in inner.items():
+        outer, _, name_inside = parameter.partition("__")
+        holder: Any = getattr(estimator, outer, None)
+        if not hasattr(holder, "set_params"):
+            raise UsageError(f"--param {parameter}: {outer}={holder!r} has no parameters.")
+        try:
+            holder.set_params(**{name_inside: value})
+        except ValueError as error:
+            raise UsageError(f"--param {parameter}: {error}") from error
+    return estimator
+
+
+def _class_named(name: str) -> Any:
+    """The class of a regressor, from a module that is imported."""
     module, _, last = name.rpartition(".")
     if not module:
         raise UsageError(
@@ -129,20 +163,4 @@ def estimator_named(name: str, parameters: Sequence[str] = ()) -> Any:
         raise UsageError(f"--estimator {name}: {module} has no {last}.") from error
     if not (inspect.isclass(kind) and hasattr(kind, "fit") and hasattr(kind, "predict")):
         raise UsageError(f"--estimator {name}: must be a class with fit and predict.")
-    given: dict[str, Any] = {}
-    for text in parameters:
-        parameter, sign, value = (part.strip() for part in text.partition("="))
-        if not sign or not parameter.isidentifier():
-            raise UsageError(f"--param {text}: must be name=value.")
-        try:
-            given[parameter] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            given[parameter] = text.partition("=")[2]
-    known = [n for n in inspect.signature(kind).parameters if n not in ("args", "kwargs")]
-    for parameter in given:
-        if known and parameter not in known:
-            check_choice(f"--param: {last} has no parameter", parameter, known)
-    try:
-        return kind(**given)
-    except TypeError as error:
-        raise UsageError(f"--param: {error}.") from error
+    return kind

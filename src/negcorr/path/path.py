@@ -166,10 +166,8 @@ class NCLPath:
     @property
     def tabulated_gaps(self) -> FloatArray:
         """Gaps at which curves are tabulated: ten a decade down to where nothing moves any more."""
-        least = self.spectrum.smallest_useful_gap
-        # No further than the search went: there a tridiagonal spectrum may need all eigenvectors.
-        least = float(self.gaps[-1]) if len(self.gaps) else least
-        gaps = lattice(min(least, 1.0), TABULATED_EVERY)
+        least = min(self.spectrum.smallest_useful_gap, *self.gaps[-1:], 1.0)
+        gaps = lattice(least, TABULATED_EVERY)
         resolved = self.smallest_trusted_gap == 0 and not isinstance(self.spectrum, BandedSpectrum)
         return np.append(gaps, 0.0) if resolved else gaps
 

@@ -81,7 +81,7 @@ class DiversityDisplay:
     >>> from sklearn.datasets import load_diabetes
     >>> from negcorr import DiversityDisplay, NCLRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = NCLRegressor(basis="fourier", gamma="kwok-tsang", random_state=0)
+    >>> model = NCLRegressor(basis="fourier")
     >>> model = model.fit(X[:300], y[:300])
     >>> display = DiversityDisplay.from_estimator(model, X[300:], y[300:], gaps=[1, 0.1, 0.01])
     >>> difference = display.member_error - display.diversity

@@ -79,8 +79,9 @@ class DofDisplay:
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import Ridge
     >>> from negcorr import DofDisplay, NCLRegressor
+    >>> from negcorr.bases import FourierFeatures
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = NCLRegressor(20, 5, basis="fourier", gamma="kwok-tsang", random_state=0).fit(X, y)
+    >>> model = NCLRegressor(FourierFeatures(20, 5)).fit(X, y)
     >>> display = DofDisplay.from_estimator(
     ...     model, X, y, estimates=[1.0, 0.1], others={"ridge": Ridge(0.1)}, random_state=0
     ... )

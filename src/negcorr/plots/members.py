@@ -93,7 +93,7 @@ class MembersDisplay:
     >>> from sklearn.datasets import load_diabetes
     >>> from negcorr import MembersDisplay, NCLRegressor
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-    >>> model = NCLRegressor(basis="fourier", gamma="kwok-tsang", random_state=0).fit(X, y)
+    >>> model = NCLRegressor(basis="fourier").fit(X, y)
     >>> display = MembersDisplay.from_estimator(model, X, "bmi", y=y, n_members=12)
     >>> display.members.shape, display.ax_.get_xlabel()
     ((12, 100), 'bmi (other inputs: medians)')

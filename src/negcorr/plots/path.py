@@ -97,7 +97,7 @@ class PathDisplay:
     >>> from sklearn.datasets import load_diabetes
     >>> from negcorr import NCLRegressor, PathDisplay
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = NCLRegressor(basis="fourier", gamma="kwok-tsang", random_state=0).fit(X, y)
+    >>> model = NCLRegressor(basis="fourier").fit(X, y)
     >>> display = PathDisplay.from_estimator(model)
     >>> sorted(display.lines_)
     ['dof', 'gcv', 'kfold', 'sure', 'train_error']

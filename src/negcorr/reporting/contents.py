@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -12,6 +13,7 @@ import numpy as np
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
+from negcorr import bases
 from negcorr._common.types import Table
 from negcorr._common.validation import target_columns
 from negcorr.diversity.decompositions import USELESS_NOTE
@@ -31,6 +33,13 @@ from negcorr.storage.stored_types import deep_kind
 
 __all__ = ["Contents", "ExtraTable", "gather"]
 
+
+#: Classes in the code on a page, by the module that a user takes them from.
+SHOWN = {
+    "negcorr": {"ContentKFold", "NCLRegressor"},
+    "negcorr.bases": set(bases.__all__),
+    "negcorr.deep": {"DeepNCLRegressor", "Training"},
+}
 
 #: Title, header and rows.
 ExtraTable = tuple[str, Sequence[str], Sequence[Sequence[str]]]
@@ -134,18 +143,18 @@ def gather(
     else:
         names = tuple(str(name) for name in outputs)
     default = type(ensemble)().get_params(deep=False)
-    changed = {
-        name: value
+    changed = ", ".join(
+        f"{name}={value!r}"
         for name, value in ensemble.get_params(deep=False).items()
         if repr(value) != repr(default[name])
-    }
-    module, kind = ("negcorr.deep", "DeepNCLRegressor") if deep else ("negcorr", "NCLRegressor")
-    imports = [f"from {module} import {kind}"]
-    for part in map(type, changed.values()):
-        if part.__module__.startswith("negcorr."):
-            room = ".".join(part.__module__.split(".")[:2])
-            imports.append(f"from {room} import {part.__name__}")
-    given = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+    )
+    line = f"model = {'DeepNCLRegressor' if deep else 'NCLRegressor'}({changed})"
+    called = set(re.findall(r"\w+(?=\()", line))
+    imports = [
+        f"from {module} import {', '.join(sorted(used))}"
+        for module, known in SHOWN.items()
+        if (used := called & known)
+    ]
     if deep:
         facts, notes = deep_facts(ensemble), deep_notes(ensemble)
     else:
@@ -179,7 +188,7 @@ def gather(
         outputs=names,
         curves=None if deep else curve_data(ensemble.path_),
         grid=lam_grid(ensemble.lam_table_) if deep else None,
-        snippet="\n".join([*imports, "", f"model = {kind}({given})", "model.fit(X, y)", ""]),
+        snippet="\n".join([*imports, "", line, "model.fit(X, y)", ""]),
         versions=(
             ("negcorr", version("negcorr")),
             ("scikit-learn", sklearn.__version__),

@@ -111,8 +111,9 @@ def report(
     >>> from tempfile import TemporaryDirectory
     >>> from sklearn.datasets import load_diabetes
     >>> from negcorr import NCLRegressor, report
+    >>> from negcorr.bases import FourierFeatures
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = NCLRegressor(20, basis="fourier", gamma="kwok-tsang", random_state=0)
+    >>> model = NCLRegressor(FourierFeatures(20))
     >>> model = model.fit(X[:300], y[:300])
     >>> with TemporaryDirectory() as folder:
     ...     file = report(model, X[300:], y[300:], path=f"{folder}/diabetes.html")
