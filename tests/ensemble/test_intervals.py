@@ -16,8 +16,7 @@ from negcorr.ensemble.intervals import Residuals, kept_rows
 from negcorr.exceptions import CalibrationWarning
 from negcorr.path.tune import PathSettings, build_path
 from negcorr.rows.folds import Folds, make_folds
-from negcorr.rows.rows import content_hash
-from negcorr.rows.rows import Rows
+from negcorr.rows.rows import Rows, content_hash
 
 #: The same examples in every run, however slow the machine.
 repeatable = settings(derandomize=True, deadline=None)

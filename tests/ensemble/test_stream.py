@@ -18,8 +18,7 @@ from negcorr.moments.moments import FactorMoments, GramMoments, as_gram
 from negcorr.moments.scan import features_of
 from negcorr.path.tune import PathSettings
 from negcorr.rows.folds import make_folds, number_of_folds
-from negcorr.rows.rows import content_hash
-from negcorr.rows.rows import Rows
+from negcorr.rows.rows import Rows, content_hash
 
 BASIS = FourierFeatures(3, 4, random_state=0, inputs="none").fit(
     np.random.default_rng(9).normal(size=(50, 2))
