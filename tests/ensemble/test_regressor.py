@@ -383,7 +383,7 @@ class TestInput:
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(12, 2)), rng.normal(size=12)
         model = ncl(3, 40, lam=0.5).fit(X, y)
-        with pytest.warns(NoiseVarianceWarning, match="nothing is left"):
+        with pytest.warns(NoiseVarianceWarning, match="no residual degrees of freedom"):
             assert np.isnan(model.noise_variance_)
         assert np.isfinite(model.predict(X)).all()
 
@@ -391,7 +391,7 @@ class TestInput:
         X, y = diabetes
         with pytest.warns(FrequencyWarning, match="0.442 for 442 rows"):
             model = ncl(**SMALL).fit(X, y, sample_weight=np.full(len(y), 1e-3))
-        with pytest.warns(NoiseVarianceWarning, match="nothing is left"):
+        with pytest.warns(NoiseVarianceWarning, match="no residual degrees of freedom"):
             assert np.isnan(model.noise_variance_)
         with (
             pytest.warns(FrequencyWarning),
