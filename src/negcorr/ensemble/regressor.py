@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import numbers
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, Self
@@ -40,6 +41,7 @@ from negcorr.ensemble.fitted import (
 from negcorr.ensemble.huber import refuse_in_parts
 from negcorr.ensemble.partial_fit import check_streamable, continued, with_rows_of
 from negcorr.ensemble.summary import Summary, summarise
+from negcorr.exceptions import NegcorrWarning
 from negcorr.path.path import NCLPath
 from negcorr.selection.choose import Choice
 from negcorr.selection.space import SearchSpace
@@ -555,7 +557,9 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ----------
         path : bool, default=False
             Whether the factorisation is kept: then λ can be changed, and standard deviations are
-            known. For models that were fitted in parts this drops the moments.
+            known, but intervals are those of the chosen λ. For models that were fitted in parts
+            this drops the moments. A model of fewer rows than features grows by it: it holds the
+            modes in place of the rows.
 
         Returns
         -------
@@ -713,13 +717,18 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Names; without those that ask for λ before it is known, so that listing chooses none."""
         state = self._fitted_or_none
         unknown = _ANSWERS if state is not None and state.known is None else ()
-        return [
-            each for each in object.__dir__(self) if each not in unknown and hasattr(self, each)
-        ]
+        with warnings.catch_warnings():
+            # That there is no noise variance is for those to know who ask for it.
+            warnings.simplefilter("ignore", NegcorrWarning)
+            return [
+                each for each in object.__dir__(self) if each not in unknown and hasattr(self, each)
+            ]
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """With the summary, if it is there: showing a model neither chooses λ nor fails."""
-        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NegcorrWarning)  # scikit-learn lists all attributes
+            bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
         state = self._fitted_or_none
         if "text/html" not in bundle or state is None:
             return bundle
