@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from negcorr.bases import AutoBasis, Basis
-from negcorr.bases.named import named_basis
 from negcorr.cli.app import (
     CategoricalOption,
     DataArgument,
@@ -20,6 +18,9 @@ from negcorr.cli.app import (
     command_line,
 )
 from negcorr.cli.arguments import UsageError, check_choice, check_jobs, check_seed, parts_of
+
+if TYPE_CHECKING:
+    from negcorr.bases import AutoBasis, Basis
 
 __all__ = ["BASES", "CRITERIA", "DEEP_CRITERIA", "LOSSES", "RIVALS", "SOLVERS", "FitOptions"]
 
@@ -220,6 +221,10 @@ class FitOptions:
         sizes: dict[str, Any] = {name: size for name, size in asked.items() if size is not None}
         if self.deep or (self.basis is None and not sizes):
             return None
+        # Here, for help must not wait for NumPy.
+        from negcorr.bases import AutoBasis
+        from negcorr.bases.named import named_basis
+
         if self.basis == "auto":
             return AutoBasis(inputs="none", **sizes)
         return named_basis(self.basis or "fourier", inputs="none", **sizes)
