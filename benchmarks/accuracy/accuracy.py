@@ -38,6 +38,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import negcorr
 from negcorr import NCLRegressor
+from negcorr.bases import AutoBasis
+from negcorr.bases.named import named_basis
 from negcorr.datasets import load
 
 DATA = Path(os.environ.get("NEGCORR_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -82,7 +84,7 @@ def measured(
     """Error, times and more of one piece, ready for JSON.
 
     ``threads`` limits those of the libraries, ``parameters`` are those of NCLRegressor that are
-    not its defaults.
+    not its defaults: ``basis`` is a name, what is inside begins with ``basis__``.
     """
     folds = KFold(FOLDS, shuffle=True, random_state=piece.seed)
     train, test = list(folds.split(X))[piece.fold]
@@ -132,7 +134,10 @@ def new_model(
     piece: Piece, n_rows: int, n_inputs: int, n_outputs: int, parameters: Mapping[str, Any]
 ) -> Any:
     if piece.method == "negcorr":
-        return NCLRegressor(random_state=piece.seed, **parameters)
+        name = parameters.get("basis", "auto")
+        basis = AutoBasis() if name == "auto" else named_basis(name)
+        model = NCLRegressor(basis, random_state=piece.seed)
+        return model.set_params(**{key: parameters[key] for key in parameters if key != "basis"})
     return RIVALS[piece.method](n_rows, n_inputs, n_outputs, piece.seed)
 
 
@@ -284,7 +289,10 @@ def new_parser(description: str, sets: Sequence[str], out: Path) -> argparse.Arg
     parser.add_argument("--jobs", type=int, default=1, help="pieces at the same time")
     parser.add_argument("--busy", action="store_true", help="others compute here: times are void")
     parser.add_argument(
-        "--parameters", type=json.loads, default={}, help="of NCLRegressor, as JSON"
+        "--parameters",
+        type=json.loads,
+        default={},
+        help='of NCLRegressor, as JSON, such as {"basis__subspace": 1}',
     )
     parser.add_argument("--retime", action="store_true", help="repeat pieces whose times are void")
     return parser

@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pytest
 from benchmark_programs import program
-from models import ncl
 from sklearn.linear_model import Ridge
+
+from negcorr import NCLRegressor
+from negcorr.bases import FourierFeatures
 
 rivals, accuracy, table = map(program, ("accuracy_rivals", "accuracy", "accuracy_table"))
 
@@ -222,7 +224,7 @@ def test_a_failure_is_counted_and_not_stored(tmp_path, capsys):
 
 def test_a_piece_of_negcorr_knows_the_best_gap_in_hindsight():
     X, y = toy("two")
-    plain = {"basis": "fourier", "gamma": "kwok-tsang"}
+    plain = {"basis": "fourier", "basis__n_members": 90}
     found = accuracy.measured(Piece("two", 0, 1, "negcorr"), X, y, parameters=plain)
     error, best = np.array(found["error"]), np.array(found["hindsight_error"])
     assert (best <= error).all()
@@ -231,16 +233,29 @@ def test_a_piece_of_negcorr_knows_the_best_gap_in_hindsight():
     folds = accuracy.KFold(accuracy.FOLDS, shuffle=True, random_state=0)
     train, test = list(folds.split(X))[1]
     scaled = (y - y[train].mean(axis=0)) / y[train].std(axis=0)
-    model = ncl(**plain).fit(X[train], scaled[train])
+    model = NCLRegressor(FourierFeatures(90)).fit(X[train], scaled[train])
     moved = model.with_lam(gap=found["hindsight_gap"])
     again = ((scaled[test] - moved.predict(X[test])) ** 2).mean(axis=0) / scaled.var(axis=0)
     np.testing.assert_allclose(again, best, rtol=1e-6)
-    assert json.loads(json.dumps(accuracy.rounded(found)))["gap"] == pytest.approx(model.gap_)
+    written = json.loads(json.dumps(accuracy.rounded(found)))
+    assert written["gap"] == pytest.approx(model.gap_)
+    assert written["parameters"] == plain
+
+
+def test_parameters_of_negcorr_reach_the_basis_that_is_searched_for():
+    def model(**parameters):
+        return accuracy.new_model(Piece("one", 3, 0, "negcorr"), 48, 3, 1, parameters)
+
+    assert repr(model()) == "NCLRegressor(basis=AutoBasis(), random_state=3)"
+    found = model(basis__subspace=1, criterion="gcv")
+    assert (found.basis.subspace, found.criterion) == (1, "gcv")
+    with pytest.raises(ValueError, match="Invalid parameter 'gamma' for estimator TreeFeatures"):
+        model(basis="trees", basis__gamma=1.0)
 
 
 def test_predictions_along_the_path_are_the_same_gap_by_gap():
     X, y = toy("one")
-    model = ncl().fit(X[:40], y[:40, 0])
+    model = NCLRegressor("fourier").fit(X[:40], y[:40, 0])
     guess, gaps = model.predict(X[40:])[:, None], np.array([1e-3, 0.1, 1.0])
     at_once = list(accuracy.along_path(model, X[40:], guess, gaps))
     one_by_one = list(accuracy.along_path(model, X[40:], guess + 1.0, gaps))  # not what is given

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from benchmark_programs import program
 
+from negcorr.bases import FourierFeatures
+
 
 @pytest.fixture
 def benchmarks(monkeypatch):
@@ -25,8 +27,8 @@ def toy(name):
 def test_a_figure_is_drawn_from_what_is_measured(benchmarks, monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
     choosing, _ = benchmarks
-    small = {"n_estimators": 6, "n_components": 4}
-    panels = {"criterion": {name: {"criterion": name, **small} for name in ("kfold", "gcv")}}
+    small = FourierFeatures(6, 4)
+    panels = {"criterion": {name: {"basis": small, "criterion": name} for name in ("kfold", "gcv")}}
     monkeypatch.setattr(choosing, "PANELS", panels)
     monkeypatch.setattr(choosing, "DATA", tmp_path)
     out, figure = tmp_path / "choosing.json", tmp_path / "choosing"
