@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeRegressor
 
 from negcorr import ContentKFold, NCLRegressor
-from negcorr.bases import FourierFeatures
+from negcorr.bases import ClonedFeatures, FourierFeatures, NystroemFeatures
 from negcorr.dof.common_seeds import free_seeds, seeded
 
 GRID = {"max_depth": [1, 3]}
@@ -69,12 +69,22 @@ def test_unset_seeds_are_found_at_any_depth(estimator, names):
 
 
 @pytest.mark.parametrize(
-    ("seed", "names"), [(0, []), (None, ["basis__random_state", "random_state"])]
+    ("basis", "inside"),
+    [
+        (FourierFeatures(n_members=3), ["basis__random_state"]),
+        (NystroemFeatures(3, 2), ["basis__random_state"]),
+        (
+            ClonedFeatures(RBFSampler(n_components=2), n_members=3),
+            ["basis__random_state", "basis__transformer__random_state"],
+        ),
+        ("fourier", []),
+    ],
+    ids=lambda v: repr(v)[:20],
 )
-def test_a_basis_without_a_seed_gets_that_of_its_ensemble(seed, names):
-    model = ncl(
-        FourierFeatures(n_members=3, inputs="none"), lam=0.5, random_state=seed, basis="auto"
-    )
+@pytest.mark.parametrize("seed", [0, None])
+def test_a_basis_without_a_seed_gets_that_of_its_ensemble(basis, inside, seed):
+    model = NCLRegressor(basis, lam=0.5, random_state=seed)
+    names = [*inside, "random_state"] if seed is None else []
     assert free_seeds(model) == names
     in_pipeline = [f"nclregressor__{name}" for name in names]
     assert free_seeds(make_pipeline(model)) == in_pipeline
@@ -93,7 +103,7 @@ STOCHASTIC = {
     "search over random splits": search(ShuffleSplit(2)),
     "vote": VotingRegressor([("a", tree()), ("b", ExtraTreesRegressor(2, max_depth=2))]),
     "target transformed": TransformedTargetRegressor(tree()),
-    "ncl": ncl(n_members=3, n_components=2),
+    "ncl": ncl(n_members=3, n_components=2, random_state=None),
 }
 
 

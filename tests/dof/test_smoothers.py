@@ -34,19 +34,14 @@ from sklearn.preprocessing import (
 from toy_regressors import MyRidge
 
 from negcorr import NCLRegressor
+from negcorr.bases import AutoBasis, FourierFeatures, LinearFeatures, NestedFeatures
 from negcorr.dof import closed_forms, smoothers
 from negcorr.dof.smoothers import KINDS, linear_smoother
 from negcorr.exceptions import NotLinearError
 
 FIXED = ConstantKernel(2.0, "fixed") * RBF(1.5, "fixed")
 NOISY = FIXED + WhiteKernel(0.3, "fixed")
-NCL = {
-    "n_members": 4,
-    "n_components": 3,
-    "random_state": 0,
-    "basis": "fourier",
-    "gamma": "kwok-tsang",
-}
+NCL = {"n_members": 4, "n_components": 3}
 
 N, D = 17, 3
 
@@ -89,7 +84,12 @@ WEIGHTED = {
     "ncl with a ridge": ncl(lam=0.5, alpha=0.2, **NCL),
     "ncl without intercept": ncl(lam=0.5, fit_intercept=False, **NCL),
     "ncl by qr": ncl(lam=0.9, solver="qr", **NCL),
-    "ncl on trees": ncl(lam=0.7, **NCL | {"basis": "trees"}),
+    "ncl on trees": ncl(lam=0.7, basis="trees", **NCL),
+    "ncl on functions of a kernel": ncl(lam=0.7, basis="kernel", **NCL),
+    "ncl with more features than rows": ncl(lam=0.9, n_members=4, n_components=10),
+    "ncl of two kinds of features": NCLRegressor(
+        NestedFeatures([FourierFeatures(3, 2), LinearFeatures(3, 2)], [0.3, 0.8]), lam=0.7
+    ),
     "mean": DummyRegressor(),
     "constant": DummyRegressor(strategy="constant", constant=7.0),
 }
@@ -572,7 +572,7 @@ def test_steps_that_write_into_their_input_get_their_own():
 def test_ncl_without_a_seed_is_one_fit():
     X, y, _, _ = data()
     smoother = linear_smoother(
-        ncl(lam=0.5, n_members=3, n_components=3),
+        ncl(lam=0.5, n_members=3, n_components=3, random_state=None),
         X,
         y,
     )
@@ -669,6 +669,9 @@ REFUSED = [
     (DummyRegressor(strategy="median"), r"strategy='median'.*not linear in y"),
     (DummyRegressor(strategy="quantile", quantile=0.3), r"strategy='quantile'"),
     (NCLRegressor(), r"search for lam depends on y"),
+    (NCLRegressor(lam=0.5), r"basis is 'auto' or an AutoBasis .*features depends on y"),
+    (NCLRegressor(AutoBasis("fourier"), gap=0.1), r"Give a basis, as in basis='fourier'"),
+    (NCLRegressor("fourier", lam=0.5, loss="huber"), r"loss='huber'.*Give loss='squared'"),
     (GaussianProcessRegressor(RBF()), r"fits 1 hyperparameters"),
     (GaussianProcessRegressor(RBF() + WhiteKernel()), r"fits 2 hyperparameters"),
     (make_pipeline(StandardScaler(), Lasso()), r"last step of the pipeline, 'lasso': Lasso has"),

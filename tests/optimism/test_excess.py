@@ -22,7 +22,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from toy_regressors import CountedPieces
 
-from negcorr import SURESearch, degrees_of_freedom, excess_optimism, monte_carlo_dof
+from negcorr import NCLRegressor, SURESearch, degrees_of_freedom, excess_optimism, monte_carlo_dof
+from negcorr.bases import FourierFeatures
 from negcorr.dof.monte_carlo.probing import ProbeSource
 from negcorr.dof.monte_carlo.responses import Direction
 from negcorr.exceptions import StepSizeWarning
@@ -190,13 +191,26 @@ def test_choice_keeps_what_the_search_was_told():
 @pytest.mark.parametrize("criterion", ["sure", "gcv", "loo"])
 def test_choice_of_an_ensemble(criterion):
     X, y = data()
-    settings = {"n_members": 5, "n_components": 4, "random_state": 0, **PLAIN}
-    model = ncl(**settings, criterion=criterion, noise_variance=0.3).fit(X, y)
+    model = ncl(5, 4, criterion=criterion, noise_variance=0.3).fit(X, y)
     found = excess_optimism(model, X, y, n_probes=2, random_state=0)
     assert set(found.choice) == {"lam", "gap"}
     assert found.choice["gap"] == pytest.approx(model.gap_)
     assert found.choice["lam"] == pytest.approx(model.lam_)
     assert found.dof_at_choice == pytest.approx(model.dof_, rel=1e-9)
+
+
+def test_choice_of_an_ensemble_keeps_its_basis():
+    X, y = data()
+    search = GridSearchCV(
+        NCLRegressor(FourierFeatures(5, 4), gap=0.1), {"basis__gamma": [0.02, 2.0]}, cv=3
+    )
+    found = excess_optimism(search, X, y, n_probes=2, random_state=0)
+    best = search.fit(X, y).best_estimator_
+    assert found.choice == {"basis__gamma": best.basis.gamma}
+    assert found.dof_at_choice == pytest.approx(best.dof_, rel=1e-9)
+    alone = NCLRegressor(FourierFeatures(5, 4), criterion="gcv").fit(X, y)
+    found = excess_optimism(clone(alone), X, y, n_probes=2, random_state=0)
+    assert found.dof_at_choice == pytest.approx(alone.dof_, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +220,7 @@ def test_choice_of_an_ensemble(criterion):
         GridSearchCV(Ridge(), {"alpha": [3.0]}, cv=3),
         SURESearch(Ridge(), {"alpha": [3.0]}),
         GridSearchCV(ExtraTreesRegressor(3), {"max_depth": [2]}, cv=2),
-        SURESearch(ncl(4, 3), {"gap": [0.1]}),
+        SURESearch(ncl(4, 3, random_state=None), {"gap": [0.1]}),
         SURESearch(make_pipeline(StandardScaler(), Ridge()), {"ridge__alpha": [3.0]}),
         make_pipeline(StandardScaler(), RidgeCV([3.0])),
     ],
@@ -306,7 +320,7 @@ def test_ridge_without_an_intercept_stays_without():
     "search",
     [
         RidgeCV(MANY),
-        ncl(4, 3),
+        ncl(4, 3, random_state=None),
         SURESearch(ExtraTreesRegressor(3), {"max_depth": [1, 4]}),
         GridSearchCV(Ridge(), {"alpha": MANY[::2]}, cv=KFold(3, shuffle=True)),
     ],

@@ -20,12 +20,14 @@ from sklearn.utils import get_tags
 from toy_regressors import CountedPieces, MyRidge
 
 from negcorr import (
+    NCLRegressor,
     SURESearch,
     degrees_of_freedom,
     difference_noise_variance,
     monte_carlo_dof,
     sure_score,
 )
+from negcorr.bases import FourierFeatures
 
 ALPHAS = {"alpha": [0.1, 3.0, 100.0]}
 
@@ -236,7 +238,7 @@ def test_probes_are_the_same_for_all_points():
 @pytest.mark.parametrize("eps", [0.2, "auto"])
 def test_probes_are_those_of_monte_carlo_dof(eps):
     X, y = data()
-    settings = {"n_probes": 3, "probe": "rbf", "scheme": "central"}
+    settings = {"n_probes": 3, "probe": "gaussian", "scheme": "central"}
     search = SURESearch(CubicRidge(), ALPHAS, eps=eps, random_state=3, **settings).fit(X, y)
     results = search.cv_results_
     if eps == "auto":
@@ -271,7 +273,7 @@ def test_probes_agree_with_the_closed_form():
     [
         (MyRidge(), ALPHAS),
         (ExtraTreesRegressor(5), {"max_depth": [2, 4]}),
-        (ncl(4, 3), {"gap": [0.1, 1.0]}),
+        (ncl(4, 3, random_state=None), {"gap": [0.1, 1.0]}),
     ],
     ids=["probes", "trees", "ncl"],
 )
@@ -290,10 +292,28 @@ def test_random_state_makes_searches_equal(estimator, grid):
 def test_what_is_fitted_is_what_was_scored(gap):
     # Features without a seed of their own: those of the best estimator had the best SURE.
     X, y = data()
-    search = SURESearch(ncl(4, 3), {"gap": [gap]}, random_state=0).fit(X, y)
+    search = SURESearch(ncl(4, 3, random_state=None), {"gap": [gap]}, random_state=0).fit(X, y)
     error = np.mean((search.predict(X) - y) ** 2)
     assert search.cv_results_["train_error"][0] == pytest.approx(error)
     assert search.cv_results_["dof"][0] == pytest.approx(search.best_estimator_.dof_)
+
+
+def test_parameters_of_a_basis_are_searched_by_their_names():
+    X, y = data()
+    grid = {"basis__gamma": [0.05, 0.5], "basis__n_components": [2, 4], "gap": [0.1]}
+    search = SURESearch(NCLRegressor(FourierFeatures(5)), grid, noise_variance=0.3).fit(X, y)
+    best = search.best_estimator_
+    assert (best.basis.gamma, best.basis.n_components) == (
+        search.best_params_["basis__gamma"],
+        search.best_params_["basis__n_components"],
+    )
+    for params, sure in zip(search.cv_results_["params"], search.cv_results_["sure"], strict=True):
+        features = FourierFeatures(5, params["basis__n_components"], gamma=params["basis__gamma"])
+        model = NCLRegressor(features, gap=0.1).fit(X, y)
+        wanted = sure_score(model, X, y, model.dof_, noise_variance=0.3)
+        assert sure == pytest.approx(wanted, rel=1e-9)
+    with pytest.raises(ValueError, match="Invalid parameter 'gamma' for estimator NCLRegressor"):
+        SURESearch(NCLRegressor(FourierFeatures(5)), {"gamma": [0.1]}).fit(X, y)
 
 
 def test_two_workers_find_the_same():

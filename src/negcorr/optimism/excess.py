@@ -136,9 +136,9 @@ def excess_optimism(
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> from negcorr import NCLRegressor, excess_optimism
+    >>> from negcorr.bases import FourierFeatures
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> plain = {"basis": "fourier", "gamma": "kwok-tsang"}
-    >>> model = NCLRegressor(n_estimators=20, criterion="sure", random_state=0, **plain)
+    >>> model = NCLRegressor(FourierFeatures(20), criterion="sure")
     >>> found = excess_optimism(model, X, y, n_probes=20, random_state=0)
     >>> print(f"{found.dof_at_choice:.1f} at the chosen lam, {found.excess:.1f} for the search")
     22.1 at the chosen lam, 0.3 for the search

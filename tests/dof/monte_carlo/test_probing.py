@@ -29,19 +29,19 @@ def test_signs_are_fair_and_independent():
 
 
 def test_gaussian_entries_are_standard():
-    vectors = np.array([d.vector[:, 0] for d in source_of("rbf").draw(50)])
+    vectors = np.array([d.vector[:, 0] for d in source_of("gaussian").draw(50)])
     assert kstest(vectors.ravel(), "norm").pvalue > 0.01
     assert abs((vectors[:, 1:] * vectors[:, :-1]).mean()) < 4 / np.sqrt(9950)
 
 
-@pytest.mark.parametrize("kind", ["rademacher", "rbf"])
+@pytest.mark.parametrize("kind", ["rademacher", "gaussian"])
 def test_outputs_have_directions_of_their_own(kind):
     (direction,) = source_of(kind, outputs=3).draw(1)
     assert direction.vector.shape == (200, 3)
     assert np.abs(np.corrcoef(direction.vector.T) - np.eye(3)).max() < 4 / np.sqrt(200)
 
 
-@pytest.mark.parametrize("kind", ["rademacher", "rbf"])
+@pytest.mark.parametrize("kind", ["rademacher", "gaussian"])
 def test_rows_that_do_not_count_are_not_moved(kind):
     weight = np.tile([0.0, 2.0], 100)
     for direction in source_of(kind, weight=weight).draw(3):
@@ -56,7 +56,7 @@ def test_seeds_are_of_a_probe_or_of_all():
     assert {d.seed for d in source.draw(20)} == {source.shared_seed}
 
 
-@pytest.mark.parametrize("kind", ["rademacher", "rbf"])
+@pytest.mark.parametrize("kind", ["rademacher", "gaussian"])
 def test_directions_do_not_depend_on_how_seeds_are_dealt(kind):
     own, shared = (source_of(kind, per_probe=p).draw(5) for p in (True, False))
     for a, b in zip(own, shared, strict=True):
@@ -130,11 +130,11 @@ def test_failures_name_their_probe_and_chain_their_cause():
 
 @pytest.mark.parametrize("keeps", [True, False])
 def test_many_directions_are_measured_as_a_few_are(keeps):
-    source = source_of("rbf", n=3)
+    source = source_of("gaussian", n=3)
     S = np.random.default_rng(0).normal(size=(3, 3))
     probes = Probes(keeps_derivatives=keeps, spread=Spread(signs=False))
     probes.extend(meter_of(lambda X, y: S @ y), source, 100)
-    vectors = [d.vector[:, 0] for d in source_of("rbf", n=3).draw(100)]
+    vectors = [d.vector[:, 0] for d in source_of("gaussian", n=3).draw(100)]
     np.testing.assert_allclose(np.ravel(probes.values), [b @ S @ b for b in vectors], atol=1e-12)
     kept = len(probes.directions)
     assert kept == 100 if keeps else 4 <= kept < 100
