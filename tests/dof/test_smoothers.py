@@ -571,11 +571,7 @@ def test_steps_that_write_into_their_input_get_their_own():
 
 def test_ncl_without_a_seed_is_one_fit():
     X, y, _, _ = data()
-    smoother = linear_smoother(
-        ncl(lam=0.5, n_members=3, n_components=3, random_state=None),
-        X,
-        y,
-    )
+    smoother = linear_smoother(ncl(lam=0.5, n_members=3, n_components=3, random_state=None), X, y)
     close(np.trace(smoother.weights(X)), smoother.dof[0])
 
 
