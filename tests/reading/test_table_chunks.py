@@ -165,7 +165,9 @@ CELLS = st.one_of(
 )
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.integers(1, 3).flatmap(lambda d: st.lists(st.tuples(*[CELLS] * d), min_size=1, max_size=6)),
     st.sampled_from([",", ";", "\t"]),
@@ -199,7 +201,9 @@ def test_any_table_is_read_alike(tmp_path, rows, delimiter, end, encoding, alway
             assert in_order(found) == in_order(whole.frame)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.text('a", \n', max_size=24))
 def test_any_quotes_are_read_alike_or_refused_alike(tmp_path, body):
     file = tmp_path / "data.csv"
@@ -364,7 +368,7 @@ def test_block_must_be_a_positive_integer(tmp_path):
     assert repr(TableChunks.open(file)) == "TableChunks(data.csv: 2 columns)"
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(0, 12), min_size=1, max_size=60),
     st.integers(1, 20),
