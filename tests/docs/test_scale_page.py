@@ -11,7 +11,7 @@ import pytest
 from benchmark_programs import ROOT, program
 from models import ncl
 
-from negcorr.ensemble.intervals import MOST_KEPT_ROWS
+from negcorr.criteria.kfold import MOST_KEPT_ROWS
 from negcorr.moments import scan
 from negcorr.scale import clusters, first_pass, planning
 

@@ -31,6 +31,7 @@ from negcorr import (
 )
 from negcorr._common.quantiles import weighted_quantile
 from negcorr.bases import FourierFeatures
+from negcorr.criteria.kfold import HeldOutPredictions, KeptRows
 from negcorr.ensemble import fit
 from negcorr.ensemble.huber import (
     HuberTargets,
@@ -40,7 +41,6 @@ from negcorr.ensemble.huber import (
     refuse_in_parts,
     threshold_of,
 )
-from negcorr.ensemble.intervals import KeptRows, kept_rows
 from negcorr.ensemble.summary import HUBER_NOTE
 from negcorr.exceptions import HuberWarning, NotLinearError
 from negcorr.path.tune import GivenFeatures, PathSettings, build_path
@@ -248,10 +248,12 @@ def test_held_out_predictions_are_those_of_intervals():
     basis = GivenFeatures(np.array([0, 3, 5, 9]))
     folds = make_folds(ShuffleSplit(3, test_size=0.3, random_state=0), rows.X, rows.y)
     path = build_path(rows, basis, folds, PathSettings(gap=np.array([0.1, 0.4])), False)
-    guess = KeptRows(rows, folds.held_out_in(rows.n_rows)).predictions(path, basis)
+    every = KeptRows(rows, folds.held_out_in(rows.n_rows))
+    fits, gap, none = path.cross_validation, path.chosen_gap, np.empty(0)
+    guess, _ = every.predictions(fits, basis, gap, none)
     held = ~np.isnan(guess[:, 0])
-    residuals = kept_rows(rows, folds).residuals(path, basis)
-    np.testing.assert_allclose((rows.y - guess)[held], residuals.values, atol=1e-12)
+    held_out = HeldOutPredictions.of(KeptRows.of(rows, folds), fits, basis, gap, none)
+    np.testing.assert_allclose((rows.y - guess)[held], held_out.residuals(gap), atol=1e-12)
     assert 0 < held.sum() < rows.n_rows
 
 

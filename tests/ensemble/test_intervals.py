@@ -11,8 +11,9 @@ from hypothesis.extra import numpy as hnp
 from sklearn.model_selection import KFold, ShuffleSplit, TimeSeriesSplit
 
 from negcorr.bases import FourierFeatures
+from negcorr.criteria.kfold import HeldOutPredictions, KeptRows
 from negcorr.ensemble import intervals
-from negcorr.ensemble.intervals import Residuals, kept_rows
+from negcorr.ensemble.intervals import Residuals
 from negcorr.exceptions import CalibrationWarning
 from negcorr.path.tune import PathSettings, build_path
 from negcorr.rows.folds import Folds, make_folds
@@ -128,7 +129,7 @@ def rows(n=50, outputs=1, weight=None):
 def test_rows_are_kept_with_the_split_that_holds_them_out():
     data = rows()
     folds = make_folds(KFold(5), data.X, data.y)
-    kept = kept_rows(data, folds)
+    kept = KeptRows.of(data, folds)
     np.testing.assert_array_equal(kept.rows.X, data.X)
     np.testing.assert_array_equal(kept.rows.y, data.y)
     np.testing.assert_array_equal(kept.split, np.repeat(np.arange(5), 10))
@@ -137,7 +138,7 @@ def test_rows_are_kept_with_the_split_that_holds_them_out():
 def test_rows_that_several_splits_hold_out_belong_to_the_first():
     data = rows()
     splitter = ShuffleSplit(4, test_size=0.4, random_state=0)
-    kept = kept_rows(data, make_folds(splitter, data.X, data.y))
+    kept = KeptRows.of(data, make_folds(splitter, data.X, data.y))
     first = {}
     for number, (_, test) in enumerate(splitter.split(data.X)):
         for i in test:
@@ -149,7 +150,7 @@ def test_rows_that_several_splits_hold_out_belong_to_the_first():
 
 def test_rows_that_no_split_holds_out_are_not_kept():
     data = rows(30)
-    kept = kept_rows(data, make_folds(TimeSeriesSplit(4), data.X, data.y))
+    kept = KeptRows.of(data, make_folds(TimeSeriesSplit(4), data.X, data.y))
     np.testing.assert_array_equal(kept.rows.X, data.X[6:])
     np.testing.assert_array_equal(kept.split, np.repeat(np.arange(4), 6))
 
@@ -157,7 +158,7 @@ def test_rows_that_no_split_holds_out_are_not_kept():
 def test_no_more_rows_are_kept_than_allowed(monkeypatch):
     monkeypatch.setattr(intervals, "MOST_KEPT_ROWS", 12)
     data = rows(weight=np.arange(50.0))
-    kept = kept_rows(data, make_folds(KFold(5, shuffle=True, random_state=0), data.X, data.y))
+    kept = KeptRows.of(data, make_folds(KFold(5, shuffle=True, random_state=0), data.X, data.y))
     # Rows of weight 0 do not count; of the others a hash of (x, y) chooses, not their order.
     chosen = np.sort(1 + np.argsort(content_hash(data.X, data.y)[1:])[:12])
     np.testing.assert_array_equal(kept.rows.X, data.X[chosen])
@@ -166,7 +167,7 @@ def test_no_more_rows_are_kept_than_allowed(monkeypatch):
 
 
 def test_without_folds_nothing_is_kept():
-    assert kept_rows(rows(), Folds.none(50)) is None
+    assert KeptRows.of(rows(), Folds.none(50)) is None
 
 
 def least_squares(features, y, weight, starts, gap):
@@ -193,7 +194,9 @@ def test_residuals_are_those_of_refits_without_the_rows_fold(weighted):
     folds = make_folds(KFold(4), data.X, data.y)
     gap = np.array([0.3, 0.01])
     path = build_path(data, basis, folds, PathSettings(gap=gap, solver="qr"), False)
-    found = kept_rows(data, folds).residuals(path, basis)
+    kept, fits = KeptRows.of(data, folds), path.cross_validation
+    held_out = HeldOutPredictions.of(kept, fits, basis, path.chosen_gap, np.empty(0))
+    found = Residuals(held_out.residuals(path.chosen_gap), held_out.weight)
 
     features = basis.transform(data.X)
     count = np.ones(60) if weight is None else weight

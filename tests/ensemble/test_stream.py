@@ -10,8 +10,8 @@ from models import ncl
 from sklearn.model_selection import KFold
 
 from negcorr.bases import FourierFeatures
+from negcorr.criteria.kfold import MOST_KEPT_ROWS, KeptRows
 from negcorr.ensemble.fit import fit_settings
-from negcorr.ensemble.intervals import MOST_KEPT_ROWS, kept_rows
 from negcorr.ensemble.partial_fit import check_streamable
 from negcorr.ensemble.stream import Stream
 from negcorr.moments.moments import FactorMoments, GramMoments, as_gram
@@ -148,7 +148,7 @@ class TestKeptRows:
     @pytest.mark.parametrize("n", [300, 9000])
     def test_are_those_that_a_fit_in_memory_keeps(self, n, weighted):
         rows = rows_of(n, weighted=weighted)
-        wanted = kept_rows(rows, make_folds(5, rows.X, rows.y)).rows
+        wanted = KeptRows.of(rows, make_folds(5, rows.X, rows.y)).rows
         stream = stream_of(rows, sizes=[n // 3] * 3)
         order = np.argsort(content_hash(wanted.X, wanted.y))
         np.testing.assert_array_equal(stream.kept.X, wanted.X[order])

@@ -173,8 +173,8 @@ class KeptRows:
         return cls(rows.take(chosen), split[chosen])
 
     def predictions(
-        self, fits: KFold, basis: Basis, gaps: FloatArray, *, by_output: bool = False
-    ) -> FloatArray:
+        self, fits: KFold, basis: Basis, chosen_gap: FloatArray, gaps: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         """F(x) of each row by the fit without its fold, NaN where no split holds it out.
 
         Parameters
@@ -183,33 +183,33 @@ class KeptRows:
             Of the splits.
         basis : Basis
             Fitted.
+        chosen_gap : ndarray of shape (outputs,)
+            One gap for each output.
         gaps : ndarray of shape (m,)
-            With ``by_output`` one for each output.
-        by_output : bool, default=False
+            Further gaps, for all outputs.
 
         Returns
         -------
-        ndarray of shape (m, k, outputs), or (k, outputs) with ``by_output``
+        chosen : ndarray of shape (k, outputs)
+        others : ndarray of shape (m, k, outputs)
         """
-        n_outputs = int(self.rows.y.shape[1])
-        n_gaps = 1 if by_output else len(gaps)
-        values = np.full((n_gaps, self.rows.n_rows, n_outputs), np.nan)
+        shape = (self.rows.n_rows, int(self.rows.y.shape[1]))
+        chosen, others = np.full(shape, np.nan), np.full((len(gaps), *shape), np.nan)
         for number, fit in zip(fits.numbers, fits.fits, strict=True):
-            xp = fit.place.xp
-            if by_output:
-                coef = fit.coef(gap=gaps)
-            else:
-                coef = xp.permute_dims(fit.coef_path(gaps), (2, 0, 1))
-            coef = xp.reshape(coef, (n_gaps * n_outputs, fit.n_features))
+            coef, xp = fit.coef(gap=chosen_gap), fit.place.xp
+            by_gap = fit.place.empty((0, fit.n_features))
+            if len(gaps):
+                by_gap = xp.permute_dims(fit.coef_path(gaps), (2, 0, 1))
+                by_gap = xp.reshape(by_gap, (-1, fit.n_features))
+            level = to_host(fit.centre[fit.n_features :])
             held_out = np.flatnonzero(self.split == number)
             for start in range(0, len(held_out), ROWS_AT_ONCE):
                 block = held_out[start : start + ROWS_AT_ONCE]
-                features = features_of(self.rows.take(block), basis)
-                centred = (features - fit.centre[: fit.n_features]) @ coef.T
-                fitted = np.reshape(to_host(centred), (len(block), n_gaps, n_outputs))
-                level = to_host(fit.centre[fit.n_features :])
-                values[:, block] = (fitted + level).transpose(1, 0, 2)
-        return values[0] if by_output else values
+                centred = features_of(self.rows.take(block), basis) - fit.centre[: fit.n_features]
+                chosen[block] = to_host(centred @ coef.T) + level
+                table = np.reshape(to_host(centred @ by_gap.T), (len(block), len(gaps), shape[1]))
+                others[:, block] = table.transpose(1, 0, 2) + level
+        return chosen, others
 
 
 @dataclass(frozen=True)
@@ -241,13 +241,12 @@ class HeldOutPredictions:
     ) -> HeldOutPredictions:
         """Those of kept rows, tabulated at some gaps besides the chosen ones."""
         y, weight = to_host(kept.rows.y), weight_of(kept.rows)
-        outputs = np.arange(y.shape[1])
-        both = kept.predictions(fits, basis, np.append(gaps, chosen_gap))
-        used = np.isfinite(both).all(axis=(0, 2)) & (weight > 0)
-        y, both = y[used], both[:, used]
-        chosen = y - both[len(gaps) + outputs, :, outputs].T
-        table = CurveTable(gaps, both[: len(gaps)]) if len(gaps) else None
-        return cls(chosen_gap, chosen, weight[used], y if len(gaps) else None, table)
+        chosen, others = kept.predictions(fits, basis, chosen_gap, gaps)
+        used = np.isfinite(chosen).all(axis=1) & (weight > 0)
+        y, weight, chosen = y[used], weight[used], chosen[used]
+        if len(gaps) == 0:
+            return cls(chosen_gap, y - chosen, weight)
+        return cls(chosen_gap, y - chosen, weight, y, CurveTable(gaps, others[:, used]))
 
     def residuals(self, gaps: FloatArray) -> FloatArray:
         """Residuals at one gap for each output, of shape (k, outputs)."""

@@ -325,7 +325,7 @@ def huber_path(
 
     def stage_of(made: NCLPath, targets: FloatArray) -> _Stage:
         fits, gaps = made.cross_validation, made.chosen_gap
-        return _Stage(made, targets, kept.predictions(fits, basis, gaps, by_output=True))
+        return _Stage(made, targets, kept.predictions(fits, basis, gaps, np.empty(0))[0])
 
     def stage_with(targets: FloatArray) -> _Stage:
         there = replace(rows, y=place.floats(targets))
