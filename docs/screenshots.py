@@ -1,6 +1,7 @@
-"""Pictures of the report for the documentation: ``python docs/screenshots.py``.
+"""Pictures for the README and the guide: ``python docs/screenshots.py``.
 
-Needs Chromium and playwright (extra ``test``); writes ``docs/_static/report-*.png``.
+Writes ``docs/_static/path.png`` and ``docs/_static/report-*.png``. Pictures of the report need
+Chromium and playwright (extra ``test``).
 """
 
 import shutil
@@ -8,8 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+import matplotlib
 from playwright.sync_api import sync_playwright
+from sklearn.datasets import load_diabetes
 
+from negcorr import NCLRegressor, PathDisplay
 from negcorr.cli import main
 
 STATIC = Path(__file__).parent / "_static"
@@ -18,8 +22,16 @@ STATIC = Path(__file__).parent / "_static"
 WINDOWS = (("desktop", 1180, 1500, 1.0), ("phone", 390, 1500, 1.0))
 
 
+def draw_path() -> None:
+    """Draw the path of the model in the README."""
+    matplotlib.use("agg")
+    X, y = load_diabetes(return_X_y=True)
+    display = PathDisplay.from_estimator(NCLRegressor().fit(X, y))
+    display.figure_.savefig(STATIC / "path.png", dpi=130, metadata={"Software": None})
+
+
 def take_pictures() -> None:
-    """Fit the demonstration, open its report in windows of several sizes, and store what shows."""
+    """Fit the demonstration, and store pictures of its report in windows of several sizes."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
     if browser is None:
         sys.exit("docs/screenshots.py needs Chromium, which is not installed.")
@@ -41,4 +53,5 @@ def take_pictures() -> None:
 
 
 if __name__ == "__main__":
+    draw_path()
     take_pictures()

@@ -44,11 +44,11 @@ boosting = measure(GradientBoostingRegressor(n_estimators=n, max_depth=3) for n 
 # %%
 # NCL needs no probes: one fit knows the degrees of freedom at every λ. The dots check it.
 
-model = NCLRegressor(random_state=0, basis="fourier", gamma="kwok-tsang").fit(X, y)
+model = NCLRegressor(basis="fourier").fit(X, y)
 gaps = np.logspace(0, -4, 121)
 dots = np.logspace(0, -4, 7)
 ncl = measure(
-    NCLRegressor(gap=gap, random_state=0, basis="fourier", gamma="kwok-tsang") for gap in dots
+    NCLRegressor(basis="fourier", gap=gap) for gap in dots
 )
 
 # %%

@@ -30,7 +30,7 @@ from negcorr import (
 
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=1 / 3, random_state=0)
-model = NCLRegressor(random_state=0, basis="fourier", gamma="kwok-tsang").fit(X_train, y_train)
+model = NCLRegressor(basis="fourier").fit(X_train, y_train)
 
 PathDisplay.from_estimator(model)
 plt.show()

@@ -60,7 +60,7 @@ families = {
         for n in (5, 10, 20, 40, 80, 160)
     ],
     "NCL": [
-        NCLRegressor(gap=gap, random_state=0, basis="fourier", gamma="kwok-tsang")
+        NCLRegressor(basis="fourier", gap=gap)
         for gap in np.logspace(0, -3, 7)
     ],
 }

@@ -27,7 +27,7 @@ X, y = load_diabetes(return_X_y=True)
 parts = train_test_split(X, y, test_size=1 / 3, random_state=0)
 X_train, X_test, y_train, y_test = parts
 
-model = NCLRegressor(random_state=0, basis="fourier", gamma="kwok-tsang").fit(X_train, y_train)
+model = NCLRegressor(basis="fourier").fit(X_train, y_train)
 print(model.summary())
 
 # %%
