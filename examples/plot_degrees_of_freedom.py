@@ -47,9 +47,7 @@ boosting = measure(GradientBoostingRegressor(n_estimators=n, max_depth=3) for n 
 model = NCLRegressor(basis="fourier").fit(X, y)
 gaps = np.logspace(0, -4, 121)
 dots = np.logspace(0, -4, 7)
-ncl = measure(
-    NCLRegressor(basis="fourier", gap=gap) for gap in dots
-)
+ncl = measure(NCLRegressor(basis="fourier", gap=gap) for gap in dots)
 
 # %%
 # Compare

@@ -59,10 +59,7 @@ families = {
         GradientBoostingRegressor(n_estimators=n, max_depth=2, random_state=0)
         for n in (5, 10, 20, 40, 80, 160)
     ],
-    "NCL": [
-        NCLRegressor(basis="fourier", gap=gap)
-        for gap in np.logspace(0, -3, 7)
-    ],
+    "NCL": [NCLRegressor(basis="fourier", gap=gap) for gap in np.logspace(0, -3, 7)],
 }
 
 rows = []
