@@ -97,12 +97,12 @@ def _head(report: Report) -> str:
     packages = ", ".join(f"{name} {number}" for name, number in made["packages"].items())
     return "\n\n".join(
         [
-            "# How far one machine goes, and a cluster",
+            "# Time and memory of one machine, and of a cluster",
             "Rows per second and memory of fits from files ([More rows than fit memory]"
-            "(guide/scale.rst)), against the least that any such fit must do, and from that what "
+            "(guide/scale.rst)), compared with the least work of any such fit, and from that what "
             "10⁹ rows would take. Measured by",
             f"```console\n{made['command']}\n```",
-            "and this page written from the stored figures by",
+            "and this page was written from the stored results by",
             "```console\npython docs/benchmark_pages/scale_page.py\n```",
             f"on {made['cores']} cores ({made['cpu']}), Python {made['python']}, "
             f"{'; '.join(made['blas'])}, {packages}. Files are Parquet of {shape.inputs} inputs "
@@ -135,7 +135,7 @@ def _measurements(report: Report) -> str:
             ["rows", "time", "rows/s", "bare rows/s", "share", "peak memory"],
             rows,
         ),
-        "*Bare* is what no fit can do without: the features cos(X·W + b) and their product ΦᵀΦ, "
+        "*Bare* is the work that every fit must do: the features cos(X·W + b) and their product ΦᵀΦ, "
         "of rows in memory, and nothing else; no files, no folds, no target, no λ. It runs in "
         "turn with the fits, on as many threads as there are cores, with one BLAS thread and "
         "buffers of its own each, by symmetric rank-k updates. Of "
@@ -161,8 +161,8 @@ def _measurements(report: Report) -> str:
         text += [
             "A local Dask cluster of two worker processes with one thread each, and one process "
             "with both cores, in turn; the start of the cluster is not counted. Results of blocks "
-            f"are added up {FAN_IN} at a time; those that travel go from one worker to the other "
-            "in either of the two passes, and stand beside what the model below allows.",
+            f"are added up {FAN_IN} at a time; those that are sent go from one worker to the other "
+            "in either of the two passes, and are compared with what the model below allows.",
             table(
                 [
                     "rows",
@@ -171,7 +171,7 @@ def _measurements(report: Report) -> str:
                     "ratio",
                     "peak of a worker",
                     "blocks",
-                    "results travel",
+                    "results sent",
                 ],
                 dask,
             ),
@@ -269,10 +269,10 @@ def _cost_model(report: Report) -> str:
             "- memory of a worker: its libraries, four copies of a block, "
             f"{megabytes(BLOCK_BYTES)} of features, two sets of moments, and {FAN_IN + 1} results "
             "that are being added up;\n"
-            f"- what travels: a result of {megabytes(result_bytes(shape, report['task_rows']))} "
+            f"- what is sent: a result of {megabytes(result_bytes(shape, report['task_rows']))} "
             f"for each block (moments, 4096 rows for intervals, the basis), of which {FAN_IN} are "
             "added by one task, and so on up a tree. If sums are made where most of their parts "
-            f"are, at most {FAN_IN - 1} of {FAN_IN} travel.",
+            f"are, at most {FAN_IN - 1} of {FAN_IN} are sent.",
         ]
     )
 
@@ -403,7 +403,7 @@ def _billion(report: Report) -> str:
             rows,
         ),
         "*On the wire* is between workers and to the client, for the whole fit; *from storage* is "
-        "what files must deliver for cores not to wait. Larger blocks send less: of "
+        "what files must deliver so that cores do not wait. Larger blocks send less: of "
         f"{grouped(4 * report['task_rows'])} rows, 256 cores send "
         f"{gigabytes(large.wire_bytes)} and a worker needs {megabytes(large.worker_bytes)}. "
         f"{_tasks(report)}",
@@ -435,11 +435,11 @@ def _not_counted() -> str:
         [
             "## What is not counted",
             "",
-            "- The network: what travels is given in bytes, not in seconds. Sums on the last "
+            "- The network: what is sent is given in bytes, not in seconds. Sums on the last "
             "levels of the tree wait for it.",
             "- Storage that delivers less than the cores read, and the first read of files that "
             "are not in the system's cache.",
-            "- Stragglers: a round of blocks lasts as long as the slowest of its workers, and "
+            "- Slow workers: a round of blocks lasts as long as the slowest of its workers, and "
             "other users of the machines are not known.",
             "- Cores that share memory with many others may be slower than these, and processors "
             "with other vector units differ by factors: the rates above are those of the "
