@@ -13,7 +13,7 @@ an NCL ensemble, whose degrees of freedom are known exactly.
 # -------
 # The targets of the diabetes data measure the progression of the disease, with a noise of about
 # 54 units. Trees split differently when targets move, so their fits jump, and a step of the size of
-# the noise is what averages over the jumps. The same step serves all models here.
+# the noise averages over the jumps. The same step is used for all models here.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -52,9 +52,10 @@ ncl = measure(NCLRegressor(basis="fourier", gap=gap) for gap in dots)
 # %%
 # Compare
 # -------
-# All three have one knob that turns complexity up, and one scale on which they can be compared. A
-# forest of depth 4 has about as many degrees of freedom as 20 rounds of boosting. A forest of deep
-# trees follows, on average, more than half of every movement of a target.
+# Each of the three has one parameter that raises its complexity, and degrees of freedom are one
+# scale on which they can be compared. A forest of depth 4 has about as many degrees of freedom as
+# 20 rounds of boosting. The fitted values of a forest of deep trees follow, on average, more than
+# half of every movement of a target.
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
 plt.rcParams["font.size"] = 11
@@ -97,11 +98,11 @@ for ax in axes:
     ax.grid(axis="y", color="#dddddd", linewidth=0.8)
     ax.set_axisbelow(True)
 axes[0].set_ylabel("degrees of freedom\n(of 442 patients)")
-fig.suptitle("Turning up complexity, on one scale (bars: two standard errors)", fontsize=12)
+fig.suptitle("Complexity of three models on one scale (bars: two standard errors)", fontsize=12)
 plt.show()
 
 # %%
-# The knobs only ever turn it up: no step down is larger than its error bars.
+# Degrees of freedom only rise with these parameters: no step down is larger than its error bars.
 
 for name, (dof, error) in {"forest": forest, "boosting": boosting, "NCL": ncl}.items():
     steps = np.diff(dof)

@@ -2,9 +2,9 @@
 Pictures of a fitted ensemble
 =============================
 
-Four displays, in the way of scikit-learn's: the path in λ, the ambiguity decomposition along it,
-the members themselves, and degrees of freedom. Each is one line; this example says what is to be
-seen in them, on the diabetes data of scikit-learn.
+Four displays, which work as scikit-learn's do: the path in λ, the ambiguity decomposition along it,
+the members themselves, and degrees of freedom. Each is one line; this example explains them
+on the diabetes data of scikit-learn.
 """
 
 # %%
@@ -63,8 +63,8 @@ plt.show()
 # %%
 # Degrees of freedom
 # ------------------
-# The curve is exact (Theorem 5). The dots do not know it: they come from refits on perturbed
-# targets, as they would for any other regressor, and agree within their standard errors.
+# The curve is exact (Theorem 5). The dots are computed without it: they come from refits on
+# perturbed targets, as for any other regressor, and agree within their standard errors.
 
 ridge = degrees_of_freedom(Ridge(1.0), X_train, y_train)
 DofDisplay.from_estimator(

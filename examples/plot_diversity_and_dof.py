@@ -4,15 +4,15 @@ Diversity against degrees of freedom
 
 The ambiguity decomposition splits the error of an averaging ensemble into the error of its
 members minus their diversity. The paper's point is that diversity, as NCL trains it, is an inverse
-regulariser: more of it means more degrees of freedom. Is that so for the ensembles that
-people already have? :func:`~negcorr.members_of` gives the members of a fitted forest, a bag, or a
-boosted model, and :func:`~negcorr.degrees_of_freedom` its complexity.
+regulariser: more of it means more degrees of freedom. Is this also true of other ensembles?
+:func:`~negcorr.members_of` gives the members of a fitted forest, a bagging ensemble, or a boosted
+model, and :func:`~negcorr.degrees_of_freedom` its complexity.
 """
 
 # %%
 # Four families
 # -------------
-# Each family is swept along the knob that makes it more complex: the size of the leaves for
+# Each family varies the parameter that makes it more complex: the size of the leaves for
 # forests and bags, the rounds for boosting, λ for NCL. Boosting adds its trees up; as an average
 # of M members each tree counts M times, exactly as the weights of NCL's members do.
 
@@ -78,10 +78,10 @@ for family in families:
 # What is traded for what
 # -----------------------
 # Left, the diversity of the members at the training rows. Where members are trained apart, in
-# forests and bags, it hardly moves while the degrees of freedom grow twentyfold. Where they are
-# trained for each other, in boosting and NCL, the two rise together, over orders of magnitude.
-# Right, the training error: on this axis the families are far closer than their mechanisms
-# would suggest. Degrees of freedom, not diversity, are the common currency.
+# forests and bags, it hardly changes while the degrees of freedom grow twentyfold. Where they are
+# trained together, in boosting and NCL, the two rise together, over orders of magnitude.
+# Right, the training error: on this axis the families differ far less, although they work in
+# different ways. Degrees of freedom, not diversity, make them comparable.
 
 COLOURS = {
     "random forest": "#009E73",

@@ -3,21 +3,22 @@ Members, ensemble and interval at three λ
 =========================================
 
 A noisy sine, and an ensemble of 40 members that have three random Fourier features each. The
-members are drawn faintly, their average boldly, with the interval that
+members are thin grey lines, their average is a thick blue one, with the interval that
 :meth:`~negcorr.NCLRegressor.predict_interval` gives.
 
-With λ = 0 each member is trained for itself: they all underfit in the same places, and so does
+With λ = 0 each member is trained for itself: all underfit in the same places, and so does
 their average. With λ near 1 only the average is trained: it follows the noise, and the members
-say nothing. In between lies the λ that five-fold cross-validation chooses.
+are useless alone. In between is the λ that five-fold cross-validation chooses.
 
 With a single input column the features of a member can be almost linearly dependent, and one of
-the three λ is very near 1: a case for ``solver="qr"``.
+the three λ is very near 1: both need ``solver="qr"``.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from negcorr import NCLRegressor
+from negcorr.bases import FourierFeatures
 
 rng = np.random.default_rng(0)
 
@@ -32,8 +33,8 @@ def draw(size):
 
 
 X, y = draw(80)
-settings = {"n_estimators": 40, "n_components": 3, "basis": "fourier", "gamma": 30, "solver": "qr"}
-model = NCLRegressor(**settings, random_state=0).fit(X, y)
+basis = FourierFeatures(n_members=40, n_components=3, gamma=30)
+model = NCLRegressor(basis, solver="qr").fit(X, y)
 
 # %%
 # One fit serves all three panels: ``with_lam`` moves it along its path.
@@ -79,14 +80,14 @@ fig.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
 plt.show()
 
 # %%
-# How often do the intervals hold? The true mean and the noise are known here, so new data can
-# say. Coverage is promised on average over training sets: here are twenty of them, with 2000 new
+# How often do the intervals contain new observations? The true mean and the noise are known here,
+# so new data can tell. Coverage holds on average over training sets: here are twenty, with 2000 new
 # observations each. The interval at λ = 0 is wide because it counts the bias; the one near λ = 1
 # is wider than that of the chosen λ because it counts the variance.
 
 found = []
 for seed in range(20):
-    tuned = NCLRegressor(**settings, random_state=seed).fit(*draw(80))
+    tuned = NCLRegressor(basis, solver="qr", random_state=seed).fit(*draw(80))
     new_x, new_y = draw(2000)
     for fitted in (tuned.with_lam(0.0), tuned, tuned.with_lam(gap=1e-6)):
         low, high = fitted.predict_interval(new_x, coverage=0.95).T

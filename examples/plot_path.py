@@ -7,7 +7,7 @@ curves for the diabetes data of scikit-learn, shows what the ambiguity decomposi
 the path, and moves the fitted model to other λ without a refit.
 
 λ is drawn through the *gap* 1 − λ, on a logarithmic axis that runs from λ = 0 at the left to
-λ near 1 at the right: what happens between 0.99 and 1 deserves as much room as the rest.
+λ near 1 at the right: the range from 0.99 to 1 needs as much room as the rest.
 """
 
 # %%
@@ -35,7 +35,7 @@ print(model.summary())
 # --------------------------------------------
 # Every method of ``path_`` takes an array of gaps. SURE estimates the error against the
 # noise-free function at the training inputs; σ² is added to it here, so that all three curves
-# speak of errors against observed targets.
+# are about errors against observed targets.
 
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 GREY = "#555555"
@@ -98,8 +98,8 @@ plt.show()
 
 # %%
 # More diversity is more freedom: degrees of freedom rise and the training error falls along the
-# whole path, as Theorem 5 of the paper says they must. The two estimates of the error on new
-# targets turn up again well before λ = 1.
+# whole path, as Theorem 5 of the paper says. The two estimates of the error on new
+# targets rise again well before λ = 1.
 #
 # Member error, diversity, ensemble error
 # ---------------------------------------

@@ -11,7 +11,7 @@ fit that is not smooth.
 # %%
 # A smooth fit that is not linear
 # -------------------------------
-# Kernel ridge whose bandwidth follows the spread of the targets bends as they move. Its
+# Kernel ridge whose bandwidth depends on the targets is not linear in them. Its
 # degrees of freedom are the trace of a matrix of derivatives, which a refit for each of the 80
 # targets gives to many digits.
 
@@ -27,7 +27,7 @@ X = np.sort(rng.uniform(-3, 3, size=(80, 1)), axis=0)
 y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=80)
 
 
-def bending(X, y):
+def moving_bandwidth(X, y):
     """Kernel ridge; the rougher the targets, the narrower the kernel."""
     width = 1.0 / (1.0 + np.mean(np.diff(y) ** 2))
     kernel = np.exp(-cdist(X, X, "sqeuclidean") / (2.0 * width**2))
@@ -41,9 +41,9 @@ def along(fit, vector, step=1e-4):
     return (4 * fine - coarse) / 3
 
 
-exact = sum(along(bending, unit)[i] for i, unit in enumerate(np.eye(len(y))))
+exact = sum(along(moving_bandwidth, unit)[i] for i, unit in enumerate(np.eye(len(y))))
 print(f"degrees of freedom by a derivative for each target: {exact:.4f}")
-many = monte_carlo_dof(bending, X, y, eps=1e-3, n_probes=400, random_state=0)
+many = monte_carlo_dof(moving_bandwidth, X, y, eps=1e-3, n_probes=400, random_state=0)
 print(f"by 400 probes: {many.dof:.4f} ± {many.std_error:.4f}")
 
 # %%
@@ -57,16 +57,16 @@ seen = []
 
 def watched(X, y):
     seen.append(y)
-    return bending(X, y)
+    return moving_bandwidth(X, y)
 
 
 options = {"probe": "gaussian", "n_probes": 1, "random_state": 0}
 monte_carlo_dof(watched, X, y, eps=1.0, scheme="forward", **options)
 probe = seen[-1] - y
-limit = probe @ along(bending, probe)
+limit = probe @ along(moving_bandwidth, probe)
 errors = {
     scheme: [
-        abs(monte_carlo_dof(bending, X, y, eps=eps, scheme=scheme, **options).dof - limit)
+        abs(monte_carlo_dof(moving_bandwidth, X, y, eps=eps, scheme=scheme, **options).dof - limit)
         for eps in steps
     ]
     for scheme in ("forward", "central")
@@ -78,7 +78,7 @@ errors = {
 # The splits of a tree stay where they are for small movements of the targets and jump for larger
 # ones. As ε → 0 the value goes to the number of leaves, which counts the choice of the splits
 # as free. With steps of the size of the noise that choice is in the value, and this is what
-# SURE and its relatives need. A very small step is no cure either: once in a while it meets a
+# SURE and similar criteria need. A very small step is no remedy: sometimes it meets a
 # jump, and divides it by ε.
 
 tree = DecisionTreeRegressor(max_leaf_nodes=6, random_state=0)

@@ -135,8 +135,8 @@ def _measurements(report: Report) -> str:
             ["rows", "time", "rows/s", "bare rows/s", "share", "peak memory"],
             rows,
         ),
-        "*Bare* is the work that every fit must do: the features cos(X·W + b) and their product ΦᵀΦ, "
-        "of rows in memory, and nothing else; no files, no folds, no target, no λ. It runs in "
+        "*Bare* is the work that every fit must do: the features cos(X·W + b) and their product "
+        "ΦᵀΦ, of rows in memory, and nothing else; no files, no folds, no target, no λ. It runs in "
         "turn with the fits, on as many threads as there are cores, with one BLAS thread and "
         "buffers of its own each, by symmetric rank-k updates. Of "
         f"{len(report['bare']['configurations'])} configurations tried in the same run the "
