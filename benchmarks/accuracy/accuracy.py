@@ -39,6 +39,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import negcorr
 from negcorr import NCLRegressor
 from negcorr.bases import AutoBasis
+from negcorr.bases.named import named_basis
 from negcorr.datasets import load
 
 DATA = Path(os.environ.get("NEGCORR_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -133,7 +134,10 @@ def new_model(
     piece: Piece, n_rows: int, n_inputs: int, n_outputs: int, parameters: Mapping[str, Any]
 ) -> Any:
     if piece.method == "negcorr":
-        return NCLRegressor(AutoBasis(), random_state=piece.seed).set_params(**parameters)
+        name = parameters.get("basis", "auto")
+        basis = AutoBasis() if name == "auto" else named_basis(name)
+        model = NCLRegressor(basis, random_state=piece.seed)
+        return model.set_params(**{key: parameters[key] for key in parameters if key != "basis"})
     return RIVALS[piece.method](n_rows, n_inputs, n_outputs, piece.seed)
 
 
@@ -288,7 +292,7 @@ def new_parser(description: str, sets: Sequence[str], out: Path) -> argparse.Arg
         "--parameters",
         type=json.loads,
         default={},
-        help="of NCLRegressor, as JSON; those of its AutoBasis as basis__NAME",
+        help='of NCLRegressor, as JSON, such as {"basis__subspace": 1}',
     )
     parser.add_argument("--retime", action="store_true", help="repeat pieces whose times are void")
     return parser
