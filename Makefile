@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 JOBS ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() or 1)")
 
-.PHONY: help demo test lint format bench docs reproduction clean
+.PHONY: help demo check test lint format bench docs reproduction clean
 
 help:
 	@echo "make demo    fit, tune and report on data that ships with scikit-learn"
-	@echo "make test    lint, types and tests"
+	@echo "make test    lint, types and all tests"
+	@echo "make check   lint and the quick tests, in less than 90 seconds"
 	@echo "make lint    ruff, mypy and import-linter alone"
 	@echo "make format  let ruff rewrite the code"
 	@echo "make bench   speed and memory, as ratios measured side by side"
@@ -46,6 +47,12 @@ lint: $(VENV)/.test
 format: $(VENV)/.test
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# The daily round: what is quick, without networks in training, clusters and reproductions.
+check: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow"
 
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal

@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, TimeSeriesSplit
 
 from negcorr.bases import FourierFeatures
 from negcorr.criteria.kfold import HeldOutPredictions, KeptRows
-from negcorr.ensemble import intervals
+from negcorr.criteria import kfold
 from negcorr.ensemble.intervals import Residuals
 from negcorr.exceptions import CalibrationWarning
 from negcorr.path.tune import PathSettings, build_path
@@ -156,7 +156,7 @@ def test_rows_that_no_split_holds_out_are_not_kept():
 
 
 def test_no_more_rows_are_kept_than_allowed(monkeypatch):
-    monkeypatch.setattr(intervals, "MOST_KEPT_ROWS", 12)
+    monkeypatch.setattr(kfold, "MOST_KEPT_ROWS", 12)
     data = rows(weight=np.arange(50.0))
     kept = KeptRows.of(data, make_folds(KFold(5, shuffle=True, random_state=0), data.X, data.y))
     # Rows of weight 0 do not count; of the others a hash of (x, y) chooses, not their order.
