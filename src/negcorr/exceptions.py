@@ -63,11 +63,11 @@ class NoiseVarianceWarning(NegcorrWarning):
 
 
 class CalibrationWarning(NegcorrWarning):
-    """Too few out-of-fold residuals for the coverage asked of an interval."""
+    """Too few held-out residuals for the coverage asked of an interval."""
 
 
 class HuberWarning(NegcorrWarning):
-    """Targets are not bent: half of their residuals vanish, and there is no scale for the rest."""
+    """Targets stay as they are: half of their residuals vanish, so that none counts as large."""
 
 
 class FrequencyWarning(NegcorrWarning):
