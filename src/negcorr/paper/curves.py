@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.linalg
@@ -13,9 +12,7 @@ from negcorr.paper.pieces import Piece, Row
 from negcorr.paper.protocol import FOLDS, fit_ncl, task
 from negcorr.paper.setup import Setup
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame
 
 __all__ = ["GRID", "LITERAL", "TINY_GAPS", "all_gaps", "at_gaps", "curves", "pieces_of"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,7 @@ from negcorr.paper.page import Claim
 from negcorr.paper.pieces import Piece
 from negcorr.paper.protocol import FOLDS, SIX_SETS
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame, Figure
 
 __all__ = [
     "INTERPOLATED",

@@ -6,18 +6,14 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from negcorr._common.files import write_atomically
 from negcorr.datasets import info
+from negcorr.paper.types import Axes, DataFrame, Figure
 from negcorr.plots.colours import COLOURS, GREY
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 __all__ = [
     "COLOURS",

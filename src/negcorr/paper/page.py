@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Literal
 
 from negcorr.datasets import info
@@ -11,6 +13,7 @@ from negcorr.paper.setup import FULL, Setup
 
 __all__ = [
     "QUICK_NOTICE",
+    "TEXTS",
     "Claim",
     "Section",
     "checkable",
@@ -20,23 +23,13 @@ __all__ = [
     "titles",
 ]
 
-#: Stands on pages of runs that are not of full size.
-QUICK_NOTICE = (
-    "**A quick look, not a reproduction:** few rows, few features, few repeats. Numbers are not to "
-    "be compared with the paper's, and statements about them are left out."
+#: Title and caption of every figure and table by name, and under "page" the texts around them.
+TEXTS: dict[str, dict[str, str]] = tomllib.loads(
+    files("negcorr.paper").joinpath("texts.toml").read_text(encoding="utf-8")
 )
 
-_PROTOCOLS = """\
-There are two protocols. **paper** is a reconstruction of what the authors must have run: targets
-and features standardised over all rows; rows in the order of the files; no intercept; γ = 1/(mean
-Euclidean distance between the *columns* of the standardised training matrix), about n^(−1/2), as if
-a routine for pairwise distances had been handed the transposed data and its result had not been
-squared; and, where λ is tuned, λ at most 0.99, for the column of SURE in Table 1 shows 0.99 nine
-times and never 1.00. It was found by fitting that column: an inference from the authors' numbers,
-not knowledge of their code. **printed** does what the text says: the bandwidth of Kwok and Tsang,
-and λ up to 1. Figures go to λ = 1 under both, so the error on Kinematics is far lower there than in
-Table 1.
-"""
+#: Stands on pages of runs that are not of full size.
+QUICK_NOTICE = TEXTS["page"]["quick"]
 
 
 @dataclass(frozen=True)
@@ -174,7 +167,7 @@ def page(
         f"Figures follow the protocol *{setup.protocol}*, rows {rows}, seed {setup.seed}, "
         f"Q = {setup.size.n_features} features in M members of H each. Table 1 has both "
         "protocols.\n",
-        _PROTOCOLS,
+        TEXTS["page"]["protocols"],
         f"**Statements that were checked: {len(claims)}. {good} hold, {len(claims) - good} do "
         "not.**" + (f" Among them {' and '.join(kinds)}." if kinds else "") + "\n",
     ]

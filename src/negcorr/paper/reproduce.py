@@ -6,7 +6,6 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from negcorr._common.files import remove_leftovers, write_atomically
 from negcorr.datasets import DatasetError
@@ -16,9 +15,7 @@ from negcorr.paper.figures import figure2, figure6, table1
 from negcorr.paper.page import Section, checkable, comparable, page
 from negcorr.paper.pieces import Piece
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame
 
 __all__ = ["plan", "reproduce"]
 

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
@@ -17,9 +17,7 @@ from negcorr.datasets import DATASETS, DatasetError, MissingDatasetError, availa
 from negcorr.paper.pieces import Piece, Row, Store
 from negcorr.paper.protocol import fingerprint
 from negcorr.paper.setup import Setup
-
-if TYPE_CHECKING:
-    import pandas
+from negcorr.paper.types import DataFrame
 
 __all__ = ["Study"]
 
@@ -169,7 +167,7 @@ class Study:
         self._compute([piece for piece in missing if piece.alone], 1)
         return [row for piece in pieces for row in self._rows[piece, self.setup]]
 
-    def table(self, pieces: Sequence[Piece]) -> pandas.DataFrame:
+    def table(self, pieces: Sequence[Piece]) -> DataFrame:
         """Rows of all ``pieces`` as a tidy table."""
         import pandas
 

@@ -10,8 +10,6 @@ noise and all λ.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from sklearn.datasets import make_friedman1
 
@@ -21,31 +19,20 @@ from negcorr.diversity.decompositions import bias_variance_covariance
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.paper.curves import GRID
 from negcorr.paper.figure_style import COLOURS, GREY, band, new_figure, style
-from negcorr.paper.page import Claim
+from negcorr.paper.page import TEXTS, Claim
 from negcorr.paper.pieces import Piece, Row
 from negcorr.paper.setup import Setup
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame, Figure
 
 __all__ = ["claims", "pieces", "plot", "run", "simulated", "terms"]
 
 NAME = "bias-variance-covariance"
 
-TITLE = "Bias, variance and covariance along λ"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: No data set is needed: the data are simulated.
 SETS = None
-
-CAPTION = (
-    "Bias, variance and covariance of the members (Ueda and Nakano) against the gap 1 − λ, at new "
-    "inputs of Friedman's first function (variance 1) learnt from noisy targets (noise variance "
-    "0.25). Expectations are over draws of the noise, with training inputs and features fixed; "
-    "lines are means over ten such designs, bands one standard error. On the logarithmic axis "
-    "covariance is drawn by its size, dashed where it is negative."
-)
 
 #: Number of columns of X, of which five matter; variance of the noise.
 INPUTS, NOISE_VARIANCE = 10, 0.25

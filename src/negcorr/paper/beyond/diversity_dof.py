@@ -10,35 +10,25 @@ increasing function of dof; mode by mode, dof is Σ s and diversity Σ κ²as²,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from negcorr.paper.curves import pieces_of
 from negcorr.paper.figure_style import COLOURS, panels_by_set
-from negcorr.paper.page import Claim, titles
+from negcorr.paper.page import TEXTS, Claim, titles
 from negcorr.paper.pieces import Piece
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame, Figure
 
 __all__ = ["claims", "pieces", "plot", "run"]
 
 NAME = "diversity-dof"
 
-TITLE = "Diversity against degrees of freedom"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: All data sets.
 SETS = None
-
-CAPTION = (
-    "Diversity, the mean variance of the members' predictions, against degrees of freedom as λ "
-    "goes from 0 (left end) to 1 (right end), on all sets; targets have variance 1. Geometric "
-    "means over five folds and all outputs, bands the range of folds; dots mark the λ of least "
-    "mean test error."
-)
 
 #: Relative changes of dof below this are rounding, as from a gap of 10⁻¹⁹ to 10⁻²⁰.
 TIE = 1e-9

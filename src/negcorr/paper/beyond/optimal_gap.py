@@ -17,7 +17,6 @@ the theorem. It is good while g₁a ≪ 1 in the stiffest mode: the noise there 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
@@ -26,32 +25,22 @@ from negcorr._common.types import FloatArray
 from negcorr.bases import FourierFeatures, kwok_tsang_gamma
 from negcorr.moments.moments import FactorMoments
 from negcorr.paper.figure_style import COLOURS, GREY, new_figure, style
-from negcorr.paper.page import Claim
+from negcorr.paper.page import TEXTS, Claim
 from negcorr.paper.pieces import Piece, Row
 from negcorr.paper.setup import Setup
 from negcorr.paper.study import Study
+from negcorr.paper.types import DataFrame, Figure
 from negcorr.spectrum.factorise import factorise
 from negcorr.spectrum.gap import LATTICE_PER_DECADE, lattice
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 __all__ = ["KnownRisk", "claims", "pieces", "plot", "run", "simulated"]
 
 NAME = "optimal-gap"
 
-TITLE = "Theorem 6 in numbers: the best gap"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: No data set is needed: the data are simulated.
 SETS = None
-
-CAPTION = (
-    "The gap 1 − λ of least expected error on simulated functions of variance 1, as noise, rows "
-    "and bandwidth vary one at a time about a centre (dotted). Lines: found on a lattice of 50 a "
-    "decade; circles: where the derivative vanishes; dashed: predicted to leading order; bands: "
-    "quartiles of what SURE chooses from noisy targets."
-)
 
 #: Simulated functions.
 DESIGNS = {

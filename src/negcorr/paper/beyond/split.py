@@ -12,7 +12,6 @@ ridge. They train the members separately (λ = 0); here λ is tuned.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,34 +23,24 @@ from negcorr.criteria.lattice_search import search_lattice
 from negcorr.moments.moments import FactorMoments, Moments, total
 from negcorr.moments.scan import scan_moments
 from negcorr.paper.figure_style import COLOURS, GREY, panels_by_set
-from negcorr.paper.page import Claim, titles
+from negcorr.paper.page import TEXTS, Claim, titles
 from negcorr.paper.pieces import Piece, Row
 from negcorr.paper.protocol import FOLDS, SIX_SETS, bandwidth, folds_of, task
 from negcorr.paper.setup import Setup
 from negcorr.paper.study import Study
+from negcorr.paper.types import DataFrame, Figure, Series
 from negcorr.rows.folds import make_folds
 from negcorr.rows.rows import Rows
 from negcorr.spectrum.factorise import factorise
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame, Series
 
 __all__ = ["claims", "pieces", "plot", "run", "split", "splits_of"]
 
 NAME = "split"
 
-TITLE = "Many small members or few large ones"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: Data sets that it can use.
 SETS = SIX_SETS
-
-CAPTION = (
-    "Test error of ensembles that share out the same features among 2 members or more, over that "
-    "of a ridge regression on these features; λ and the ridge's penalty are chosen by the same "
-    "inner folds. Geometric means over five outer folds, bands one standard error; triangles mark "
-    "means beyond the axis. Dotted: members have as many features as there are training rows."
-)
 
 #: Numbers of members. Those that divide Q are used, and Q itself.
 SPLITS = (2, 5, 10, 25, 100)

@@ -8,25 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import hypot
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from negcorr.paper.figure_style import COLOURS, GREY, new_figure, style
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from negcorr.paper.page import TEXTS
+from negcorr.paper.types import Axes, Figure
 
 __all__ = ["Canvas", "Look", "Point", "draw_ends", "plot"]
 
 NAME = "figure2"
 
-TITLE = "Figure 2: fixed basis functions"
-
-CAPTION = (
-    "The ensemble with fixed bases. Each of M members maps the input x to H features φₘ(x), drawn "
-    "at random and never trained (dashed, grey); a linear map wₘ, which is trained (solid, blue), "
-    "turns them into its prediction fₘ(x). The ensemble F(x) is the members' average (dotted)."
-)
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: A point on a canvas, in inches.
 Point = tuple[float, float]

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from negcorr.paper.curves import TINY_GAPS, at_gaps, pieces_of
 from negcorr.paper.figure_style import COLOURS, GREY, band, new_figure, style
-from negcorr.paper.page import Claim
+from negcorr.paper.page import TEXTS, Claim
 from negcorr.paper.pieces import Piece
 from negcorr.paper.setup import PROTOCOLS
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame, Figure
 
 __all__ = ["claims", "pieces", "plot", "run"]
 
 NAME = "figure3"
 
-TITLE = "Figure 3: very close to λ = 1"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: Data sets that it can use.
 SETS = ("kinematics",)
-
-CAPTION = (
-    "Test error on Kinematics for λ = 1 − 10⁻² to 1 − 10⁻²⁰, mean and standard error over five "
-    "folds, for members of 10 features. Dashed: λ = 1 itself. The inset has the relative "
-    "difference from λ = 1 within folds. Thin: the same under the other protocol."
-)
 
 #: The best gap that the paper reads off its figure.
 PAPER_GAP = 1e-12

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from negcorr._common.types import FloatArray
 from negcorr.paper.curves import at_gaps, pieces_of
 from negcorr.paper.figure_style import COLOURS, LAM_LABEL, band, panels_by_set
-from negcorr.paper.page import Claim
+from negcorr.paper.page import TEXTS, Claim
 from negcorr.paper.pieces import Piece
 from negcorr.paper.protocol import SIX_SETS
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame, Figure
 
 __all__ = ["claims", "pieces", "plot", "run"]
 
 NAME = "figure4"
 
-TITLE = "Figure 4: degrees of freedom"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: Data sets that it can use.
 SETS = SIX_SETS
-
-CAPTION = (
-    "Degrees of freedom against λ (Theorem 5), on a logarithmic axis, for M members of H features "
-    "each. Means over the training rows of five folds. At λ = 0 dof is H, at λ = 1 the rank of all "
-    "features."
-)
 
 
 def pieces(study: Study) -> list[Piece]:

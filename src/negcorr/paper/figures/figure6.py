@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING
 
 from negcorr.paper.figure_style import style
 from negcorr.paper.figures.figure2 import (
@@ -20,22 +19,14 @@ from negcorr.paper.figures.figure2 import (
     Look,
     draw_ends,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from negcorr.paper.page import TEXTS
+from negcorr.paper.types import Figure
 
 __all__ = ["plot"]
 
 NAME = "figure6"
 
-TITLE = "Figure 6: deep networks"
-
-CAPTION = (
-    "The ensemble of deep networks. Each of M members is a network of its own, with several hidden "
-    "layers of H nodes (tanh, batch normalisation) and a linear output fₘ(x); all of its weights "
-    "are trained (solid, blue). The members and their average F(x) (dotted) enter the loss L_λ, "
-    "whose gradient trains all networks jointly (dash-dotted)."
-)
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: Horizontal places of the hidden layers and of the dots for other layers.
 LAYERS, OTHER_LAYERS = (1.8, 2.4, 3.2), 2.8

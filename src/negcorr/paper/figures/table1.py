@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 from io import StringIO
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import wilcoxon
@@ -14,13 +13,11 @@ from scipy.stats import wilcoxon
 from negcorr.datasets import info
 from negcorr.paper import lam_choice, timing
 from negcorr.paper.lam_choice import CRITERIA
-from negcorr.paper.page import Claim, markdown_table, titles
+from negcorr.paper.page import TEXTS, Claim, markdown_table, titles
 from negcorr.paper.pieces import Piece
 from negcorr.paper.setup import PROTOCOLS
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+from negcorr.paper.types import DataFrame, Series
 
 __all__ = [
     "claims",
@@ -38,17 +35,10 @@ __all__ = [
 
 NAME = "table1"
 
-TITLE = "Table 1: λ by SURE and by 5-fold cross-validation"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: It uses all data sets.
 SETS = None
-
-CAPTION = (
-    "λ chosen by Brent's method on SURE and on the error of 5-fold cross-validation within the "
-    "training rows, members of H = 10 features. Test errors and λ are means over five outer folds, "
-    "and over outputs; ± is the standard deviation of the folds. *paper* and *printed* are the two "
-    "protocols."
-)
 
 #: Largest difference between a mean λ and the paper's that counts as agreement.
 LAM_TOLERANCE = 0.05
@@ -58,15 +48,6 @@ SIMILAR = float(np.log(1.1))
 
 #: Relative difference from the paper's error that is explained, and half a unit of its last digit.
 FAR, HALF_DIGIT = 0.05, 0.005
-
-_WHY = """\
-Why the two protocols differ: for standardised inputs the bandwidth of Kwok and Tsang is γ = 1/(2d)
-for d features, whatever the number of rows; the reconstructed one is about n^(−1/2). With thousands
-of rows and few features (Kinematics, California, Bank) the printed γ is several times larger; with
-few rows and many features (OES, Andromeda, Triazines) it is the smaller of the two. A larger γ
-makes members rougher. And without the cap λ goes beyond 0.99 wherever rows are many, as far as
-Brent's method goes: it stops about 4·10⁻⁶ before λ = 1.
-"""
 
 
 def paper_values() -> DataFrame:
@@ -275,7 +256,7 @@ def explained(table: DataFrame) -> str:
     if parts:
         words = "; ".join(parts)
         protocols = f"With SURE, {words}; on the others they agree within a tenth.\n"
-    return "\n".join([agreement, spreads, _WHY, protocols])
+    return "\n".join([agreement, spreads, TEXTS["page"]["why_protocols_differ"], protocols])
 
 
 def _but_for(agree: Series) -> str:
