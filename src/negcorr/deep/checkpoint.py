@@ -152,11 +152,7 @@ class Checkpoint:
 
 
 def checkpoint_of(
-    model: Any,
-    settings: Settings,
-    rows: FloatArray,
-    targets: FloatArray,
-    before: DeepFit | None,
+    model: Any, settings: Settings, rows: FloatArray, targets: FloatArray, before: DeepFit | None
 ) -> Checkpoint | None:
     """The checkpoint of a fit, with the tensors that an earlier equal fit left in it."""
     if model.checkpoint is None:

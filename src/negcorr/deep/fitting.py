@@ -223,11 +223,7 @@ def continued(
 
 
 def with_new_heads(
-    found: DeepFit,
-    rows: FloatArray,
-    targets: FloatArray,
-    single: bool,
-    **options: Any,
+    found: DeepFit, rows: FloatArray, targets: FloatArray, single: bool, **options: Any
 ) -> tuple[DeepFit, NCLPath]:
     """The fit with the output layers (heads) of Theorem 4, and the path that they come from.
 
@@ -239,10 +235,7 @@ def with_new_heads(
         )
     scaled = found.target.apply(targets)
     heads = refit_heads(
-        found.network,
-        found.inputs.apply(rows),
-        scaled[:, 0] if single else scaled,
-        **options,
+        found.network, found.inputs.apply(rows), scaled[:, 0] if single else scaled, **options
     )
     changed = dataclasses.replace(
         found,

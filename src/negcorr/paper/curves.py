@@ -34,10 +34,7 @@ def all_gaps() -> FloatArray:
 
 
 def pieces_of(
-    study: Study,
-    names: tuple[str, ...],
-    widths: tuple[int, ...],
-    protocol: str | None = None,
+    study: Study, names: tuple[str, ...], widths: tuple[int, ...], protocol: str | None = None
 ) -> list[Piece]:
     """One piece for each set, width and fold, under the study's protocol or another."""
     protocol = study.setup.protocol if protocol is None else protocol
