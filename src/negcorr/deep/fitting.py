@@ -83,17 +83,10 @@ def trained_grid(
         if rate is None and checkpoint is not None:
             rate = checkpoint.about.get("rate")  # chosen before the fit was interrupted
         if rate is None:
-            lam = settings.lams[0] if len(settings.lams) == 1 else 0.5
-            choice = choose_rate(
-                settings.architecture,
-                X,
-                Y,
-                training,
-                lam=lam,
-                seed=seed,
-                after_epochs=lambda _: step(),
-            )
-            rate = choice.rate
+            lam, shape = settings.lams[0] if len(settings.lams) == 1 else 0.5, settings.architecture
+            rate = choose_rate(
+                shape, X, Y, training, lam=lam, seed=seed, after_epochs=lambda _: step()
+            ).rate
         if checkpoint is not None:
             about = {**checkpoint.about, "rate": rate}
             checkpoint = dataclasses.replace(checkpoint, about=about)

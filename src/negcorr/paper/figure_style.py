@@ -133,13 +133,8 @@ def mark_beyond(axes: Axes, x: float, value: float, colour: str) -> None:
         digits, _, exponent = f"{value:.1e}".partition("e")
         text = f"{digits}·10$^{{{int(exponent)}}}$"
     axes.plot(x, top, marker="^", color=colour, clip_on=False, markersize=5, zorder=5)
-    place: dict[str, Any] = {
-        "xytext": (-13, 0),
-        "textcoords": "offset points",
-        "ha": "right",
-        "va": "top",
-    }
-    axes.annotate(text, (x, top), color=colour, fontsize=8, **place)
+    place = {"textcoords": "offset points", "ha": "right", "va": "top"}
+    axes.annotate(text, (x, top), (-13, 0), color=colour, fontsize=8, **place)
 
 
 def save(figure: Figure, stem: Path) -> tuple[Path, Path]:

@@ -74,19 +74,10 @@ def selection(
     for criterion in CRITERIA:
         lams = chosen_lams(model.path_, criterion, largest_lam(setup))
         errors = held_out_error(model.path_, model.basis_.transform(data.X_test), data, lams)
-        rows += [
-            {
-                "set": name,
-                "protocol": protocol,
-                "criterion": criterion,
-                "fold": fold,
-                "output": output,
-                "lam": float(lam),
-                "dof": float(model.path_.spectrum.dof(lam)),
-                "test_error": float(error),
-            }
-            for output, (lam, error) in enumerate(zip(lams, errors, strict=True))
-        ]
+        place = {"set": name, "protocol": protocol, "criterion": criterion, "fold": fold}
+        for output, (lam, error) in enumerate(zip(lams.tolist(), errors.tolist(), strict=True)):
+            dof = float(model.path_.spectrum.dof(lam))
+            rows.append({**place, "output": output, "lam": lam, "dof": dof, "test_error": error})
     return rows
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "comparable",
     "markdown_table",
     "page",
+    "theorem",
     "titles",
 ]
 
@@ -69,6 +70,11 @@ class Claim:
 
     def __str__(self) -> str:
         return f"{'✓' if self.holds else '✗'} {self.statement} ({self.evidence})"
+
+
+def theorem(statement: str, holds: bool, evidence: str) -> Claim:
+    """A claim about a theorem or an identity."""
+    return Claim(statement, holds, evidence, nature="theorem")
 
 
 @dataclass(frozen=True)
@@ -151,19 +157,15 @@ def page(
     claims = [claim for group in groups.values() for one in group for claim in one.claims]
     good = sum(claim.holds for claim in claims)
     kinds = [
-        f"{words} ({count})"
-        for nature, words in (
-            ("theorem", "theorems and identities, which test the code"),
-            ("fitted", "those about the column that the protocol was fitted to"),
-        )
+        f"{TEXTS['page'][nature]} ({count})"
+        for nature in ("theorem", "fitted")
         if (count := sum(claim.nature == nature for claim in claims))
     ]
     rows = "shuffled before they are split" if setup.shuffle else "in the order of the files"
     parts = [
         "# The paper's figures and tables, reproduced\n",
         *([] if setup.size == FULL else [f"> {QUICK_NOTICE}\n"]),
-        "Reeve and Brown, *Diversity and degrees of freedom in regression ensembles*, beside what "
-        "this library computes." + (f" Made by `{command}`.\n" if command else "\n"),
+        TEXTS["page"]["about"] + (f" Made by `{command}`.\n" if command else "\n"),
         f"Figures follow the protocol *{setup.protocol}*, rows {rows}, seed {setup.seed}, "
         f"Q = {setup.size.n_features} features in M members of H each. Table 1 has both "
         "protocols.\n",

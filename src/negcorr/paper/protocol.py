@@ -90,10 +90,8 @@ def prepared(name: str, data_home: str | None, max_rows: int | None) -> Data:
 def _source(name: str, data_home: str | None) -> Source:
     """A data set's file with its time and size; None if it is to be downloaded."""
     path = next(place.path for place in available(data_home) if place.name == name)
-    if path is None:
-        return None
-    status = path.stat()
-    return str(path), status.st_mtime_ns, status.st_size
+    status = None if path is None else path.stat()
+    return None if status is None else (str(path), status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=2)

@@ -19,7 +19,7 @@ from negcorr.diversity.decompositions import bias_variance_covariance
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.paper.curves import GRID
 from negcorr.paper.figure_style import COLOURS, GREY, band, new_figure, style
-from negcorr.paper.page import TEXTS, Claim
+from negcorr.paper.page import TEXTS, Claim, theorem
 from negcorr.paper.pieces import Piece, Row
 from negcorr.paper.setup import Setup
 from negcorr.paper.study import Study
@@ -241,7 +241,7 @@ def claims(table: DataFrame) -> list[Claim]:
         off = (sums[whole] - sums[terms_of_sum].sum(axis=1)).abs()
         worst = float((off / sums[[whole, *terms_of_sum]].abs().max(axis=1)).max())
         off_by = f"off by at most {worst:.0e} of the largest term"
-        identities.append(Claim(statement, worst <= ROUNDING, off_by, nature="theorem"))
+        identities.append(theorem(statement, worst <= ROUNDING, off_by))
 
     def found(column: str) -> str:
         first, chosen, last = (mean[column][gap] for gap in (1.0, best, 0.0))

@@ -16,7 +16,7 @@ import numpy as np
 
 from negcorr.paper.curves import pieces_of
 from negcorr.paper.figure_style import COLOURS, panels_by_set
-from negcorr.paper.page import TEXTS, Claim, titles
+from negcorr.paper.page import TEXTS, Claim, theorem, titles
 from negcorr.paper.pieces import Piece
 from negcorr.paper.study import Study
 from negcorr.paper.types import DataFrame, Figure
@@ -75,14 +75,8 @@ def plot(table: DataFrame) -> Figure:
                 low, high = np.exp(folds.min(axis=1)), np.exp(folds.max(axis=1))
                 axes.fill_between(dof, low, high, color=colour, alpha=0.15, linewidth=0)
                 axes.plot(dof, mean, lw=1.4, color=colour, ls=dashes, label=words)
-            dot: dict[str, Any] = {
-                "color": COLOURS[1],
-                "marker": "o",
-                "markersize": 4.5,
-                "ls": "",
-                "zorder": 5,
-            }
-            axes.plot(dof[best], mean[best], label="λ of least test error", **dot)
+            dot: dict[str, Any] = {"color": COLOURS[1], "markersize": 4.5, "zorder": 5}
+            axes.plot(dof[best], mean[best], "o", label="λ of least test error", **dot)
             end = float(part["diversity"].max())
             if end > TOP:
                 text = f"10$^{{{np.log10(end):.0f}}}$ at λ = 1"
@@ -105,7 +99,7 @@ def claims(table: DataFrame) -> list[Claim]:
     growth = (ends.xs(0.0, level="gap") / ends.xs(1.0, level="gap")).to_numpy()
     lowest = min(correlations, key=lambda key: correlations[key])
     return [
-        Claim(
+        theorem(
             "On the training rows diversity strictly increases with degrees of freedom, on every "
             "set, fold and output.",
             all(train),
@@ -113,7 +107,6 @@ def claims(table: DataFrame) -> list[Claim]:
             f"than {TIE:g} of itself; from λ = 0 to λ = 1 diversity grows {growth.min():.2g} to "
             f"{growth.max():.2g} times (median of folds and outputs). The least loss is concave "
             "in λ, with minus the diversity as its slope: so it must be",
-            nature="theorem",
         ),
         Claim(
             "On test rows, where that argument says nothing, it increases as well.",

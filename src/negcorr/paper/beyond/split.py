@@ -138,9 +138,7 @@ def split(setup: Setup, data_home: str | None, name: str, fold: int) -> list[Row
             "method": method,
             "members": members,
             "width": setup.size.n_features // members,
-            "chosen": float(fit.chosen[output]),
-            "dof": float(fit.dof[output]),
-            "cv_error": float(fit.cv_error[output]),
+            **{c: float(getattr(fit, c)[output]) for c in ("chosen", "dof", "cv_error")},
             "test_error": float(np.mean((features @ fit.coef[output] - target) ** 2)),
         }
         for (method, members), fit in fits.items()
@@ -203,8 +201,7 @@ def plot(table: DataFrame) -> Figure:
             axes.fill_between(members, low, high, color=blue, alpha=0.18, linewidth=0)
             axes.set(xscale="log", yscale="log", xlim=(members[0] / 1.7, members[-1] * 1.4))
             axes.set(ylim=(BOTTOM, TOP), xticks=members, yticks=[0.5, 1, 2, 4, 8])
-            axes.set(xticklabels=[str(m) for m in members])
-            axes.set(yticklabels=["0.5", "1", "2", "4", "8"])
+            axes.set(xticklabels=members.astype(str), yticklabels=["0.5", "1", "2", "4", "8"])
             axes.minorticks_off()
             for m, value in means[means > TOP].items():
                 axes.plot(m, TOP, marker="^", color=blue, clip_on=False, markersize=5, zorder=5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from negcorr.paper.figures.figure4 import SETS, curves_by_width, pieces, run, slopes_of
-from negcorr.paper.page import TEXTS, Claim
+from negcorr.paper.page import TEXTS, Claim, theorem
 from negcorr.paper.types import DataFrame, Figure
 
 __all__ = ["SETS", "claims", "pieces", "plot", "run"]
@@ -23,10 +23,9 @@ def claims(table: DataFrame) -> list[Claim]:
     """The training error strictly decreases with λ (Theorem 5)."""
     falls = [bool((slopes < 0).all()) for slopes in slopes_of(table, "train_error")]
     return [
-        Claim(
+        theorem(
             "The training error strictly decreases with λ, on every set and for every width.",
             all(falls),
             f"{sum(falls)} of {len(falls)} curves (set, width, fold), measured on predictions",
-            nature="theorem",
         )
     ]

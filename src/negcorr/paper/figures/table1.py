@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 from io import StringIO
+from typing import Any
 
 import numpy as np
 from scipy.stats import wilcoxon
@@ -228,23 +229,12 @@ def explained(table: DataFrame) -> str:
     paper = paper_values().loc[ours.index]
     here, there = ours["error_sure_paper"], paper["sure_error"]
     off = (here - there).abs() > HALF_DIGIT + FAR * there
-    agreement = f"Under *paper* every error is within {FAR:.0%} of the paper's, rounding apart.\n"
-    if off.any():
-        agreement = (
-            f"Under *paper* the error of SURE is within {FAR:.0%} of the paper's, rounding apart, "
-            f"on {(~off).sum()} of {len(ours)} sets; not on {_pairs(here[off], there)}, which we "
-            "cannot explain.\n"
-        )
+    counts = {"agree": (~off).sum(), "sets": len(ours), "far": f"{FAR:.0%}"}
+    agreement = _told("errors", _pairs(here[off], there), **counts)
     # The standard deviations over folds are evidence too: they depend on how rows were split.
     here, there = ours["error_sd_sure_paper"], paper["sure_error_sd"]
     low, high = there - HALF_DIGIT, there + HALF_DIGIT
-    far = _pairs(here[(here < 0.5 * low) | (here > 2.0 * high)], there)
-    spreads = "Standard deviations over the folds are within a factor of two of the paper's.\n"
-    if far:
-        spreads = (
-            "The standard deviation over folds is off by more than a factor of two, rounding "
-            f"apart, on {far}: there the paper's folds cannot have been ours.\n"
-        )
+    spreads = _told("spreads", _pairs(here[(here < 0.5 * low) | (here > 2.0 * high)], there))
     here, there = ours["error_sure_printed"], ours["error_sure_paper"]
     ratio = here / there
     parts = [
@@ -252,11 +242,14 @@ def explained(table: DataFrame) -> str:
         for which, differ in (("lower", ratio < 0.9), ("higher", ratio > 1.1))
         if (sets := _pairs(here[differ], there))
     ]
-    protocols = "Their errors are within a tenth of each other on all sets.\n"
-    if parts:
-        words = "; ".join(parts)
-        protocols = f"With SURE, {words}; on the others they agree within a tenth.\n"
-    return "\n".join([agreement, spreads, TEXTS["page"]["why_protocols_differ"], protocols])
+    why = TEXTS["page"]["why_protocols_differ"]
+    return "\n".join([agreement, spreads, why, _told("protocols", "; ".join(parts))])
+
+
+def _told(subject: str, exceptions: str, **counts: Any) -> str:
+    """The sentence of :data:`TEXTS` about a subject, with the exceptions if there are any."""
+    sentence = TEXTS["table1 explained"][f"{subject}_{'differ' if exceptions else 'agree'}"]
+    return sentence.format(exceptions=exceptions, **counts) + "\n"
 
 
 def _but_for(agree: Series) -> str:
@@ -281,12 +274,6 @@ def _seconds(times: DataFrame, paper: DataFrame) -> str:
     """The table of seconds beside the paper's, in Markdown."""
     mean = time_summary(times)
     spread = times.groupby(["set", "method"])["seconds"].std(ddof=0).unstack()
-    text = (
-        "**Seconds to tune λ on one training set**, all outputs. *Refits* is the paper's procedure "
-        "as we read it: a fit, features and all, in each of five inner folds at every step of "
-        "Brent's method; timed on one outer fold and one output, and multiplied by the number of "
-        "outputs. The paper's own seconds are from another machine; only ratios compare.\n\n"
-    )
     head = ["Data set", "SURE", "exact 5-fold path", "refits", "refits / SURE", "paper: 5-fold"]
     head += ["paper: SURE", "paper's ratio"]
     rows = []
@@ -300,4 +287,4 @@ def _seconds(times: DataFrame, paper: DataFrame) -> str:
     total = mean.sum()
     cells = ["**all**", f"{total['sure']:.1f}", f"{total['kfold']:.1f}", f"{total['refits']:.0f}"]
     rows.append([*cells, f"**{total['refits'] / total['sure']:.0f}**", "", "", ""])
-    return text + markdown_table(head, rows)
+    return TEXTS["page"]["seconds"] + markdown_table(head, rows)
