@@ -122,9 +122,8 @@ class LamTable:
     chosen: int
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({len(self.lam)} values, lam={self.lam[self.chosen]:g} chosen)"
-        )
+        best = self.lam[self.chosen]
+        return f"{type(self).__name__}({len(self.lam)} values, lam={best:g} chosen)"
 
     def to_frame(self) -> DataFrame:
         """A data frame with one row for each λ and output."""

@@ -176,9 +176,8 @@ def continued(
             network = settings.architecture.started(X, Y.shape[1], None, seed)
         else:
             network = before.network.pick([0])
-        state = TrainingState.start(
-            network, torch.tensor([rate], dtype=torch.float64), training, seed
-        )
+        start = torch.tensor([rate], dtype=torch.float64)
+        state = TrainingState.start(network, start, training, seed)
     problem = Problem(X, Y, torch.tensor([lam], dtype=torch.float64))
     train(state, problem, dataclasses.replace(training, max_epochs=state.epoch + 1))
     if bool(state.diverged.any()):
@@ -222,14 +221,11 @@ def with_new_heads(
 
     Options are those of :func:`~negcorr.deep.refit_heads`.
     """
-    if targets.shape[1] != len(found.target.scale):
-        raise ValueError(
-            f"y has {targets.shape[1]} output(s), the fitted networks {len(found.target.scale)}."
-        )
+    if targets.shape[1] != (p := len(found.target.scale)):
+        raise ValueError(f"y has {targets.shape[1]} output(s), the fitted networks {p}.")
     scaled = found.target.apply(targets)
-    heads = refit_heads(
-        found.network, found.inputs.apply(rows), scaled[:, 0] if single else scaled, **options
-    )
+    scaled = scaled[:, 0] if single else scaled
+    heads = refit_heads(found.network, found.inputs.apply(rows), scaled, **options)
     changed = dataclasses.replace(
         found,
         network=heads.network,
@@ -265,9 +261,9 @@ def _check_networks(
     have, want = (
         f"{shape.n_members} of {'-'.join(map(str, (d, *shape.hidden_layer_sizes, p)))} nodes, "
         f"{shape.activation}, {'with' if shape.batch_norm else 'without'} batch norm"
-        for d, shape, p in (
-            (network.widths[0], network.architecture, network.widths[-1]),
-            (rows.shape[1], settings.architecture, targets.shape[1]),
+        for (d, *_, p), shape in (
+            (network.widths, network.architecture),
+            ((rows.shape[1], targets.shape[1]), settings.architecture),
         )
     )
     if have != want:

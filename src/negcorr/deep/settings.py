@@ -116,10 +116,8 @@ def settings_of(model: Any, n_samples: int, n_outputs: int) -> Settings:
     sizes = model.hidden_layer_sizes
     sizes = (sizes,) if is_integer(sizes) else sizes
     if isinstance(sizes, str) or not isinstance(sizes, Sequence | np.ndarray):
-        raise TypeError(
-            f"hidden_layer_sizes={sizes!r} must be a sequence of integers, got "
-            f"{type(sizes).__name__}."
-        )
+        kind = type(sizes).__name__
+        raise TypeError(f"hidden_layer_sizes={sizes!r} must be a sequence of integers, got {kind}.")
     for size in sizes:
         if not is_integer(size):
             raise TypeError(f"hidden_layer_sizes={sizes!r} must have integers only.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -41,20 +42,12 @@ def deep_pieces(study: Study) -> list[Piece]:
     size = size_of(study.setup)
     networks = size.members * len(size.lams) * (1 + size.probes)
     seconds = (SECONDS_ON_GPU if on_gpu else SECONDS_ON_CPU) * networks * size.stops[-1]
-    return [
-        study.piece(
-            deep_training,
-            0.5 + seconds * depth * study.n_rows(name),
-            alone=on_gpu,
-            name=name,
-            depth=depth,
-            fold=fold,
-            device=study.device,
-        )
-        for name in study.datasets(SIX_SETS)
-        for depth in size.depths
-        for fold in range(FOLDS)
-    ]
+    pieces = []
+    for name, depth, fold in product(study.datasets(SIX_SETS), size.depths, range(FOLDS)):
+        choice = {"name": name, "depth": depth, "fold": fold, "device": study.device}
+        effort = 0.5 + seconds * depth * study.n_rows(name)
+        pieces.append(study.piece(deep_training, effort, on_gpu, **choice))
+    return pieces
 
 
 def deep_table(study: Study, columns: tuple[str, ...], all_epochs: bool = False) -> DataFrame:
@@ -76,11 +69,8 @@ def epochs_shown(table: DataFrame) -> tuple[int, int]:
 def trained_on(table: DataFrame) -> str:
     """Sentences for the page: where the networks were trained, and with which learning rates."""
     devices = ", ".join(table["trained_on"].unique())
-    rates = table.groupby("set", sort=False)["rate"].unique()
-    chosen = "; ".join(
-        f"{name} {', '.join(f'{rate:g}' for rate in sorted(values))}"
-        for name, values in rates.items()
-    )
+    rates = table.groupby("set", sort=False)["rate"].unique().map(sorted)
+    chosen = "; ".join(f"{k} {', '.join(f'{rate:g}' for rate in v)}" for k, v in rates.items())
     return f"Trained on {devices}. Initial learning rates chosen: {chosen}.\n"
 
 
@@ -105,9 +95,8 @@ def curves_by_depth(
             axes.set(xlim=(0, 1.02), **axis)
             for k, (depth, part) in enumerate(rows.groupby("depth")):
                 for epoch, dashes, width in ((early, (0, (3, 1.5)), 1.1), (last, "-", 1.7)):
-                    folds = part[part["epoch"] == epoch].pivot(
-                        index="fold", columns="lam", values=column
-                    )
+                    now = part[part["epoch"] == epoch]
+                    folds = now.pivot(index="fold", columns="lam", values=column)
                     if within_folds:
                         values = folds.to_numpy()
                         folds[:] = values * values.mean() / values.mean(axis=1, keepdims=True)
@@ -176,12 +165,11 @@ def monotone_claims(table: DataFrame, column: str, sign: float, words: str) -> l
             within = falls(wide, sign, within_folds=True).max()
             worst_within = float(np.maximum(worst_within, within))
             good.append(bool(steps.max() <= 2.0 and mean[-1] > mean[0]))
-        if good:
-            evidence = (
-                f"{sum(good)} of {len(good)} curves; the largest step back between any two λ is "
-                f"{worst:.1f} standard errors of the two means ({worst_within:.1f} of their "
-                "differences within folds)"
-            )
-            statement = f"{words}, up to two standard errors, {where}."
-            found.append(Claim(statement, all(good), evidence))
+        evidence = (
+            f"{sum(good)} of {len(good)} curves; the largest step back between any two λ is "
+            f"{worst:.1f} standard errors of the two means ({worst_within:.1f} of their "
+            "differences within folds)"
+        )
+        statement = f"{words}, up to two standard errors, {where}."
+        found += [Claim(statement, all(good), evidence)] if good else []
     return found

@@ -73,7 +73,7 @@ def panels_by_set(
         figure = new_figure(max(2.5 * columns + 0.4, 4.0), max(height * rows + 0.5, 3.4))
         grid = figure.subplots(rows, columns, sharex=True, sharey=not own_scale, squeeze=False)
         axes_of = dict(zip(names, grid.flat, strict=False))
-        for spare in list(grid.flat)[len(names) :]:
+        for spare in grid.flat[len(names) :]:
             spare.set_visible(False)
         for name, axes in axes_of.items():
             axes.set_title(info(name).title)
@@ -107,9 +107,8 @@ def band(axes: Axes, folds: DataFrame, **look: Any) -> None:
     axes.plot(x, mean, **look)
     if len(values) > 1:
         error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-        axes.fill_between(
-            x, mean - error, mean + error, color=look.get("color"), alpha=0.18, linewidth=0
-        )
+        shade = {"color": look.get("color"), "alpha": 0.18, "linewidth": 0}
+        axes.fill_between(x, mean - error, mean + error, **shade)
 
 
 def plain_log_ticks(axes: Axes) -> None:

@@ -162,28 +162,20 @@ def page(
         if (count := sum(claim.nature == nature for claim in claims))
     ]
     rows = "shuffled before they are split" if setup.shuffle else "in the order of the files"
-    parts = [
-        "# The paper's figures and tables, reproduced\n",
-        *([] if setup.size == FULL else [f"> {QUICK_NOTICE}\n"]),
-        TEXTS["page"]["about"] + (f" Made by `{command}`.\n" if command else "\n"),
-        f"Figures follow the protocol *{setup.protocol}*, rows {rows}, seed {setup.seed}, "
-        f"Q = {setup.size.n_features} features in M members of H each. Table 1 has both "
-        "protocols.\n",
-        TEXTS["page"]["protocols"],
-        f"**Statements that were checked: {len(claims)}. {good} hold, {len(claims) - good} do "
-        "not.**" + (f" Among them {' and '.join(kinds)}." if kinds else "") + "\n",
-    ]
+    notice = "" if setup.size == FULL else f"> {QUICK_NOTICE}\n\n"
+    made = f" Made by `{command}`." if command else ""
+    among = f" Among them {' and '.join(kinds)}." if kinds else ""
+    counts = {"count": len(claims), "good": good, "bad": len(claims) - good}
+    words = {"setup": setup, "rows": rows, "notice": notice, "made": made, "among": among}
+    parts = [TEXTS["page"]["head"].format(**words, **counts)]
     for reason, missing in (left_out or {}).items():
         parts.append(f"Left out, since {reason}: {', '.join(missing)}.\n")
     for heading, sections in groups.items():
         parts += [f"## {heading}\n"] if sections else []
         for section in sections:
-            parts.append(f"### {section.title}\n")
-            if section.figure is not None:
-                parts.append(f"![{section.title}]({section.figure})\n")
-            parts.append(f"{section.caption}\n")
-            if section.body:
-                parts.append(section.body)
+            picture = section.figure and f"![{section.title}]({section.figure})\n"
+            above = (f"### {section.title}\n", picture, f"{section.caption}\n", section.body)
+            parts += [text for text in above if text]
             for claim in section.claims:
                 verdict = "✓" if claim.holds else "✗ **does not hold:**"
                 nature = "" if claim.nature == "finding" else f" ({claim.nature})"

@@ -99,8 +99,8 @@ def _section(study: Study, module: ModuleType, out: Path, times: bool) -> Sectio
         body = table1.table(table, seconds, study.sets)
         body += "\n" + table1.explained(table) if comparable(study.setup) else ""
     for name, one in tables.items():
-        text = one.to_csv(index=False, lineterminator="\n")
-        write_atomically(out / "tables" / f"{name}.csv", text.encode())
+        text = one.to_csv(index=False, lineterminator="\n").encode()
+        write_atomically(out / "tables" / f"{name}.csv", text)
     if module is not table1:
         save(module.plot(table), out / "figures" / module.NAME)
         figure = f"figures/{module.NAME}.svg"

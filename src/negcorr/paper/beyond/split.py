@@ -109,13 +109,9 @@ def run(study: Study) -> DataFrame:
 def split(setup: Setup, data_home: str | None, name: str, fold: int) -> list[Row]:
     """Errors of every split and of the ridge, all on the same features."""
     data = task(setup, data_home, name, fold)
-    basis = FourierFeatures(
-        n_members=1,
-        n_components=setup.size.n_features,
-        gamma=bandwidth(setup, data.X),
-        inputs="none",
-        random_state=setup.seed_for("features", name, fold, NAME),
-    ).fit(data.X)
+    q, gamma = setup.size.n_features, bandwidth(setup, data.X)
+    seed = setup.seed_for("features", name, fold, NAME)
+    basis = FourierFeatures(1, q, gamma=gamma, inputs="none", random_state=seed).fit(data.X)
     inner = make_folds(folds_of(len(data.X), setup, name, fold, "inner"), data.X, data.Y, None)
     # Factors, not Gram matrices: kinematics needs gaps of 10⁻¹³, and large members are
     # ill-conditioned. They are computed once for all M.
@@ -127,7 +123,7 @@ def split(setup: Setup, data_home: str | None, name: str, fold: int) -> list[Row
     )
     features = basis.transform(data.X_test)
     fits = {("ridge", 1): tuned_ridge(folds)}
-    for members in splits_of(setup.size.n_features):
+    for members in splits_of(q):
         fits["ncl", members] = tuned_ensemble(folds, members)
     return [
         {
@@ -137,7 +133,7 @@ def split(setup: Setup, data_home: str | None, name: str, fold: int) -> list[Row
             "n_train": len(data.X),
             "method": method,
             "members": members,
-            "width": setup.size.n_features // members,
+            "width": q // members,
             **{c: float(getattr(fit, c)[output]) for c in ("chosen", "dof", "cv_error")},
             "test_error": float(np.mean((features @ fit.coef[output] - target) ** 2)),
         }

@@ -62,21 +62,12 @@ def plot(table: DataFrame) -> Figure:
         band(axes, folds[gaps], **dots, markersize=3.5, label=f"protocol {own}")
         axes.axhline(mean[0.0], color=GREY, ls="--", lw=1.2, label="λ = 1")
         axes.plot(best, mean[best], marker="o", color=COLOURS[0], markersize=7, zorder=5)
-        axes.annotate(
-            f"least at λ = 1 − 10$^{{{np.log10(best):.0f}}}$",
-            (best, mean[best]),
-            xytext=(0, -22),
-            textcoords="offset points",
-            ha="center" if best < LEFT else "left",
-            color=COLOURS[0],
-        )
-        axes.set(
-            xscale="log",
-            xlim=(2e-2, 5e-21),
-            ylim=(0, 1.15 * mean.max()),
-            xlabel="gap 1 − λ   (closer to λ = 1 →)",
-            ylabel="test error (variance of the target = 1)",
-        )
+        words, place = f"least at λ = 1 − 10$^{{{np.log10(best):.0f}}}$", (best, mean[best])
+        beside = {"textcoords": "offset points", "ha": "center" if best < LEFT else "left"}
+        axes.annotate(words, place, (0, -22), color=COLOURS[0], **beside)
+        axes.set(xscale="log", xlim=(2e-2, 5e-21), ylim=(0, 1.15 * mean.max()))
+        axes.set_xlabel("gap 1 − λ   (closer to λ = 1 →)")
+        axes.set_ylabel("test error (variance of the target = 1)")
         axes.set_xticks([10.0**-k for k in range(2, 21, 2)])
         figure.legend(loc="outside upper center", ncols=3)
         if best <= NEAR and mean[NEAR] < 0.5 * mean.max():

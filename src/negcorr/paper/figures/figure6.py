@@ -67,12 +67,10 @@ def plot() -> Figure:
         for height in MEMBERS.values():
             canvas.box((left, height - 0.42), width, 0.84, TRAINED, TINT)
             first, second, last = (canvas.column(layer, height, TRAINED) for layer in LAYERS)
-            for start, end in (
-                *product([(x, MIDDLE)], first),
-                *product(first, second),
-                *product(last, [(members, height)]),
-            ):
-                canvas.line(start, end, WEIGHT)
+            borders = ([(x, MIDDLE)], first), (first, second), (last, [(members, height)])
+            for starts, ends in borders:
+                for start, end in product(starts, ends):
+                    canvas.line(start, end, WEIGHT)
             canvas.dots((OTHER_LAYERS, height), flat=True)
         canvas.dots((CENTRE, OTHERS))
         draw_ends(canvas)
