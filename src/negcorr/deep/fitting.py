@@ -114,8 +114,7 @@ def chosen(
     grid, target = trained.grid, trained.target
     square = target.scale**2
     known = settings.noise_variance
-    if isinstance(known, np.ndarray):
-        known = known / square
+    known = known / square if isinstance(known, np.ndarray) else known
     X, Y = trained.inputs.apply(rows), target.apply(targets)
     table = lam_table(grid, X, Y, known, settings.criterion)
     g, state = table.chosen, grid.state

@@ -17,15 +17,7 @@ from negcorr.deep.training.loop import Training
 from negcorr.deep.training.networks import ACTIVATIONS, Architecture
 from negcorr.deep.training.optimise import OPTIMISERS
 
-__all__ = [
-    "CRITERIA",
-    "LAMS",
-    "Settings",
-    "resolve_device",
-    "seed_of",
-    "settings_of",
-    "to_be_chosen",
-]
+__all__ = ["LAMS", "Settings", "resolve_device", "seed_of", "settings_of", "to_be_chosen"]
 
 #: The grid of λ for "auto": finer where a step changes more.
 LAMS = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
@@ -34,16 +26,13 @@ LAMS = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
 #: than that of rounding errors, which training amplifies.
 EPS = 0.1
 
-#: Criteria that λ can be chosen by.
-CRITERIA = ("sure", "gcv")
-
 #: Precisions by name.
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 #: Parameters that are one of several names.
 CHOICES: dict[str, tuple[str, ...]] = {
     "activation": tuple(ACTIVATIONS),
-    "criterion": CRITERIA,
+    "criterion": ("sure", "gcv"),
     "optimiser": OPTIMISERS,
     "dtype": tuple(DTYPES),
 }

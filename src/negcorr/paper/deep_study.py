@@ -156,18 +156,16 @@ def monotone_claims(table: DataFrame, column: str, sign: float, words: str) -> l
     }
     found = []
     for where, part in cases.items():
-        worst, worst_within, good = 0.0, 0.0, []
+        worst, good = np.zeros(2), []
         for _, curve in part.groupby(["set", "depth"]):
             wide = curve.pivot(index="fold", columns="lam", values=column).to_numpy()
-            steps, mean = falls(wide, sign), sign * wide.mean(axis=0)
-            # Not max(): NaN of what diverged must stay.
-            worst = float(np.maximum(worst, steps.max()))
-            within = falls(wide, sign, within_folds=True).max()
-            worst_within = float(np.maximum(worst_within, within))
-            good.append(bool(steps.max() <= 2.0 and mean[-1] > mean[0]))
+            # Of the two means, and within folds. Not max(): NaN of what diverged must stay.
+            back = [falls(wide, sign, within).max() for within in (False, True)]
+            worst, mean = np.maximum(worst, back), sign * wide.mean(axis=0)
+            good.append(bool(back[0] <= 2.0 and mean[-1] > mean[0]))
         evidence = (
             f"{sum(good)} of {len(good)} curves; the largest step back between any two λ is "
-            f"{worst:.1f} standard errors of the two means ({worst_within:.1f} of their "
+            f"{worst[0]:.1f} standard errors of the two means ({worst[1]:.1f} of their "
             "differences within folds)"
         )
         statement = f"{words}, up to two standard errors, {where}."

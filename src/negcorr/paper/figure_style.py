@@ -107,7 +107,7 @@ def band(axes: Axes, folds: DataFrame, **look: Any) -> None:
     axes.plot(x, mean, **look)
     if len(values) > 1:
         error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-        shade = {"color": look.get("color"), "alpha": 0.18, "linewidth": 0}
+        shade: dict[str, Any] = {"color": look.get("color"), "alpha": 0.18, "linewidth": 0}
         axes.fill_between(x, mean - error, mean + error, **shade)
 
 
@@ -132,7 +132,7 @@ def mark_beyond(axes: Axes, x: float, value: float, colour: str) -> None:
         digits, _, exponent = f"{value:.1e}".partition("e")
         text = f"{digits}·10$^{{{int(exponent)}}}$"
     axes.plot(x, top, marker="^", color=colour, clip_on=False, markersize=5, zorder=5)
-    place = {"textcoords": "offset points", "ha": "right", "va": "top"}
+    place: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "top"}
     axes.annotate(text, (x, top), (-13, 0), color=colour, fontsize=8, **place)
 
 

@@ -64,13 +64,8 @@ class Piece:
 
     def identity(self, setup: Setup) -> dict[str, Any]:
         """Everything that decides on the rows: settings, data, code and versions of packages."""
-        return {
-            "code": _code_of(self.function.__module__),
-            "kind": self.kind,
-            "choice": dict(self.choice),
-            "data": self.fingerprint,
-            "setup": asdict(setup),
-        }
+        work = {"kind": self.kind, "choice": dict(self.choice), "data": self.fingerprint}
+        return {"code": _code_of(self.function.__module__), **work, "setup": asdict(setup)}
 
 
 @cache

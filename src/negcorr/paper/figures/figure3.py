@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from negcorr.paper.curves import TINY_GAPS, at_gaps, pieces_of
@@ -63,7 +65,10 @@ def plot(table: DataFrame) -> Figure:
         axes.axhline(mean[0.0], color=GREY, ls="--", lw=1.2, label="λ = 1")
         axes.plot(best, mean[best], marker="o", color=COLOURS[0], markersize=7, zorder=5)
         words, place = f"least at λ = 1 − 10$^{{{np.log10(best):.0f}}}$", (best, mean[best])
-        beside = {"textcoords": "offset points", "ha": "center" if best < LEFT else "left"}
+        beside: dict[str, Any] = {
+            "textcoords": "offset points",
+            "ha": "center" if best < LEFT else "left",
+        }
         axes.annotate(words, place, (0, -22), color=COLOURS[0], **beside)
         axes.set(xscale="log", xlim=(2e-2, 5e-21), ylim=(0, 1.15 * mean.max()))
         axes.set_xlabel("gap 1 − λ   (closer to λ = 1 →)")

@@ -74,20 +74,11 @@ def plot() -> Figure:
             canvas.dots((OTHER_LAYERS, height), flat=True)
         canvas.dots((CENTRE, OTHERS))
         draw_ends(canvas)
-        canvas.headings(
-            {
-                x: ("input", ""),
-                CENTRE: ("hidden layers", "$H$ nodes each, tanh, batch norm"),
-                members: ("members", "linear outputs"),
-                ensemble: ("ensemble", "average"),
-            }
-        )
-        canvas.key(
-            -0.68,
-            {
-                1.2: (TRAINED, "trained"),
-                2.6: (MEAN, "averaged"),
-                4.1: (GRADIENT, "gradient, to all weights at once"),
-            },
-        )
+        canvas.heading(x, "input")
+        canvas.heading(CENTRE, "hidden layers", "$H$ nodes each, tanh, batch norm")
+        canvas.heading(members, "members", "linear outputs")
+        canvas.heading(ensemble, "ensemble", "average")
+        canvas.key(1.2, -0.68, TRAINED, "trained")
+        canvas.key(2.6, -0.68, MEAN, "averaged")
+        canvas.key(4.1, -0.68, GRADIENT, "gradient, to all weights at once")
     return canvas.figure

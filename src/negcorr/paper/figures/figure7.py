@@ -50,13 +50,10 @@ def claims(table: DataFrame) -> list[Claim]:
     share = (small["dof"] / small["n_train"]).groupby([small["epoch"], small["set"], small["lam"]])
     means = share.agg(lambda values: values.mean(skipna=False)).unstack("lam")
     early, last = epochs_shown(table)
+    low, high = means.iloc[:, 0], means.iloc[:, -1]
     ends = {
-        epoch: ", ".join(
-            f"{titles([name])} {means.loc[epoch, name].iloc[0]:.2f} to "
-            f"{means.loc[epoch, name].iloc[-1]:.2f}"
-            for name in names
-        )
-        for epoch in (early, last)
+        at: ", ".join(f"{titles([k])} {low[at, k]:.2f} to {high[at, k]:.2f}" for k in names)
+        for at in (early, last)
     }
     words = f"{titles(names).replace(', ', ' and ')} {'are' if len(names) > 1 else 'is'}"
     claim = Claim(

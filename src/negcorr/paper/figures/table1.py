@@ -119,10 +119,8 @@ def table(
     both = ["ours, *paper*", "ours, *printed*"]
     head = ["Data set", "paper's error", *both, "paper's λ", *both]
     parts = []
-    for criterion, title in (
-        ("sure", "SURE"),
-        ("kfold", "5-fold cross-validation, its error by our exact path"),
-    ):
+    methods = "SURE", "5-fold cross-validation, its error by our exact path"
+    for criterion, title in zip(CRITERIA, methods, strict=True):
         rows = []
         for name, there in paper.iterrows():
             if name in ours.index:
@@ -278,12 +276,11 @@ def _seconds(times: DataFrame, paper: DataFrame) -> str:
     head += ["paper: SURE", "paper's ratio"]
     rows = []
     for name, here in mean.iterrows():
-        there = paper.loc[name]
+        kfold, sure = paper.loc[name, ["kfold_seconds", "sure_seconds"]]
         cells = [titles([name])]
         cells += [_plus_minus(here[m], spread.loc[name, m]) for m in CRITERIA]
         cells += [f"{here['refits']:.1f}", f"{here['refits'] / here['sure']:.0f}"]
-        cells += [f"{there['kfold_seconds']:.1f}", f"{there['sure_seconds']:.1f}"]
-        rows.append([*cells, f"{there['kfold_seconds'] / there['sure_seconds']:.1f}"])
+        rows.append(cells + [f"{number:.1f}" for number in (kfold, sure, kfold / sure)])
     total = mean.sum()
     cells = ["**all**", f"{total['sure']:.1f}", f"{total['kfold']:.1f}", f"{total['refits']:.0f}"]
     rows.append([*cells, f"**{total['refits'] / total['sure']:.0f}**", "", "", ""])
