@@ -109,10 +109,8 @@ def head_features(network: EnsembleMLP, X: Any, *, ensemble: int | None = None) 
     members, width = alone.n_members, alone.widths[-2]
     layers = alone.layers(alone.theta.detach())
     # With the identity in place of the heads, outputs are the signals of the last hidden layer.
-    layers[-1] = {
-        "weight": torch.eye(width, dtype=torch.float64).expand(members, -1, -1),
-        "bias": torch.zeros(members, width, 1, dtype=torch.float64),
-    }
+    identity = torch.eye(width, dtype=torch.float64).expand(members, -1, -1)
+    layers[-1] = {"weight": identity, "bias": identity.new_zeros(members, width, 1)}
     with torch.no_grad():
         signals = alone.run(inputs.T, layers)
     features = signals.permute(2, 0, 1).reshape(len(inputs), members * width).numpy()

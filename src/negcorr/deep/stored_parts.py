@@ -32,10 +32,10 @@ LOCAL_PARAMETERS = ("checkpoint", "device", "progress")
 
 #: The entries of a description, by their types.
 ENTRIES: dict[tuple[type, ...], tuple[str, ...]] = {
+    (list,): ("hidden_layer_sizes",),
     (int,): ("n_members", "n_epochs"),
     (str,): ("activation",),
     (bool,): ("batch_norm", "single"),
-    (list,): ("hidden_layer_sizes",),
     (int, float): ("learning_rate", "last_rate", "eps"),
     (int, type(None)): ("chosen",),
     (list, type(None)): ("feature_names_in",),
@@ -88,9 +88,7 @@ def stored_parts(model: Any) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Parameters that are Python objects (a RandomState, a callback) are left out: predictions do not
     need them. An estimator that is not fitted has no tensors.
     """
-    params = _plain_parameters(model)
-    for name in LOCAL_PARAMETERS:
-        params.pop(name, None)
+    params = {n: v for n, v in _plain_parameters(model).items() if n not in LOCAL_PARAMETERS}
     if model.training is not None:
         params["training"] = _plain_parameters(model.training)
     about: dict[str, Any] = {"kind": KIND, "version": version("negcorr"), "params": params}

@@ -147,15 +147,11 @@ def monotone_claims(table: DataFrame, column: str, sign: float, words: str) -> l
     One claim is about the end of training, one about an early epoch.
     """
     early, last = epochs_shown(table)
-    small = table["set"].isin(INTERPOLATED)
-    cases = {
-        f"after {last} epochs, at all depths, on the sets that are not interpolated": (
-            table[~small & (table["epoch"] == last)]
-        ),
-        f"after {early} epochs, at all depths, on every set": table[table["epoch"] == early],
-    }
+    fitted = table[~table["set"].isin(INTERPOLATED)]
+    cases = (last, "the sets that are not interpolated", fitted), (early, "every set", table)
     found = []
-    for where, part in cases.items():
+    for epoch, sets, rows in cases:
+        part = rows[rows["epoch"] == epoch]
         worst, good = np.zeros(2), []
         for _, curve in part.groupby(["set", "depth"]):
             wide = curve.pivot(index="fold", columns="lam", values=column).to_numpy()
@@ -168,6 +164,7 @@ def monotone_claims(table: DataFrame, column: str, sign: float, words: str) -> l
             f"{worst[0]:.1f} standard errors of the two means ({worst[1]:.1f} of their "
             "differences within folds)"
         )
+        where = f"after {epoch} epochs, at all depths, on {sets}"
         statement = f"{words}, up to two standard errors, {where}."
         found += [Claim(statement, all(good), evidence)] if good else []
     return found

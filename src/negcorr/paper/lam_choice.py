@@ -40,9 +40,8 @@ def chosen_lams(path: NCLPath, criterion: str, largest: float) -> FloatArray:
     def value(lam: float, output: int) -> float:
         return float(path.criterion_curve(criterion, np.array([1.0 - lam]))[0][output])
 
-    return np.array(
-        [brent(partial(value, output=k), largest) for k in range(path.spectrum.n_outputs)]
-    )
+    outputs = range(path.spectrum.n_outputs)
+    return np.array([brent(partial(value, output=k), largest) for k in outputs])
 
 
 def pieces_of(study: Study, names: tuple[str, ...]) -> list[Piece]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -156,11 +157,8 @@ def page(
     """
     claims = [claim for group in groups.values() for one in group for claim in one.claims]
     good = sum(claim.holds for claim in claims)
-    kinds = [
-        f"{TEXTS['page'][nature]} ({count})"
-        for nature in ("theorem", "fitted")
-        if (count := sum(claim.nature == nature for claim in claims))
-    ]
+    of = Counter(claim.nature for claim in claims)
+    kinds = [f"{TEXTS['page'][k]} ({of[k]})" for k in ("theorem", "fitted") if of[k]]
     rows = "shuffled before they are split" if setup.shuffle else "in the order of the files"
     notice = "" if setup.size == FULL else f"> {QUICK_NOTICE}\n\n"
     made = f" Made by `{command}`." if command else ""

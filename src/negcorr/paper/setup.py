@@ -102,12 +102,11 @@ class Setup:
     def __post_init__(self) -> None:
         if self.protocol not in PROTOCOLS:
             raise ValueError(f"protocol={self.protocol!r} is unknown; allowed are {PROTOCOLS}.")
-        for name, kind, words in (
-            ("shuffle", bool, "True or False"),
-            ("size", Size, "a Size, such as FULL or QUICK"),
-        ):
-            if not isinstance(value := getattr(self, name), kind):
-                raise TypeError(f"{name}={value!r} must be {words}.")
+        shuffle, size = (vars(self)[name] for name in ("shuffle", "size"))
+        if not isinstance(shuffle, bool):
+            raise TypeError(f"shuffle={shuffle!r} must be True or False.")
+        if not isinstance(size, Size):
+            raise TypeError(f"size={size!r} must be a Size, such as FULL or QUICK.")
         check_positive_int("seed", self.seed, least=0)
         # Integers of numpy would not go into the names and files of stored pieces.
         object.__setattr__(self, "seed", int(self.seed))

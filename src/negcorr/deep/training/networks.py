@@ -167,9 +167,8 @@ class EnsembleMLP(nn.Module):
         self.theta = nn.Parameter(torch.zeros(rows, size, dtype=dtype, device=device))
         hidden = sum(hidden_layer_sizes)
         # −1, which no variance is, means that there are none yet; NaN is that of diverged weights.
-        self.register_buffer(
-            "statistics", torch.full((2, rows, hidden), -1.0, dtype=dtype, device=device)
-        )
+        none = torch.full((2, rows, hidden), -1.0, dtype=dtype, device=device)
+        self.register_buffer("statistics", none)
 
     @property
     def architecture(self) -> Architecture:

@@ -75,8 +75,8 @@ def plot(table: DataFrame) -> Figure:
                 low, high = np.exp(folds.min(axis=1)), np.exp(folds.max(axis=1))
                 axes.fill_between(dof, low, high, color=colour, alpha=0.15, linewidth=0)
                 axes.plot(dof, mean, lw=1.4, color=colour, ls=dashes, label=words)
-            dot: dict[str, Any] = {"color": COLOURS[1], "markersize": 4.5, "zorder": 5}
-            axes.plot(dof[best], mean[best], "o", label="λ of least test error", **dot)
+            dot: dict[str, Any] = {"color": COLOURS[1], "marker": "o", "markersize": 4.5, "ls": ""}
+            axes.plot(dof[best], mean[best], zorder=5, label="λ of least test error", **dot)
             end = float(part["diversity"].max())
             if end > TOP:
                 text = f"10$^{{{np.log10(end):.0f}}}$ at λ = 1"

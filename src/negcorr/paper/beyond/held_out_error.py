@@ -39,10 +39,8 @@ def claims(table: DataFrame) -> list[Claim]:
     best = curves.idxmin(axis=1)
     inside = (best > 0) & (best < 1)
     worse = curves[1.0] >= 1.1 * curves.min(axis=1)
-    by_set = ", ".join(
-        f"{titles([name])} {', '.join(f'{lam:g}' for lam in best.loc[name])}"
-        for name in table["set"].unique()
-    )
+    lams = best.map("{:g}".format)
+    by_set = ", ".join(f"{titles([k])} {', '.join(lams.loc[k])}" for k in table["set"].unique())
     return [
         Claim(
             f"After {last} epochs the best λ in hindsight lies strictly between 0 and 1, on every "
