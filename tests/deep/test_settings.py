@@ -98,7 +98,7 @@ BAD = [
     ("noise_variance", [[1.0], [2.0, 3.0]], ValueError, VARIANCE),
     ("noise_variance", {}, ValueError, VARIANCE),
     ("noise_variance", True, ValueError, VARIANCE),
-    ("noise_variance", "best", ValueError, "allowed are 'paper', 'difference', a number, or None"),
+    ("noise_variance", "best", ValueError, "output(s), 'paper', 'difference' or None"),
     ("criterion", "loo", ValueError, "allowed are ['sure', 'gcv']"),
     ("criterion", None, ValueError, "allowed are ['sure', 'gcv']"),
     ("criterion", np.array(["sure", "gcv"]), ValueError, "allowed are ['sure', 'gcv']"),

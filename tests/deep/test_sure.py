@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from negcorr.criteria import closed_form as criteria
 from negcorr.criteria.noise import difference_noise_variance
-from negcorr.deep.settings import CRITERIA
+from negcorr.deep.settings import CHOICES
 from negcorr.deep.sure import lam_table, noise_variance_of
 from negcorr.deep.training.perturbed_copies import DofEstimate, PerturbedCopies, draw_probes
 from negcorr.exceptions import ChaoticTrainingWarning, NoiseVarianceWarning
@@ -36,7 +36,7 @@ def data(outputs=1):
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("criterion", CHOICES["criterion"])
 def test_table_has_the_criteria_of_every_lam_and_the_smallest_sum_is_chosen(criterion, outputs):
     rng = np.random.default_rng(outputs)
     error, dof = rng.uniform(0.2, 1.0, (3, outputs)), rng.uniform(2.0, 15.0, (3, outputs))
@@ -68,7 +68,7 @@ def test_criteria_choose_each_its_own():
     assert lam_table(fit, *data(), np.array([0.2]), "gcv").chosen == 1
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("criterion", CHOICES["criterion"])
 @pytest.mark.parametrize("lost", ["error", "dof"])
 def test_a_lam_without_error_or_degrees_of_freedom_is_not_chosen(criterion, lost):
     error, dof = [0.1, 0.5, 0.4], [1.0, 4.0, 5.0]
@@ -84,14 +84,14 @@ def test_a_lam_that_diverged_is_not_chosen_where_all_others_interpolate():
     assert table.chosen == 1
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("criterion", CHOICES["criterion"])
 def test_no_lam_with_degrees_of_freedom_is_an_error(criterion):
     with pytest.raises(ValueError, match="no λ has degrees of freedom between 0 and the number"):
         lam_table(grid([0.1, 0.5, 0.4], [np.nan] * 3), *data(), None, criterion)
 
 
 @pytest.mark.parametrize("impossible", [-0.7, -30.0, N + 0.7, 1e6])
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("criterion", CHOICES["criterion"])
 def test_degrees_of_freedom_that_no_fit_has_are_told_and_not_chosen(criterion, impossible):
     # The lowest error, and by SURE the lowest risk of all where degrees of freedom are negative.
     fit = grid([0.1, 0.5, 0.4], [impossible, 4.0, 5.0])

@@ -36,7 +36,7 @@ def test_seed_must_be_an_integer(seed):
 
 
 def test_seed_must_not_be_negative():
-    with pytest.raises(ValueError, match=r"seed=-1 must not be negative"):
+    with pytest.raises(ValueError, match=r"seed=-1 must be at least 0"):
         Setup(seed=-1)
 
 

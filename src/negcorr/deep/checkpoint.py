@@ -152,26 +152,20 @@ class Checkpoint:
 
 
 def checkpoint_of(
-    model: Any,
-    settings: Settings,
-    rows: FloatArray,
-    targets: FloatArray,
-    before: DeepFit | None,
+    model: Any, settings: Settings, rows: FloatArray, targets: FloatArray, before: DeepFit | None
 ) -> Checkpoint | None:
     """The checkpoint of a fit, with the tensors that an earlier equal fit left in it."""
-    if model.checkpoint is None:
+    given, seed = model.checkpoint, model.random_state
+    if given is None:
         return None
-    if not isinstance(model.checkpoint, str | os.PathLike):
-        raise TypeError(
-            f"checkpoint={model.checkpoint!r} must be a path or None, got "
-            f"{type(model.checkpoint).__name__}."
-        )
-    if not isinstance(model.random_state, int | np.integer):
+    if not isinstance(given, str | os.PathLike):
+        raise TypeError(f"checkpoint={given!r} must be a path or None, got {type(given).__name__}.")
+    path = Path(given)
+    if not isinstance(seed, int | np.integer):
         raise ValueError(
-            f"checkpoint={str(model.checkpoint)!r} needs an integer random_state, got "
-            f"{model.random_state!r}: without one, a training could not be continued."
+            f"checkpoint={str(path)!r} needs an integer random_state, got {seed!r}: without one, a "
+            "training could not be continued."
         )
-    path = Path(model.checkpoint)
     if path.is_dir():
         raise ValueError(f"checkpoint={str(path)!r} is a folder; name a file, in it or elsewhere.")
     # A hash of everything that determines the numbers of the training.
@@ -184,12 +178,11 @@ def checkpoint_of(
         "batch_size": training.rows_per_step(len(rows)),
         "patience": training.patience_for(len(rows)),
     }
-    known |= {"standardize": bool(model.standardize), "random_state": int(model.random_state)}
+    known |= {"standardize": bool(model.standardize), "random_state": int(seed)}
     digest = hashlib.sha256(json.dumps([known, torch.__version__], sort_keys=True).encode())
     arrays = [rows, targets]
     if before is not None:
-        for scaling in (before.inputs, before.target):
-            arrays += [scaling.centre, scaling.scale]
+        arrays += [*vars(before.inputs).values(), *vars(before.target).values()]
         arrays.append(before.network.theta.detach().cpu().numpy())
     for array in arrays:
         digest.update(str(array.shape).encode())

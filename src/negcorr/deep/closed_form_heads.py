@@ -109,10 +109,8 @@ def head_features(network: EnsembleMLP, X: Any, *, ensemble: int | None = None) 
     members, width = alone.n_members, alone.widths[-2]
     layers = alone.layers(alone.theta.detach())
     # With the identity in place of the heads, outputs are the signals of the last hidden layer.
-    layers[-1] = {
-        "weight": torch.eye(width, dtype=torch.float64).expand(members, -1, -1),
-        "bias": torch.zeros(members, width, 1, dtype=torch.float64),
-    }
+    identity = torch.eye(width, dtype=torch.float64).expand(members, -1, -1)
+    layers[-1] = {"weight": identity, "bias": identity.new_zeros(members, width, 1)}
     with torch.no_grad():
         signals = alone.run(inputs.T, layers)
     features = signals.permute(2, 0, 1).reshape(len(inputs), members * width).numpy()
@@ -215,19 +213,10 @@ def refit_heads(
     if isinstance(noise_variance, str) and noise_variance == "difference":
         # Neighbours in the inputs, and not in features that may know the targets.
         noise_variance = difference_noise_variance(inputs.numpy(), target, sample_weight)
-    path = ncl_path(
-        features,
-        target,
-        network.widths[-2] * np.arange(network.n_members + 1),
-        lam=lam,
-        gap=gap,
-        criterion=criterion,
-        cv=cv,
-        sample_weight=sample_weight,
-        noise_variance=noise_variance,
-        alpha=alpha,
-        solver=solver,
-    )
+    starts = network.widths[-2] * np.arange(network.n_members + 1)
+    choice: dict[str, Any] = {"criterion": criterion, "lam": lam, "gap": gap, "cv": cv}
+    choice |= {"noise_variance": noise_variance, "sample_weight": sample_weight}
+    path = ncl_path(features, target, starts, alpha=alpha, solver=solver, **choice)
     refitted = _one_ensemble(network, ensemble)
     weights = path.spectrum.member_coef(gap=path.chosen_gap)
     by_member = weights.reshape(p, network.n_members, -1).transpose(1, 0, 2)

@@ -88,13 +88,8 @@ class History:
         import pandas
 
         epochs, n_lams = self.losses.shape
-        return pandas.DataFrame(
-            {
-                "lam": np.repeat(self.lams, epochs),
-                "epoch": np.tile(np.arange(1, epochs + 1), n_lams),
-                "loss": self.losses.T.ravel(),
-            }
-        )
+        lam, epoch = np.repeat(self.lams, epochs), np.tile(np.arange(1, epochs + 1), n_lams)
+        return pandas.DataFrame({"lam": lam, "epoch": epoch, "loss": self.losses.T.ravel()})
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,27 +122,19 @@ class LamTable:
     chosen: int
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({len(self.lam)} values, lam={self.lam[self.chosen]:g} chosen)"
-        )
+        best = self.lam[self.chosen]
+        return f"{type(self).__name__}({len(self.lam)} values, lam={best:g} chosen)"
 
     def to_frame(self) -> DataFrame:
         """A data frame with one row for each λ and output."""
         import pandas
 
         n_lams, outputs = self.dof.shape
-        columns = {
-            name: getattr(self, name).ravel()
-            for name in ("train_error", "dof", "dof_std_error", "sure", "gcv")
-        }
-        return pandas.DataFrame(
-            {
-                "lam": np.repeat(self.lam, outputs),
-                "output": np.tile(np.arange(outputs), n_lams),
-                **columns,
-                "chosen": np.repeat(np.arange(n_lams) == self.chosen, outputs),
-            }
-        )
+        lam, output = np.repeat(self.lam, outputs), np.tile(np.arange(outputs), n_lams)
+        names = ("train_error", "dof", "dof_std_error", "sure", "gcv")
+        columns = {name: getattr(self, name).ravel() for name in names}
+        chosen = np.repeat(np.arange(n_lams) == self.chosen, outputs)
+        return pandas.DataFrame({"lam": lam, "output": output, **columns, "chosen": chosen})
 
 
 #: The scaling of perturbed copies where there are none.

@@ -83,17 +83,10 @@ def trained_grid(
         if rate is None and checkpoint is not None:
             rate = checkpoint.about.get("rate")  # chosen before the fit was interrupted
         if rate is None:
-            lam = settings.lams[0] if len(settings.lams) == 1 else 0.5
-            choice = choose_rate(
-                settings.architecture,
-                X,
-                Y,
-                training,
-                lam=lam,
-                seed=seed,
-                after_epochs=lambda _: step(),
-            )
-            rate = choice.rate
+            lam, shape = settings.lams[0] if len(settings.lams) == 1 else 0.5, settings.architecture
+            rate = choose_rate(
+                shape, X, Y, training, lam=lam, seed=seed, after_epochs=lambda _: step()
+            ).rate
         if checkpoint is not None:
             about = {**checkpoint.about, "rate": rate}
             checkpoint = dataclasses.replace(checkpoint, about=about)
@@ -121,8 +114,7 @@ def chosen(
     grid, target = trained.grid, trained.target
     square = target.scale**2
     known = settings.noise_variance
-    if isinstance(known, np.ndarray):
-        known = known / square
+    known = known / square if isinstance(known, np.ndarray) else known
     X, Y = trained.inputs.apply(rows), target.apply(targets)
     table = lam_table(grid, X, Y, known, settings.criterion)
     g, state = table.chosen, grid.state
@@ -183,9 +175,8 @@ def continued(
             network = settings.architecture.started(X, Y.shape[1], None, seed)
         else:
             network = before.network.pick([0])
-        state = TrainingState.start(
-            network, torch.tensor([rate], dtype=torch.float64), training, seed
-        )
+        start = torch.tensor([rate], dtype=torch.float64)
+        state = TrainingState.start(network, start, training, seed)
     problem = Problem(X, Y, torch.tensor([lam], dtype=torch.float64))
     train(state, problem, dataclasses.replace(training, max_epochs=state.epoch + 1))
     if bool(state.diverged.any()):
@@ -223,27 +214,17 @@ def continued(
 
 
 def with_new_heads(
-    found: DeepFit,
-    rows: FloatArray,
-    targets: FloatArray,
-    single: bool,
-    **options: Any,
+    found: DeepFit, rows: FloatArray, targets: FloatArray, single: bool, **options: Any
 ) -> tuple[DeepFit, NCLPath]:
     """The fit with the output layers (heads) of Theorem 4, and the path that they come from.
 
     Options are those of :func:`~negcorr.deep.refit_heads`.
     """
-    if targets.shape[1] != len(found.target.scale):
-        raise ValueError(
-            f"y has {targets.shape[1]} output(s), the fitted networks {len(found.target.scale)}."
-        )
+    if targets.shape[1] != (p := len(found.target.scale)):
+        raise ValueError(f"y has {targets.shape[1]} output(s), the fitted networks {p}.")
     scaled = found.target.apply(targets)
-    heads = refit_heads(
-        found.network,
-        found.inputs.apply(rows),
-        scaled[:, 0] if single else scaled,
-        **options,
-    )
+    scaled = scaled[:, 0] if single else scaled
+    heads = refit_heads(found.network, found.inputs.apply(rows), scaled, **options)
     changed = dataclasses.replace(
         found,
         network=heads.network,
@@ -279,9 +260,9 @@ def _check_networks(
     have, want = (
         f"{shape.n_members} of {'-'.join(map(str, (d, *shape.hidden_layer_sizes, p)))} nodes, "
         f"{shape.activation}, {'with' if shape.batch_norm else 'without'} batch norm"
-        for d, shape, p in (
-            (network.widths[0], network.architecture, network.widths[-1]),
-            (rows.shape[1], settings.architecture, targets.shape[1]),
+        for (d, *_, p), shape in (
+            (network.widths, network.architecture),
+            ((rows.shape[1], targets.shape[1]), settings.architecture),
         )
     )
     if have != want:

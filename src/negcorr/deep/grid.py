@@ -100,12 +100,9 @@ def fit_grid(
     DivergenceError
         If training diverged at every λ.
     """
-    copies = PerturbedCopies(
-        torch.tensor(settings.lams, dtype=torch.float64),
-        draw_probes(settings.n_probes, len(X), Y.shape[1], seed),
-        settings.eps,
-        own_scale=start is None,
-    )
+    lams = torch.tensor(settings.lams, dtype=torch.float64)
+    probes = draw_probes(settings.n_probes, len(X), Y.shape[1], seed)
+    copies = PerturbedCopies(lams, probes, settings.eps, own_scale=start is None)
     problem = copies.problem(X, Y)
     network = settings.architecture.started(X, Y.shape[1], len(problem.lam), seed)
     if start is not None:

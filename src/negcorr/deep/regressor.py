@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -40,6 +41,7 @@ BLOCK = 8192
 LARGEST = 1e150
 
 
+@dataclass(repr=False, eq=False)
 class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Ensemble of deep networks trained by Negative Correlation Learning (Section 8).
 
@@ -142,45 +144,24 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     (True, True, True)
     """
 
-    def __init__(
-        self,
-        n_members: int = 30,
-        hidden_layer_sizes: Sequence[int] = (5, 5, 5),
-        activation: str = "tanh",
-        batch_norm: bool = True,
-        lam: npt.ArrayLike | Literal["auto"] = "auto",
-        learning_rate: float | Literal["auto"] = "auto",
-        training: Training | None = None,
-        n_probes: int = 2,
-        eps: float | Literal["auto"] = "auto",
-        noise_variance: Any = None,
-        criterion: str = "sure",
-        standardize: bool = True,
-        warm_start: bool = False,
-        checkpoint: Any = None,
-        device: str = "cpu",
-        dtype: str = "float32",
-        progress: Any = False,
-        random_state: Any = None,
-    ) -> None:
-        self.n_members = n_members
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.batch_norm = batch_norm
-        self.lam = lam
-        self.learning_rate = learning_rate
-        self.training = training
-        self.n_probes = n_probes
-        self.eps = eps
-        self.noise_variance = noise_variance
-        self.criterion = criterion
-        self.standardize = standardize
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.device = device
-        self.dtype = dtype
-        self.progress = progress
-        self.random_state = random_state
+    n_members: int = 30
+    hidden_layer_sizes: Sequence[int] = (5, 5, 5)
+    activation: str = "tanh"
+    batch_norm: bool = True
+    lam: npt.ArrayLike | Literal["auto"] = "auto"
+    learning_rate: float | Literal["auto"] = "auto"
+    training: Training | None = None
+    n_probes: int = 2
+    eps: float | Literal["auto"] = "auto"
+    noise_variance: Any = None
+    criterion: str = "sure"
+    standardize: bool = True
+    warm_start: bool = False
+    checkpoint: Any = None
+    device: str = "cpu"
+    dtype: str = "float32"
+    progress: Any = False
+    random_state: Any = None
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``training__…`` also where ``training`` is None.
@@ -434,16 +415,8 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self
 
     def _validated(self, X: Table, y: Any, reset: bool) -> tuple[FloatArray, FloatArray, bool]:
-        rows, target = validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            dtype=np.float64,
-            multi_output=True,
-            y_numeric=True,
-            ensure_min_samples=2,
-        )
+        options = {"dtype": np.float64, "multi_output": True, "y_numeric": True}
+        rows, target = validate_data(self, X, y, reset=reset, ensure_min_samples=2, **options)
         target = np.asarray(target, dtype=np.float64)
         for name, values in (("X", rows), ("y", target)):
             if np.abs(values).max() > LARGEST:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,20 +12,12 @@ import torch
 from sklearn.utils import check_random_state
 
 from negcorr._common.types import FloatArray
-from negcorr._common.validation import check_positive_int
+from negcorr._common.validation import check_positive_int, is_integer, is_number
 from negcorr.deep.training.loop import Training
 from negcorr.deep.training.networks import ACTIVATIONS, Architecture
 from negcorr.deep.training.optimise import OPTIMISERS
 
-__all__ = [
-    "CRITERIA",
-    "LAMS",
-    "Settings",
-    "resolve_device",
-    "seed_of",
-    "settings_of",
-    "to_be_chosen",
-]
+__all__ = ["LAMS", "Settings", "resolve_device", "seed_of", "settings_of", "to_be_chosen"]
 
 #: The grid of λ for "auto": finer where a step changes more.
 LAMS = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
@@ -35,16 +26,13 @@ LAMS = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
 #: than that of rounding errors, which training amplifies.
 EPS = 0.1
 
-#: Criteria that λ can be chosen by.
-CRITERIA = ("sure", "gcv")
-
 #: Precisions by name.
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 #: Parameters that are one of several names.
 CHOICES: dict[str, tuple[str, ...]] = {
     "activation": tuple(ACTIVATIONS),
-    "criterion": CRITERIA,
+    "criterion": ("sure", "gcv"),
     "optimiser": OPTIMISERS,
     "dtype": tuple(DTYPES),
 }
@@ -115,24 +103,17 @@ def settings_of(model: Any, n_samples: int, n_outputs: int) -> Settings:
             "measure; give n_probes of at least 1, or a number for lam."
         )
     sizes = model.hidden_layer_sizes
-    sizes = (sizes,) if isinstance(sizes, numbers.Integral) else sizes
+    sizes = (sizes,) if is_integer(sizes) else sizes
     if isinstance(sizes, str) or not isinstance(sizes, Sequence | np.ndarray):
-        raise TypeError(
-            f"hidden_layer_sizes={sizes!r} must be a sequence of integers, got "
-            f"{type(sizes).__name__}."
-        )
-    if any(isinstance(size, bool) or not isinstance(size, numbers.Integral) for size in sizes):
-        raise TypeError(f"hidden_layer_sizes={sizes!r} must have integers only.")
-    if any(size < 1 for size in sizes):
-        raise ValueError(f"hidden_layer_sizes={sizes!r} must have integers of at least 1 only.")
+        kind = type(sizes).__name__
+        raise TypeError(f"hidden_layer_sizes={sizes!r} must be a sequence of integers, got {kind}.")
+    for size in sizes:
+        if not is_integer(size):
+            raise TypeError(f"hidden_layer_sizes={sizes!r} must have integers only.")
+        if size < 1:
+            raise ValueError(f"hidden_layer_sizes={sizes!r} must have integers of at least 1 only.")
     variance = model.noise_variance
-    if isinstance(variance, str):
-        if variance not in ("paper", "difference"):
-            raise ValueError(
-                f"noise_variance={variance!r} is unknown; allowed are 'paper', 'difference', a "
-                "number, or None."
-            )
-    elif variance is not None:
+    if variance is not None and not _is_one_of(variance, ("paper", "difference")):
         found = _numbers(variance)
         fits = found is not None and found.shape in ((), (n_outputs,))
         if found is None or not fits or not ((found >= 0) & np.isfinite(found)).all():
@@ -146,13 +127,9 @@ def settings_of(model: Any, n_samples: int, n_outputs: int) -> Settings:
             "batch_size=1 leaves nothing to normalise over: give batch_size of at least 2, or "
             "batch_norm=False."
         )
+    widths, norm = tuple(int(size) for size in sizes), bool(model.batch_norm)
     return Settings(
-        architecture=Architecture(
-            tuple(int(size) for size in sizes),
-            int(model.n_members),
-            model.activation,
-            bool(model.batch_norm),
-        ),
+        architecture=Architecture(widths, int(model.n_members), model.activation, norm),
         training=training,
         lams=lams,
         rate=None if isinstance(model.learning_rate, str) else float(model.learning_rate),
@@ -167,7 +144,7 @@ def settings_of(model: Any, n_samples: int, n_outputs: int) -> Settings:
 
 def to_be_chosen(model: Any) -> bool:
     """Whether λ or the learning rate are not given as numbers."""
-    return not (_is_real(model.lam) and _is_real(model.learning_rate))
+    return not (is_number(model.lam) and is_number(model.learning_rate))
 
 
 def seed_of(model: Any) -> int:
@@ -211,17 +188,12 @@ def resolve_device(device: Any = "auto") -> torch.device:
         found = None
     if found is None or found.type not in ("cpu", "cuda"):
         raise ValueError(f"device={device!r} is unknown; allowed are 'cpu', 'cuda' and 'auto'.")
-    if found.type == "cuda":
-        if not torch.cuda.is_available():
-            raise ValueError(
-                f"device={str(device)!r}, but torch sees no CUDA device here; allowed are 'cpu' "
-                "and 'auto'."
-            )
-        if found.index is not None and found.index >= torch.cuda.device_count():
-            raise ValueError(
-                f"device={str(device)!r}, but torch sees {torch.cuda.device_count()} CUDA "
-                "device(s), counted from 0."
-            )
+    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if found.type == "cuda" and (found.index or 0) >= there:
+        seen = f"{there} CUDA device(s), counted from 0" if there else "no CUDA device here"
+        raise ValueError(
+            f"device={str(device)!r}, but torch sees {seen}; allowed are 'cpu' and 'auto'."
+        )
     return found
 
 
@@ -237,18 +209,14 @@ def _check_each(model: Any, training: Training) -> None:
     for name, others in COUNTS.items():
         if not _is_one_of(value := given[name], others):
             check_positive_int(name, value)
-    n = model.n_probes
-    if isinstance(n, bool) or not isinstance(n, numbers.Integral):
-        raise TypeError(f"n_probes={n!r} must be an integer, got {type(n).__name__}.")
-    if n < 0:
-        raise ValueError(f"n_probes={n!r} must be at least 0.")
+    check_positive_int("n_probes", model.n_probes, least=0)
     for name, others in ABOVE_ZERO.items():
         value = given[name]
-        if not _is_one_of(value, others) and not (_is_real(value) and 0 < value < math.inf):
+        if not _is_one_of(value, others) and not (is_number(value) and 0 < value < math.inf):
             auto = "'auto', or " if "auto" in others else ""
             raise ValueError(f"{name}={value!r} must be {auto}a finite number above 0.")
     decay = training.weight_decay
-    if not _is_real(decay) or not 0 <= decay < math.inf:
+    if not is_number(decay) or not 0 <= decay < math.inf:
         raise ValueError(f"weight_decay={decay!r} must be a number of at least 0.")
 
 
@@ -280,7 +248,3 @@ def _numbers(value: Any) -> FloatArray | None:
 
 def _is_one_of(value: Any, others: tuple[str | None, ...]) -> bool:
     return (value is None or isinstance(value, str)) and value in others
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)

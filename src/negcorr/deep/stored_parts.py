@@ -30,19 +30,15 @@ KIND = "DeepNCLRegressor"
 #: Parameters that belong to a machine or a session rather than to a model.
 LOCAL_PARAMETERS = ("checkpoint", "device", "progress")
 
-#: The entries of a description, and their types.
-ENTRIES: dict[str, tuple[type, ...]] = {
-    "hidden_layer_sizes": (list,),
-    "n_members": (int,),
-    "activation": (str,),
-    "batch_norm": (bool,),
-    "feature_names_in": (list, type(None)),
-    "learning_rate": (int, float),
-    "last_rate": (int, float),
-    "eps": (int, float),
-    "n_epochs": (int,),
-    "single": (bool,),
-    "chosen": (int, type(None)),
+#: The entries of a description, by their types.
+ENTRIES: dict[tuple[type, ...], tuple[str, ...]] = {
+    (list,): ("hidden_layer_sizes",),
+    (int,): ("n_members", "n_epochs"),
+    (str,): ("activation",),
+    (bool,): ("batch_norm", "single"),
+    (int, float): ("learning_rate", "last_rate", "eps"),
+    (int, type(None)): ("chosen",),
+    (list, type(None)): ("feature_names_in",),
 }
 
 #: Types of the items of entries that are lists.
@@ -54,6 +50,9 @@ NUMBERS = ("learning_rate", "last_rate", "eps", "n_epochs", "single")
 
 #: Tensors of networks.
 WEIGHTS = ("theta", "statistics")
+
+#: Tensors by name.
+Tensors = Mapping[str, Tensor]
 
 #: Names of arrays by their axes, a letter for each.
 Layout = dict[str, tuple[str, ...]]
@@ -89,9 +88,7 @@ def stored_parts(model: Any) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Parameters that are Python objects (a RandomState, a callback) are left out: predictions do not
     need them. An estimator that is not fitted has no tensors.
     """
-    params = _plain_parameters(model)
-    for name in LOCAL_PARAMETERS:
-        params.pop(name, None)
+    params = {n: v for n, v in _plain_parameters(model).items() if n not in LOCAL_PARAMETERS}
     if model.training is not None:
         params["training"] = _plain_parameters(model.training)
     about: dict[str, Any] = {"kind": KIND, "version": version("negcorr"), "params": params}
@@ -138,7 +135,7 @@ def model_from_parts(
     model = _not_fitted(cls, about, device)
     if not tensors:
         return model
-    for name, kinds in ENTRIES.items():
+    for kinds, name in ((kinds, name) for kinds, names in ENTRIES.items() for name in names):
         value = about.get(name, "missing")
         items = {type(item) for item in value} if isinstance(value, list) else set()
         if type(value) not in kinds or not items <= {ITEMS.get(name)}:
@@ -147,10 +144,8 @@ def model_from_parts(
     sizes = _sizes(tensors, axes)
     model.n_features_in_, names, chosen = sizes["d"], about["feature_names_in"], about["chosen"]
     if names is not None:
-        if len(names) != sizes["d"]:
-            raise CheckpointError(
-                f"feature_names_in has {len(names)} names for {sizes['d']} columns."
-            )
+        if len(names) != (d := sizes["d"]):
+            raise CheckpointError(f"feature_names_in has {len(names)} names for {d} columns.")
         model.feature_names_in_ = np.array(names, dtype=object)
     parts: dict[str, dict[str, Any]] = {}
     for name in axes:
@@ -199,7 +194,7 @@ def _axes(with_copies: bool, with_table: bool) -> dict[str, str]:
     return {name: axes for group in groups for axes, names in group.items() for name in names}
 
 
-def _sizes(tensors: Mapping[str, Tensor], axes: dict[str, str]) -> dict[str, int]:
+def _sizes(tensors: Tensors, axes: dict[str, str]) -> dict[str, int]:
     """The size of every axis, after checking that arrays are there and agree about it."""
     sizes = {"1": 1}
     several = "p" if "lam" in tensors and tensors["lam"].ndim else ""
@@ -216,11 +211,7 @@ def _sizes(tensors: Mapping[str, Tensor], axes: dict[str, str]) -> dict[str, int
 
 
 def _network(
-    name: str,
-    tensors: Mapping[str, Tensor],
-    about: Mapping[str, Any],
-    sizes: Mapping[str, int],
-    device: str,
+    name: str, tensors: Tensors, about: dict[str, Any], sizes: dict[str, int], device: str
 ) -> EnsembleMLP:
     """The networks of a name, after checking that their weights are those of the description."""
     weights = {key: tensors[f"{name}.{key}"] for key in WEIGHTS if f"{name}.{key}" in tensors}

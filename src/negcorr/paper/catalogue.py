@@ -16,6 +16,7 @@ from negcorr.paper.beyond import (
     split,
 )
 from negcorr.paper.figures import figure1, figure3, figure4, figure5, figure7, figure8, table1
+from negcorr.paper.page import TEXTS
 from negcorr.paper.study import Study
 
 __all__ = [
@@ -41,16 +42,8 @@ PAPER: dict[str, ModuleType] = {
 
 #: Experiments beyond the paper.
 BEYOND: dict[str, ModuleType] = {
-    module.NAME: module
-    for module in (
-        dof_per_epoch,
-        held_out_error,
-        diversity_dof,
-        optimal_gap,
-        bias_variance_covariance,
-        split,
-    )
-}
+    module.NAME: module for module in (dof_per_epoch, held_out_error, diversity_dof, optimal_gap)
+} | {module.NAME: module for module in (bias_variance_covariance, split)}
 
 EXPERIMENTS: dict[str, ModuleType] = PAPER | BEYOND
 
@@ -66,10 +59,7 @@ ALL = "all"
 #: Reasons why "all" leaves experiments out.
 NO_SETS = "none of their data sets was asked for"
 NO_TORCH = "they train deep networks with torch, not installed (pip install 'negcorr[deep]')"
-NO_GPU = (
-    "they train deep networks, which takes minutes on a GPU (--device cuda) and a day or more "
-    "without; named one by one they are run anywhere"
-)
+NO_GPU = TEXTS["page"]["no_gpu"]
 
 
 def chosen_experiments(
@@ -81,25 +71,21 @@ def chosen_experiments(
     deep networks it includes only the names in ``deep``.
     """
     chosen: set[str] = set()
+    known = [*EXPERIMENTS, ALL]
     for name in names:
         if name == ALL:
-            chosen |= {
-                other
-                for other, module in EXPERIMENTS.items()
-                if (other not in DEEP or other in deep) and _uses_any(module, sets)
-            }
+            able = [other for other in EXPERIMENTS if other not in DEEP or other in deep]
+            chosen |= {other for other in able if _uses_any(EXPERIMENTS[other], sets)}
         elif name in EXPERIMENTS:
             chosen |= {name, COMPANIONS.get(name, name)}
         elif name in ("figure2", "figure6"):
             raise ValueError(f"experiment {name!r}: a diagram; 'all' draws it.")
         else:
-            near = get_close_matches(name, [*EXPERIMENTS, ALL], n=1)
+            near = get_close_matches(name, known, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(
-                f"experiment {name!r} is unknown.{hint} Allowed are {[*EXPERIMENTS, ALL]}."
-            )
+            raise ValueError(f"experiment {name!r} is unknown.{hint} Allowed are {known}.")
     if not chosen:
-        raise ValueError(f"name at least one experiment: {[*EXPERIMENTS, ALL]}.")
+        raise ValueError(f"name at least one experiment: {known}.")
     return {name: module for name, module in EXPERIMENTS.items() if name in chosen}
 
 

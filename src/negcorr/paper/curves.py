@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.linalg
@@ -13,9 +12,7 @@ from negcorr.paper.pieces import Piece, Row
 from negcorr.paper.protocol import FOLDS, fit_ncl, task
 from negcorr.paper.setup import Setup
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame
 
 __all__ = ["GRID", "LITERAL", "TINY_GAPS", "all_gaps", "at_gaps", "curves", "pieces_of"]
 
@@ -37,10 +34,7 @@ def all_gaps() -> FloatArray:
 
 
 def pieces_of(
-    study: Study,
-    names: tuple[str, ...],
-    widths: tuple[int, ...],
-    protocol: str | None = None,
+    study: Study, names: tuple[str, ...], widths: tuple[int, ...], protocol: str | None = None
 ) -> list[Piece]:
     """One piece for each set, width and fold, under the study's protocol or another."""
     protocol = study.setup.protocol if protocol is None else protocol
@@ -87,32 +81,26 @@ def curves(
     coef, features = spectrum.coef_path(gaps), model.basis_.transform(data.X)
     train = _measured(features, coef, data.Y, n_members)
     test = _measured(model.basis_.transform(data.X_test), coef, data.Y_test, n_members)
-    columns = {"train_error": train.pop("error"), **train}
-    columns |= {f"test_{column}": values for column, values in test.items()}
     gram = features.T @ features / len(features)
     blocks = np.kron(np.eye(n_members), np.ones((len(gram) // n_members,) * 2))
     literal = np.full(len(gaps), np.nan)
     for gap in LITERAL:
         matrix = n_members * gap * blocks * gram + (1.0 - gap) * gram
         literal[gaps == gap] = np.trace(scipy.linalg.solve(matrix, gram, assume_a="sym"))
-    dof = spectrum.dof(gap=gaps)
+    n, shape = len(data.X), (data.Y.shape[1], len(gaps))
+    columns = {
+        "gap": gaps,
+        "lam": 1.0 - gaps,
+        "dof": spectrum.dof(gap=gaps),
+        "literal_dof": literal,
+    }
+    columns |= {"train_error": train.pop("error"), **train}
+    columns |= {f"test_{column}": values for column, values in test.items()}
+    table = {column: np.broadcast_to(values, shape) for column, values in columns.items()}
+    known = {"set": name, "protocol": protocol, "width": width, "members": n_members, "fold": fold}
     return [
-        {
-            "set": name,
-            "protocol": protocol,
-            "width": width,
-            "members": n_members,
-            "fold": fold,
-            "output": output,
-            "n_train": len(data.X),
-            "gap": float(gap),
-            "lam": 1.0 - float(gap),
-            "dof": float(dof[k]),
-            "literal_dof": float(literal[k]),
-            **{column: float(values[output, k]) for column, values in columns.items()},
-        }
-        for output in range(data.Y.shape[1])
-        for k, gap in enumerate(gaps)
+        {**known, "output": p, "n_train": n, **{c: float(v[p, k]) for c, v in table.items()}}
+        for p, k in np.ndindex(shape)
     ]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +13,7 @@ from negcorr.paper.page import Claim
 from negcorr.paper.pieces import Piece
 from negcorr.paper.protocol import FOLDS, SIX_SETS
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame, Figure
 
 __all__ = [
     "INTERPOLATED",
@@ -44,20 +42,12 @@ def deep_pieces(study: Study) -> list[Piece]:
     size = size_of(study.setup)
     networks = size.members * len(size.lams) * (1 + size.probes)
     seconds = (SECONDS_ON_GPU if on_gpu else SECONDS_ON_CPU) * networks * size.stops[-1]
-    return [
-        study.piece(
-            deep_training,
-            0.5 + seconds * depth * study.n_rows(name),
-            alone=on_gpu,
-            name=name,
-            depth=depth,
-            fold=fold,
-            device=study.device,
-        )
-        for name in study.datasets(SIX_SETS)
-        for depth in size.depths
-        for fold in range(FOLDS)
-    ]
+    pieces = []
+    for name, depth, fold in product(study.datasets(SIX_SETS), size.depths, range(FOLDS)):
+        choice = {"name": name, "depth": depth, "fold": fold, "device": study.device}
+        effort = 0.5 + seconds * depth * study.n_rows(name)
+        pieces.append(study.piece(deep_training, effort, on_gpu, **choice))
+    return pieces
 
 
 def deep_table(study: Study, columns: tuple[str, ...], all_epochs: bool = False) -> DataFrame:
@@ -79,11 +69,8 @@ def epochs_shown(table: DataFrame) -> tuple[int, int]:
 def trained_on(table: DataFrame) -> str:
     """Sentences for the page: where the networks were trained, and with which learning rates."""
     devices = ", ".join(table["trained_on"].unique())
-    rates = table.groupby("set", sort=False)["rate"].unique()
-    chosen = "; ".join(
-        f"{name} {', '.join(f'{rate:g}' for rate in sorted(values))}"
-        for name, values in rates.items()
-    )
+    rates = table.groupby("set", sort=False)["rate"].unique().map(sorted)
+    chosen = "; ".join(f"{k} {', '.join(f'{rate:g}' for rate in v)}" for k, v in rates.items())
     return f"Trained on {devices}. Initial learning rates chosen: {chosen}.\n"
 
 
@@ -108,9 +95,8 @@ def curves_by_depth(
             axes.set(xlim=(0, 1.02), **axis)
             for k, (depth, part) in enumerate(rows.groupby("depth")):
                 for epoch, dashes, width in ((early, (0, (3, 1.5)), 1.1), (last, "-", 1.7)):
-                    folds = part[part["epoch"] == epoch].pivot(
-                        index="fold", columns="lam", values=column
-                    )
+                    now = part[part["epoch"] == epoch]
+                    folds = now.pivot(index="fold", columns="lam", values=column)
                     if within_folds:
                         values = folds.to_numpy()
                         folds[:] = values * values.mean() / values.mean(axis=1, keepdims=True)
@@ -161,30 +147,24 @@ def monotone_claims(table: DataFrame, column: str, sign: float, words: str) -> l
     One claim is about the end of training, one about an early epoch.
     """
     early, last = epochs_shown(table)
-    small = table["set"].isin(INTERPOLATED)
-    cases = {
-        f"after {last} epochs, at all depths, on the sets that are not interpolated": (
-            table[~small & (table["epoch"] == last)]
-        ),
-        f"after {early} epochs, at all depths, on every set": table[table["epoch"] == early],
-    }
+    fitted = table[~table["set"].isin(INTERPOLATED)]
+    cases = (last, "the sets that are not interpolated", fitted), (early, "every set", table)
     found = []
-    for where, part in cases.items():
-        worst, worst_within, good = 0.0, 0.0, []
+    for epoch, sets, rows in cases:
+        part = rows[rows["epoch"] == epoch]
+        worst, good = np.zeros(2), []
         for _, curve in part.groupby(["set", "depth"]):
             wide = curve.pivot(index="fold", columns="lam", values=column).to_numpy()
-            steps, mean = falls(wide, sign), sign * wide.mean(axis=0)
-            # Not max(): NaN of what diverged must stay.
-            worst = float(np.maximum(worst, steps.max()))
-            within = falls(wide, sign, within_folds=True).max()
-            worst_within = float(np.maximum(worst_within, within))
-            good.append(bool(steps.max() <= 2.0 and mean[-1] > mean[0]))
-        if good:
-            evidence = (
-                f"{sum(good)} of {len(good)} curves; the largest step back between any two λ is "
-                f"{worst:.1f} standard errors of the two means ({worst_within:.1f} of their "
-                "differences within folds)"
-            )
-            statement = f"{words}, up to two standard errors, {where}."
-            found.append(Claim(statement, all(good), evidence))
+            # Of the two means, and within folds. Not max(): NaN of what diverged must stay.
+            back = [falls(wide, sign, within).max() for within in (False, True)]
+            worst, mean = np.maximum(worst, back), sign * wide.mean(axis=0)
+            good.append(bool(back[0] <= 2.0 and mean[-1] > mean[0]))
+        evidence = (
+            f"{sum(good)} of {len(good)} curves; the largest step back between any two λ is "
+            f"{worst[0]:.1f} standard errors of the two means ({worst[1]:.1f} of their "
+            "differences within folds)"
+        )
+        where = f"after {epoch} epochs, at all depths, on {sets}"
+        statement = f"{words}, up to two standard errors, {where}."
+        found += [Claim(statement, all(good), evidence)] if good else []
     return found

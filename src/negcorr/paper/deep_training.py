@@ -105,21 +105,13 @@ def deep_training(
     start = torch.full((len(problem.lam),), rate)
     state = TrainingState.start(network, start, training, seed)
     device_name = torch.cuda.get_device_name(device) if device.startswith("cuda") else "a CPU"
-    common: Row = {
-        "set": name,
-        "depth": depth,
-        "fold": fold,
-        "n_train": len(X),
-        "rate": rate,
-        "trained_on": f"{device_name} (torch {torch.__version__})",
-    }
+    where = f"{device_name} (torch {torch.__version__})"
+    common: Row = {"set": name, "depth": depth, "fold": fold, "n_train": len(X), "rate": rate}
     rows: list[Row] = []
     for stop in size.stops:
         train(state, problem, replace(training, max_epochs=stop))
-        rows += [
-            {**common, "epoch": stop, **row}
-            for row in _measured(state, copies, problem, X_test, Y_test)
-        ]
+        measured = _measured(state, copies, problem, X_test, Y_test)
+        rows += [{**common, "trained_on": where, "epoch": stop, **row} for row in measured]
     return rows
 
 
@@ -129,8 +121,7 @@ def _measured(
     """Degrees of freedom and errors of the networks as they are now, one row for each λ."""
     network = state.network.eval()
     with torch.no_grad():
-        fitted = network(problem.X)
-        held_out = network(X_test)
+        fitted, held_out = network(problem.X), network(X_test)
     dof = copies.dof(fitted.mean(dim=1))
     own = copies.originals(fitted).to(torch.float64)
     error = (own.mean(dim=1) - copies.originals(problem.Y)) ** 2
@@ -138,18 +129,15 @@ def _measured(
     test = copies.originals(held_out).to(torch.float64)
     test_error = (test.mean(dim=1) - Y_test) ** 2
     columns = {
+        "dof": dof.dof.mean(axis=1),
+        "dof_std_error": dof.std_error.mean(axis=1),
         "train_error": error.mean(dim=(1, 2)),
         "member_error": member_error.mean(dim=(1, 2, 3)),
         "test_error": test_error.mean(dim=(1, 2)),
         "test_member_error": ((test - Y_test) ** 2).mean(dim=(1, 2, 3)),
     }
     return [
-        {
-            "lam": float(lam),
-            "dof": float(dof.dof[g].mean()),
-            "dof_std_error": float(dof.std_error[g].mean()),
-            **{name: float(values[g]) for name, values in columns.items()},
-        }
+        {"lam": float(lam), **{name: float(values[g]) for name, values in columns.items()}}
         for g, lam in enumerate(copies.lams.tolist())
     ]
 

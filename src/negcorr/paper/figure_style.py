@@ -6,18 +6,14 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from negcorr._common.files import write_atomically
 from negcorr.datasets import info
+from negcorr.paper.types import Axes, DataFrame, Figure
 from negcorr.plots.colours import COLOURS, GREY
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 __all__ = [
     "COLOURS",
@@ -77,7 +73,7 @@ def panels_by_set(
         figure = new_figure(max(2.5 * columns + 0.4, 4.0), max(height * rows + 0.5, 3.4))
         grid = figure.subplots(rows, columns, sharex=True, sharey=not own_scale, squeeze=False)
         axes_of = dict(zip(names, grid.flat, strict=False))
-        for spare in list(grid.flat)[len(names) :]:
+        for spare in grid.flat[len(names) :]:
             spare.set_visible(False)
         for name, axes in axes_of.items():
             axes.set_title(info(name).title)
@@ -111,9 +107,8 @@ def band(axes: Axes, folds: DataFrame, **look: Any) -> None:
     axes.plot(x, mean, **look)
     if len(values) > 1:
         error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-        axes.fill_between(
-            x, mean - error, mean + error, color=look.get("color"), alpha=0.18, linewidth=0
-        )
+        shade: dict[str, Any] = {"color": look.get("color"), "alpha": 0.18, "linewidth": 0}
+        axes.fill_between(x, mean - error, mean + error, **shade)
 
 
 def plain_log_ticks(axes: Axes) -> None:
@@ -137,13 +132,8 @@ def mark_beyond(axes: Axes, x: float, value: float, colour: str) -> None:
         digits, _, exponent = f"{value:.1e}".partition("e")
         text = f"{digits}·10$^{{{int(exponent)}}}$"
     axes.plot(x, top, marker="^", color=colour, clip_on=False, markersize=5, zorder=5)
-    place: dict[str, Any] = {
-        "xytext": (-13, 0),
-        "textcoords": "offset points",
-        "ha": "right",
-        "va": "top",
-    }
-    axes.annotate(text, (x, top), color=colour, fontsize=8, **place)
+    place: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "top"}
+    axes.annotate(text, (x, top), (-13, 0), color=colour, fontsize=8, **place)
 
 
 def save(figure: Figure, stem: Path) -> tuple[Path, Path]:

@@ -40,9 +40,8 @@ def chosen_lams(path: NCLPath, criterion: str, largest: float) -> FloatArray:
     def value(lam: float, output: int) -> float:
         return float(path.criterion_curve(criterion, np.array([1.0 - lam]))[0][output])
 
-    return np.array(
-        [brent(partial(value, output=k), largest) for k in range(path.spectrum.n_outputs)]
-    )
+    outputs = range(path.spectrum.n_outputs)
+    return np.array([brent(partial(value, output=k), largest) for k in outputs])
 
 
 def pieces_of(study: Study, names: tuple[str, ...]) -> list[Piece]:
@@ -74,19 +73,10 @@ def selection(
     for criterion in CRITERIA:
         lams = chosen_lams(model.path_, criterion, largest_lam(setup))
         errors = held_out_error(model.path_, model.basis_.transform(data.X_test), data, lams)
-        rows += [
-            {
-                "set": name,
-                "protocol": protocol,
-                "criterion": criterion,
-                "fold": fold,
-                "output": output,
-                "lam": float(lam),
-                "dof": float(model.path_.spectrum.dof(lam)),
-                "test_error": float(error),
-            }
-            for output, (lam, error) in enumerate(zip(lams, errors, strict=True))
-        ]
+        place = {"set": name, "protocol": protocol, "criterion": criterion, "fold": fold}
+        for output, (lam, error) in enumerate(zip(lams.tolist(), errors.tolist(), strict=True)):
+            dof = float(model.path_.spectrum.dof(lam))
+            rows.append({**place, "output": output, "lam": lam, "dof": dof, "test_error": error})
     return rows
 
 

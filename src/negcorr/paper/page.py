@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Literal
 
 from negcorr.datasets import info
@@ -11,32 +14,24 @@ from negcorr.paper.setup import FULL, Setup
 
 __all__ = [
     "QUICK_NOTICE",
+    "TEXTS",
     "Claim",
     "Section",
     "checkable",
     "comparable",
     "markdown_table",
     "page",
+    "theorem",
     "titles",
 ]
 
-#: Stands on pages of runs that are not of full size.
-QUICK_NOTICE = (
-    "**A quick look, not a reproduction:** few rows, few features, few repeats. Numbers are not to "
-    "be compared with the paper's, and statements about them are left out."
+#: Title and caption of every figure and table by name, and under "page" the texts around them.
+TEXTS: dict[str, dict[str, str]] = tomllib.loads(
+    files("negcorr.paper").joinpath("texts.toml").read_text(encoding="utf-8")
 )
 
-_PROTOCOLS = """\
-There are two protocols. **paper** is a reconstruction of what the authors must have run: targets
-and features standardised over all rows; rows in the order of the files; no intercept; γ = 1/(mean
-Euclidean distance between the *columns* of the standardised training matrix), about n^(−1/2), as if
-a routine for pairwise distances had been handed the transposed data and its result had not been
-squared; and, where λ is tuned, λ at most 0.99, for the column of SURE in Table 1 shows 0.99 nine
-times and never 1.00. It was found by fitting that column: an inference from the authors' numbers,
-not knowledge of their code. **printed** does what the text says: the bandwidth of Kwok and Tsang,
-and λ up to 1. Figures go to λ = 1 under both, so the error on Kinematics is far lower there than in
-Table 1.
-"""
+#: Stands on pages of runs that are not of full size.
+QUICK_NOTICE = TEXTS["page"]["quick"]
 
 
 @dataclass(frozen=True)
@@ -76,6 +71,11 @@ class Claim:
 
     def __str__(self) -> str:
         return f"{'✓' if self.holds else '✗'} {self.statement} ({self.evidence})"
+
+
+def theorem(statement: str, holds: bool, evidence: str) -> Claim:
+    """A claim about a theorem or an identity."""
+    return Claim(statement, holds, evidence, nature="theorem")
 
 
 @dataclass(frozen=True)
@@ -157,38 +157,23 @@ def page(
     """
     claims = [claim for group in groups.values() for one in group for claim in one.claims]
     good = sum(claim.holds for claim in claims)
-    kinds = [
-        f"{words} ({count})"
-        for nature, words in (
-            ("theorem", "theorems and identities, which test the code"),
-            ("fitted", "those about the column that the protocol was fitted to"),
-        )
-        if (count := sum(claim.nature == nature for claim in claims))
-    ]
+    of = Counter(claim.nature for claim in claims)
+    kinds = [f"{TEXTS['page'][k]} ({of[k]})" for k in ("theorem", "fitted") if of[k]]
     rows = "shuffled before they are split" if setup.shuffle else "in the order of the files"
-    parts = [
-        "# The paper's figures and tables, reproduced\n",
-        *([] if setup.size == FULL else [f"> {QUICK_NOTICE}\n"]),
-        "Reeve and Brown, *Diversity and degrees of freedom in regression ensembles*, beside what "
-        "this library computes." + (f" Made by `{command}`.\n" if command else "\n"),
-        f"Figures follow the protocol *{setup.protocol}*, rows {rows}, seed {setup.seed}, "
-        f"Q = {setup.size.n_features} features in M members of H each. Table 1 has both "
-        "protocols.\n",
-        _PROTOCOLS,
-        f"**Statements that were checked: {len(claims)}. {good} hold, {len(claims) - good} do "
-        "not.**" + (f" Among them {' and '.join(kinds)}." if kinds else "") + "\n",
-    ]
+    notice = "" if setup.size == FULL else f"> {QUICK_NOTICE}\n\n"
+    made = f" Made by `{command}`." if command else ""
+    among = f" Among them {' and '.join(kinds)}." if kinds else ""
+    counts = {"count": len(claims), "good": good, "bad": len(claims) - good}
+    words = {"setup": setup, "rows": rows, "notice": notice, "made": made, "among": among}
+    parts = [TEXTS["page"]["head"].format(**words, **counts)]
     for reason, missing in (left_out or {}).items():
         parts.append(f"Left out, since {reason}: {', '.join(missing)}.\n")
     for heading, sections in groups.items():
         parts += [f"## {heading}\n"] if sections else []
         for section in sections:
-            parts.append(f"### {section.title}\n")
-            if section.figure is not None:
-                parts.append(f"![{section.title}]({section.figure})\n")
-            parts.append(f"{section.caption}\n")
-            if section.body:
-                parts.append(section.body)
+            picture = section.figure and f"![{section.title}]({section.figure})\n"
+            above = (f"### {section.title}\n", picture, f"{section.caption}\n", section.body)
+            parts += [text for text in above if text]
             for claim in section.claims:
                 verdict = "✓" if claim.holds else "✗ **does not hold:**"
                 nature = "" if claim.nature == "finding" else f" ({claim.nature})"

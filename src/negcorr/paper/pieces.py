@@ -18,10 +18,13 @@ from negcorr._common.files import write_atomically
 from negcorr.exceptions import StoredPieceWarning
 from negcorr.paper.setup import Setup
 
-__all__ = ["Piece", "Row", "Store"]
+__all__ = ["Computation", "Piece", "Row", "Store"]
 
 #: One line of a tidy table.
 Row = dict[str, Any]
+
+#: Computes the rows of a piece from the setup, the folder of data and the piece's choice.
+Computation = Callable[..., list[Row]]
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Piece:
     """
 
     kind: str
-    function: Callable[..., list[Row]]
+    function: Computation
     choice: tuple[tuple[str, Any], ...]
     fingerprint: str = ""
     effort: float = 1.0
@@ -61,13 +64,8 @@ class Piece:
 
     def identity(self, setup: Setup) -> dict[str, Any]:
         """Everything that decides on the rows: settings, data, code and versions of packages."""
-        return {
-            "code": _code_of(self.function.__module__),
-            "kind": self.kind,
-            "choice": dict(self.choice),
-            "data": self.fingerprint,
-            "setup": asdict(setup),
-        }
+        work = {"kind": self.kind, "choice": dict(self.choice), "data": self.fingerprint}
+        return {"code": _code_of(self.function.__module__), **work, "setup": asdict(setup)}
 
 
 @cache

@@ -90,10 +90,8 @@ def prepared(name: str, data_home: str | None, max_rows: int | None) -> Data:
 def _source(name: str, data_home: str | None) -> Source:
     """A data set's file with its time and size; None if it is to be downloaded."""
     path = next(place.path for place in available(data_home) if place.name == name)
-    if path is None:
-        return None
-    status = path.stat()
-    return str(path), status.st_mtime_ns, status.st_size
+    status = None if path is None else path.stat()
+    return None if status is None else (str(path), status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=2)
@@ -182,12 +180,9 @@ def fit_ncl(setup: Setup, task: Task, width: int, solver: str = "qr") -> NCLRegr
     solver : {"qr", "gram", "auto"}, default="qr"
         λ = 1 and gaps down to 10⁻²⁰ need the accurate route.
     """
-    model = NCLRegressor(
-        FourierFeatures(setup.members(width), width, gamma=bandwidth(setup, task.X), inputs="none"),
-        fit_intercept=False,
-        lam=0.5,
-        cv=folds_of(len(task.X), setup, task.name, task.fold, "inner"),
-        solver=solver,
-        random_state=setup.seed_for("features", task.name, task.fold, width),
-    )
-    return model.fit(task.X, task.Y)
+    gamma, seed = bandwidth(setup, task.X), setup.seed_for("features", task.name, task.fold, width)
+    basis = FourierFeatures(setup.members(width), width, gamma=gamma, inputs="none")
+    inner = folds_of(len(task.X), setup, task.name, task.fold, "inner")
+    return NCLRegressor(
+        basis, fit_intercept=False, lam=0.5, cv=inner, solver=solver, random_state=seed
+    ).fit(task.X, task.Y)

@@ -6,7 +6,6 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from negcorr._common.files import remove_leftovers, write_atomically
 from negcorr.datasets import DatasetError
@@ -16,9 +15,7 @@ from negcorr.paper.figures import figure2, figure6, table1
 from negcorr.paper.page import Section, checkable, comparable, page
 from negcorr.paper.pieces import Piece
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame
 
 __all__ = ["plan", "reproduce"]
 
@@ -102,8 +99,8 @@ def _section(study: Study, module: ModuleType, out: Path, times: bool) -> Sectio
         body = table1.table(table, seconds, study.sets)
         body += "\n" + table1.explained(table) if comparable(study.setup) else ""
     for name, one in tables.items():
-        text = one.to_csv(index=False, lineterminator="\n")
-        write_atomically(out / "tables" / f"{name}.csv", text.encode())
+        text = one.to_csv(index=False, lineterminator="\n").encode()
+        write_atomically(out / "tables" / f"{name}.csv", text)
     if module is not table1:
         save(module.plot(table), out / "figures" / module.NAME)
         figure = f"figures/{module.NAME}.svg"

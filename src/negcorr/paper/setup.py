@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import numbers
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,10 +49,10 @@ class Size:
             check_positive_int("widths", width)
         # Integers of numpy would not go into the names and files of stored pieces.
         object.__setattr__(self, "widths", tuple(int(width) for width in self.widths))
-        optional = () if self.max_rows is None else ("max_rows",)
-        for name in ("n_features", "width", "repeats", *optional):
-            check_positive_int(name, getattr(self, name))
-            object.__setattr__(self, name, int(getattr(self, name)))
+        for name in ("n_features", "width", "repeats", "max_rows"):
+            if (value := getattr(self, name)) is not None or name != "max_rows":
+                check_positive_int(name, value)
+                object.__setattr__(self, name, int(value))
         widest = max(self.width, *self.widths)
         if widest > self.n_features:
             raise ValueError(
@@ -103,19 +102,14 @@ class Setup:
     def __post_init__(self) -> None:
         if self.protocol not in PROTOCOLS:
             raise ValueError(f"protocol={self.protocol!r} is unknown; allowed are {PROTOCOLS}.")
-        shuffle: Any = self.shuffle
+        shuffle, size = (vars(self)[name] for name in ("shuffle", "size"))
         if not isinstance(shuffle, bool):
             raise TypeError(f"shuffle={shuffle!r} must be True or False.")
-        size: Any = self.size
         if not isinstance(size, Size):
             raise TypeError(f"size={size!r} must be a Size, such as FULL or QUICK.")
-        seed: Any = self.seed
-        if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
-            raise TypeError(f"seed={seed!r} must be an integer, got {type(seed).__name__}.")
-        if seed < 0:
-            raise ValueError(f"seed={seed!r} must not be negative.")
+        check_positive_int("seed", self.seed, least=0)
         # Integers of numpy would not go into the names and files of stored pieces.
-        object.__setattr__(self, "seed", int(seed))
+        object.__setattr__(self, "seed", int(self.seed))
 
     def under(self, protocol: str) -> Setup:
         """These settings with another protocol."""

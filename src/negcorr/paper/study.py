@@ -8,18 +8,16 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from negcorr.datasets import DATASETS, DatasetError, MissingDatasetError, available, info
-from negcorr.paper.pieces import Piece, Row, Store
+from negcorr.paper.pieces import Computation, Piece, Row, Store
 from negcorr.paper.protocol import fingerprint
 from negcorr.paper.setup import Setup
-
-if TYPE_CHECKING:
-    import pandas
+from negcorr.paper.types import DataFrame
 
 __all__ = ["Study"]
 
@@ -71,10 +69,8 @@ class Study:
     _rows: dict[tuple[Piece, Setup], list[Row]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        setup: Any = self.setup
-        sets: Any = self.sets
-        jobs: Any = self.n_jobs
-        device: Any = self.device
+        given: dict[str, Any] = vars(self)
+        setup, sets, jobs, device = (given[k] for k in ("setup", "sets", "n_jobs", "device"))
         if not isinstance(setup, Setup):
             raise TypeError(f"setup={setup!r} must be a Setup.")
         if isinstance(sets, str) or not isinstance(sets, Iterable | None):
@@ -137,11 +133,7 @@ class Study:
         return next((place for place in places if place.is_file()), None)
 
     def piece(
-        self,
-        function: Callable[..., list[Row]],
-        effort: float = 1.0,
-        alone: bool = False,
-        **choice: Any,
+        self, function: Computation, effort: float = 1.0, alone: bool = False, **choice: Any
     ) -> Piece:
         """A piece of this study; a ``name`` in ``choice`` is the data set that it reads."""
         data = _fingerprint_of(choice, self.setup, self._home)
@@ -169,7 +161,7 @@ class Study:
         self._compute([piece for piece in missing if piece.alone], 1)
         return [row for piece in pieces for row in self._rows[piece, self.setup]]
 
-    def table(self, pieces: Sequence[Piece]) -> pandas.DataFrame:
+    def table(self, pieces: Sequence[Piece]) -> DataFrame:
         """Rows of all ``pieces`` as a tidy table."""
         import pandas
 
@@ -197,9 +189,8 @@ class Study:
 
 def _fingerprint_of(choice: Mapping[str, Any], setup: Setup, data_home: str | None) -> str:
     """Fingerprint of the data set that a piece reads; empty for one that reads none."""
-    if "name" not in choice:
-        return ""
-    return fingerprint(choice["name"], data_home, setup.size.max_rows)
+    name = choice.get("name")
+    return "" if name is None else fingerprint(name, data_home, setup.size.max_rows)
 
 
 def _computed(piece: Piece, setup: Setup, data_home: str | None) -> tuple[Piece, list[Row]]:

@@ -164,14 +164,9 @@ class TrainingState:
         """Nothing trained so far, with learning rates of shape (E,)."""
         theta = network.theta.detach()
         rate = rate.to(theta)
-        return cls(
-            network,
-            Steps.start(theta, training.optimiser, training.weight_decay, training.clip),
-            Schedule.start(rate),
-            rate.new_full((training.max_epochs, len(rate)), torch.nan),
-            0,
-            seed,
-        )
+        steps = Steps.start(theta, training.optimiser, training.weight_decay, training.clip)
+        losses = rate.new_full((training.max_epochs, len(rate)), torch.nan)
+        return cls(network, steps, Schedule.start(rate), losses, 0, seed)
 
     @property
     def diverged(self) -> Tensor:

@@ -70,14 +70,8 @@ class Architecture:
         device: Any = None,
     ) -> EnsembleMLP:
         """Networks of this shape, their weights all zero."""
-        return EnsembleMLP(
-            n_features,
-            n_outputs=n_outputs,
-            n_ensembles=n_ensembles,
-            dtype=dtype,
-            device=device,
-            **vars(self),
-        )
+        count: dict[str, Any] = {"n_outputs": n_outputs, "n_ensembles": n_ensembles}
+        return EnsembleMLP(n_features, **count, dtype=dtype, device=device, **vars(self))
 
     def started(self, X: Tensor, n_outputs: int, n_ensembles: int | None, seed: int) -> EnsembleMLP:
         """Networks with initial weights, in the precision and on the device of ``X``.
@@ -158,10 +152,8 @@ class EnsembleMLP(nn.Module):
                 f"widths {self.widths}, n_members={n_members} and n_ensembles={n_ensembles} "
                 "must all be at least 1."
             )
-        self.n_members = n_members
-        self.n_ensembles = n_ensembles
-        self.activation = activation
-        self.batch_norm = batch_norm
+        self.n_members, self.n_ensembles = n_members, n_ensembles
+        self.activation, self.batch_norm = activation, batch_norm
         # Layer, name and shape of every tensor of a member, and its columns in a row of theta.
         self._places: list[tuple[int, str, tuple[int, int], slice]] = []
         size = 0
@@ -175,9 +167,8 @@ class EnsembleMLP(nn.Module):
         self.theta = nn.Parameter(torch.zeros(rows, size, dtype=dtype, device=device))
         hidden = sum(hidden_layer_sizes)
         # −1, which no variance is, means that there are none yet; NaN is that of diverged weights.
-        self.register_buffer(
-            "statistics", torch.full((2, rows, hidden), -1.0, dtype=dtype, device=device)
-        )
+        none = torch.full((2, rows, hidden), -1.0, dtype=dtype, device=device)
+        self.register_buffer("statistics", none)
 
     @property
     def architecture(self) -> Architecture:
@@ -262,15 +253,9 @@ class EnsembleMLP(nn.Module):
                 nodes = slice(start, start := start + signal.shape[1])
                 if by_batch:
                     # Channels are the nodes of all networks: torch's function normalises each.
-                    flat = functional.batch_norm(
-                        signal.reshape(1, -1, signal.shape[2]),
-                        None,
-                        None,
-                        layer["scale"].reshape(-1),
-                        layer["shift"].reshape(-1),
-                        training=True,
-                        eps=EPSILON,
-                    )
+                    flat = signal.reshape(1, -1, signal.shape[2])
+                    scale, shift = layer["scale"].reshape(-1), layer["shift"].reshape(-1)
+                    flat = functional.batch_norm(flat, None, None, scale, shift, True, eps=EPSILON)
                     signal = flat.view(signal.shape)
                 else:
                     if take_statistics:
@@ -305,12 +290,8 @@ class EnsembleMLP(nn.Module):
         first = self.n_members * torch.as_tensor(ensembles).reshape(-1, 1)
         rows = (first + torch.arange(self.n_members)).flatten()
         found = self.architecture.empty(
-            self.widths[0],
-            self.widths[-1],
-            None if single else len(first),
-            self.theta.dtype,
-            self.theta.device,
-        )
+            self.widths[0], self.widths[-1], None if single else len(first), self.theta.dtype
+        ).to(self.theta.device)
         with torch.no_grad():
             found.theta.copy_(self.theta[rows])
             found.statistics.copy_(self.statistics[:, rows])

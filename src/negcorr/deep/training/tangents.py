@@ -204,11 +204,8 @@ class _TangentStep(Step):
     def _by_leaf(self) -> list[Tensor]:
         """Tangents of the weights, a tensor of shape (K, ...) for each leaf."""
         layers = self.state.network.layers(self.weights.flatten(0, 1))
-        return [
-            value.view(*self.weights.shape[:2], *value.shape[1:])
-            for layer in layers
-            for value in layer.values()
-        ]
+        leaves = [value for layer in layers for value in layer.values()]
+        return [leaf.view(*self.weights.shape[:2], *leaf.shape[1:]) for leaf in leaves]
 
     def _move(self, gradient: Tensor, change: Tensor) -> None:
         """Move weights by :meth:`Steps.move`, and tangents by its derivative."""

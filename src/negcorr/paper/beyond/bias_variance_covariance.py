@@ -10,7 +10,7 @@ noise and all λ.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
 
 import numpy as np
 from sklearn.datasets import make_friedman1
@@ -21,31 +21,20 @@ from negcorr.diversity.decompositions import bias_variance_covariance
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.paper.curves import GRID
 from negcorr.paper.figure_style import COLOURS, GREY, band, new_figure, style
-from negcorr.paper.page import Claim
+from negcorr.paper.page import TEXTS, Claim, theorem
 from negcorr.paper.pieces import Piece, Row
 from negcorr.paper.setup import Setup
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame, Figure
 
 __all__ = ["claims", "pieces", "plot", "run", "simulated", "terms"]
 
 NAME = "bias-variance-covariance"
 
-TITLE = "Bias, variance and covariance along λ"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: No data set is needed: the data are simulated.
 SETS = None
-
-CAPTION = (
-    "Bias, variance and covariance of the members (Ueda and Nakano) against the gap 1 − λ, at new "
-    "inputs of Friedman's first function (variance 1) learnt from noisy targets (noise variance "
-    "0.25). Expectations are over draws of the noise, with training inputs and features fixed; "
-    "lines are means over ten such designs, bands one standard error. On the logarithmic axis "
-    "covariance is drawn by its size, dashed where it is negative."
-)
 
 #: Number of columns of X, of which five matter; variance of the noise.
 INPUTS, NOISE_VARIANCE = 10, 0.25
@@ -61,6 +50,17 @@ GAPS = tuple(sorted({*GRID, *(float(f"{10 ** (-k / 4):.3g}") for k in range(5, 3
 
 #: Largest error of an identity that counts as rounding, relative to its largest term.
 ROUNDING = 1e-9
+
+#: Three sums that are exact, since moments over draws are those of the population, in words.
+IDENTITIES = {
+    "error = bias_squared + variance_term + covariance_term": (
+        "Ensemble error is bias² + variance/M + (1 − 1/M) covariance."
+    ),
+    "member_error = error + diversity": "Member error is ensemble error + diversity (equation 1).",
+    "diversity = pairs + bias_spread": (
+        "Diversity is (1 − 1/M)(variance − covariance) + the spread of member biases."
+    ),
+}
 
 
 def pieces(study: Study) -> list[Piece]:
@@ -90,12 +90,9 @@ def simulated(setup: Setup, data_home: str | None, design: int) -> list[Row]:
     rng = np.random.default_rng(setup.seed_for(NAME, "noise", design))
     noise = np.sqrt(NOISE_VARIANCE) * rng.normal(size=(n, max(2, setup.size.repeats)))
     Y = truth[:n, np.newaxis] + noise
-    model = NCLRegressor(
-        FourierFeatures(n_members, width),
-        lam=0.5,
-        solver="qr",  # λ = 1 and the smallest gaps need the accurate route
-        random_state=setup.seed_for(NAME, "features", design),
-    ).fit(X[:n], Y)
+    basis, seed = FourierFeatures(n_members, width), setup.seed_for(NAME, "features", design)
+    # λ = 1 and the smallest gaps need the accurate route.
+    model = NCLRegressor(basis, lam=0.5, solver="qr", random_state=seed).fit(X[:n], Y)
     spectrum = model.path_.spectrum
     coef = spectrum.coef_path(np.array(GAPS))
     features = model.basis_.transform(X[n:]) - spectrum.centre[: spectrum.n_features]
@@ -233,28 +230,15 @@ def claims(table: DataFrame) -> list[Claim]:
     least = [part.loc[part["error"].idxmin(), "gap"] for _, part in table.groupby("design")]
     inside = [0.0 < gap < 1.0 for gap in (*least, best)]
 
-    # Three sums that are exact, since moments over draws are those of the population.
     pairs = (1.0 - 1.0 / table["members"]) * (table["variance"] - table["covariance"])
     sums = table.assign(pairs=pairs)
     identities = []
-    for statement, (whole, *terms_of_sum) in (
-        (
-            "Ensemble error is bias² + variance/M + (1 − 1/M) covariance.",
-            ("error", "bias_squared", "variance_term", "covariance_term"),
-        ),
-        (
-            "Member error is ensemble error + diversity (equation 1).",
-            ("member_error", "error", "diversity"),
-        ),
-        (
-            "Diversity is (1 − 1/M)(variance − covariance) + the spread of member biases.",
-            ("diversity", "pairs", "bias_spread"),
-        ),
-    ):
+    for equation, statement in IDENTITIES.items():
+        whole, *terms_of_sum = re.split(" [=+] ", equation)
         off = (sums[whole] - sums[terms_of_sum].sum(axis=1)).abs()
         worst = float((off / sums[[whole, *terms_of_sum]].abs().max(axis=1)).max())
         off_by = f"off by at most {worst:.0e} of the largest term"
-        identities.append(Claim(statement, worst <= ROUNDING, off_by, nature="theorem"))
+        identities.append(theorem(statement, worst <= ROUNDING, off_by))
 
     def found(column: str) -> str:
         first, chosen, last = (mean[column][gap] for gap in (1.0, best, 0.0))

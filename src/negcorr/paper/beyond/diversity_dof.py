@@ -10,35 +10,25 @@ increasing function of dof; mode by mode, dof is Σ s and diversity Σ κ²as²,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from negcorr.paper.curves import pieces_of
 from negcorr.paper.figure_style import COLOURS, panels_by_set
-from negcorr.paper.page import Claim, titles
+from negcorr.paper.page import TEXTS, Claim, theorem, titles
 from negcorr.paper.pieces import Piece
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame, Figure
 
 __all__ = ["claims", "pieces", "plot", "run"]
 
 NAME = "diversity-dof"
 
-TITLE = "Diversity against degrees of freedom"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: All data sets.
 SETS = None
-
-CAPTION = (
-    "Diversity, the mean variance of the members' predictions, against degrees of freedom as λ "
-    "goes from 0 (left end) to 1 (right end), on all sets; targets have variance 1. Geometric "
-    "means over five folds and all outputs, bands the range of folds; dots mark the λ of least "
-    "mean test error."
-)
 
 #: Relative changes of dof below this are rounding, as from a gap of 10⁻¹⁹ to 10⁻²⁰.
 TIE = 1e-9
@@ -85,14 +75,8 @@ def plot(table: DataFrame) -> Figure:
                 low, high = np.exp(folds.min(axis=1)), np.exp(folds.max(axis=1))
                 axes.fill_between(dof, low, high, color=colour, alpha=0.15, linewidth=0)
                 axes.plot(dof, mean, lw=1.4, color=colour, ls=dashes, label=words)
-            dot: dict[str, Any] = {
-                "color": COLOURS[1],
-                "marker": "o",
-                "markersize": 4.5,
-                "ls": "",
-                "zorder": 5,
-            }
-            axes.plot(dof[best], mean[best], label="λ of least test error", **dot)
+            dot: dict[str, Any] = {"color": COLOURS[1], "marker": "o", "markersize": 4.5, "ls": ""}
+            axes.plot(dof[best], mean[best], zorder=5, label="λ of least test error", **dot)
             end = float(part["diversity"].max())
             if end > TOP:
                 text = f"10$^{{{np.log10(end):.0f}}}$ at λ = 1"
@@ -115,7 +99,7 @@ def claims(table: DataFrame) -> list[Claim]:
     growth = (ends.xs(0.0, level="gap") / ends.xs(1.0, level="gap")).to_numpy()
     lowest = min(correlations, key=lambda key: correlations[key])
     return [
-        Claim(
+        theorem(
             "On the training rows diversity strictly increases with degrees of freedom, on every "
             "set, fold and output.",
             all(train),
@@ -123,7 +107,6 @@ def claims(table: DataFrame) -> list[Claim]:
             f"than {TIE:g} of itself; from λ = 0 to λ = 1 diversity grows {growth.min():.2g} to "
             f"{growth.max():.2g} times (median of folds and outputs). The least loss is concave "
             "in λ, with minus the diversity as its slope: so it must be",
-            nature="theorem",
         ),
         Claim(
             "On test rows, where that argument says nothing, it increases as well.",

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from negcorr.paper.deep_study import deep_pieces as pieces
 from negcorr.paper.deep_study import deep_table
 from negcorr.paper.deep_study import trained_on as remarks
 from negcorr.paper.figure_style import COLOURS, GREY, band, panels_by_set
-from negcorr.paper.page import Claim
+from negcorr.paper.page import TEXTS, Claim
 from negcorr.paper.protocol import SIX_SETS
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame, Figure
 
 __all__ = ["claims", "pieces", "plot", "remarks", "run"]
 
 NAME = "dof-per-epoch"
 
-TITLE = "Degrees of freedom as training goes on"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: Data sets that it can use.
 SETS = SIX_SETS
 
 #: Values of λ that are drawn; the nearest on the grid are used.
 SHOWN = (0.0, 0.5, 0.9, 1.0)
-
-CAPTION = (
-    "Degrees of freedom of the ensembles of Figure 7 with the fewest layers after so many epochs, "
-    "at four values of λ. Epochs are a second knob: early in training λ matters little, late in "
-    "training small sets are interpolated at every λ. Means over five folds, bands one standard "
-    "error; the grey line is the number of training rows."
-)
 
 
 def run(study: Study) -> DataFrame:

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from negcorr.paper.deep_study import curves_by_depth, deep_table, epochs_shown
 from negcorr.paper.deep_study import deep_pieces as pieces
 from negcorr.paper.deep_study import trained_on as remarks
-from negcorr.paper.page import Claim, titles
+from negcorr.paper.page import TEXTS, Claim, titles
 from negcorr.paper.protocol import SIX_SETS
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame, Figure
 
 __all__ = ["claims", "pieces", "plot", "remarks", "run"]
 
 NAME = "held-out-error"
 
-TITLE = "Held-out error of deep ensembles"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: Data sets that it can use.
 SETS = SIX_SETS
-
-CAPTION = (
-    "Mean squared error on held-out rows of the ensembles of Figure 7; targets have variance 1. "
-    "Solid: at the end of training; dashed: after a tenth of it. Lines are means over five folds, "
-    "scaled to the same mean, bands one standard error: folds differ in difficulty by more than "
-    "values of λ. Every panel has a scale of its own. Learning rates were chosen by the training "
-    "loss of the first fold, whose rows others hold out."
-)
 
 
 def run(study: Study) -> DataFrame:
@@ -52,10 +39,8 @@ def claims(table: DataFrame) -> list[Claim]:
     best = curves.idxmin(axis=1)
     inside = (best > 0) & (best < 1)
     worse = curves[1.0] >= 1.1 * curves.min(axis=1)
-    by_set = ", ".join(
-        f"{titles([name])} {', '.join(f'{lam:g}' for lam in best.loc[name])}"
-        for name in table["set"].unique()
-    )
+    lams = best.map("{:g}".format)
+    by_set = ", ".join(f"{titles([k])} {', '.join(lams.loc[k])}" for k in table["set"].unique())
     return [
         Claim(
             f"After {last} epochs the best λ in hindsight lies strictly between 0 and 1, on every "

@@ -17,7 +17,6 @@ the theorem. It is good while g₁a ≪ 1 in the stiffest mode: the noise there 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
@@ -26,32 +25,22 @@ from negcorr._common.types import FloatArray
 from negcorr.bases import FourierFeatures, kwok_tsang_gamma
 from negcorr.moments.moments import FactorMoments
 from negcorr.paper.figure_style import COLOURS, GREY, new_figure, style
-from negcorr.paper.page import Claim
+from negcorr.paper.page import TEXTS, Claim, theorem
 from negcorr.paper.pieces import Piece, Row
 from negcorr.paper.setup import Setup
 from negcorr.paper.study import Study
+from negcorr.paper.types import DataFrame, Figure
 from negcorr.spectrum.factorise import factorise
 from negcorr.spectrum.gap import LATTICE_PER_DECADE, lattice
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 __all__ = ["KnownRisk", "claims", "pieces", "plot", "run", "simulated"]
 
 NAME = "optimal-gap"
 
-TITLE = "Theorem 6 in numbers: the best gap"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: No data set is needed: the data are simulated.
 SETS = None
-
-CAPTION = (
-    "The gap 1 − λ of least expected error on simulated functions of variance 1, as noise, rows "
-    "and bandwidth vary one at a time about a centre (dotted). Lines: found on a lattice of 50 a "
-    "decade; circles: where the derivative vanishes; dashed: predicted to leading order; bands: "
-    "quartiles of what SURE chooses from noisy targets."
-)
 
 #: Simulated functions.
 DESIGNS = {
@@ -74,6 +63,12 @@ KNOBS = {
 #: The largest g₁a of the stiffest mode for which the leading order should be right within a
 #: factor of 2.
 GENTLE = 0.1
+
+
+#: Columns with the quartiles of the gaps that SURE chooses, and with the risk at the best gap, at
+#: λ = 1, at λ = 0 and at the leading order.
+SURE_QUARTILES = ("sure_gap_low", "sure_gap", "sure_gap_high")
+RISKS = ("risk", "risk_lam1", "risk_lam0", "risk_leading")
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,21 +186,16 @@ def sweep(setup: Setup, data_home: str | None, design: str, knob: str) -> list[R
                 place = {"sigma": sigma, "n": n, "gamma": gamma}
                 best, leading = known.best_gap(sigma), known.leading_order(sigma)
                 chosen = known.sure_gaps(noise, sigma)
-                low, median, high = np.quantile(chosen, [0.25, 0.5, 0.75])
+                quartiles = np.quantile(chosen, [0.25, 0.5, 0.75])
                 risks = known.risk(np.array([best, 0.0, 1.0, min(leading, 1.0)]), sigma)
                 numbers = {
                     "best_gap": best,
                     "self_consistent_gap": known.self_consistent_gap(sigma),
                     "leading_gap": leading,
                     "leading_stiffest": leading * known.stiffness.max(),
-                    "sure_gap_low": low,
-                    "sure_gap": median,
-                    "sure_gap_high": high,
+                    **dict(zip(SURE_QUARTILES, quartiles, strict=True)),
                     "gain": -known.excess(np.array([best]), sigma)[0],
-                    "risk": risks[0],
-                    "risk_lam1": risks[1],
-                    "risk_lam0": risks[2],
-                    "risk_leading": risks[3],
+                    **dict(zip(RISKS, risks, strict=True)),
                     "best_loss": known.losses(np.full(noise.shape[1], best), noise, sigma).mean(),
                     "sure_loss": known.losses(chosen, noise, sigma).mean(),
                 }
@@ -298,20 +288,18 @@ def claims(table: DataFrame) -> list[Claim]:
         evidence += f" log {symbol}: {', '.join(slopes)}"
         trends.append(Claim(statement, all(steady) and bool(steady), evidence))
     return [
-        Claim(
+        theorem(
             "The best λ is strictly below 1 whenever there is noise, and 1 when there is none.",
             bool(below.all() and one.all() and len(noisy) and len(silent)),
             f"{below.sum()} of {len(noisy)} cases with noise, {one.sum()} of {len(silent)} "
             f"without; with σ = {SIGMAS[-1]:.2f} the risk at λ = 1 is {worse.min():.2f} to "
             f"{worse.max():.1f} times the least",
-            nature="theorem",
         ),
-        Claim(
+        theorem(
             "The best gap solves g = (σ²/n) Σas³ / Σm²a²s³ (self-consistent: s = 1/(1 + ga)), to "
             "the resolution of the lattice.",
             (steps <= 1.0).all(),
             f"at most {steps.max():.2f} steps of a fiftieth of a decade apart",
-            nature="theorem",
         ),
         Claim(
             "The leading order g₁ = (σ²/n) Σa / Σm²a² is right within a factor of 2 while g₁a is "

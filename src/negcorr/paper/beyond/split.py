@@ -12,7 +12,6 @@ ridge. They train the members separately (λ = 0); here λ is tuned.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,34 +23,24 @@ from negcorr.criteria.lattice_search import search_lattice
 from negcorr.moments.moments import FactorMoments, Moments, total
 from negcorr.moments.scan import scan_moments
 from negcorr.paper.figure_style import COLOURS, GREY, panels_by_set
-from negcorr.paper.page import Claim, titles
+from negcorr.paper.page import TEXTS, Claim, titles
 from negcorr.paper.pieces import Piece, Row
 from negcorr.paper.protocol import FOLDS, SIX_SETS, bandwidth, folds_of, task
 from negcorr.paper.setup import Setup
 from negcorr.paper.study import Study
+from negcorr.paper.types import DataFrame, Figure, Series
 from negcorr.rows.folds import make_folds
 from negcorr.rows.rows import Rows
 from negcorr.spectrum.factorise import factorise
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame, Series
 
 __all__ = ["claims", "pieces", "plot", "run", "split", "splits_of"]
 
 NAME = "split"
 
-TITLE = "Many small members or few large ones"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: Data sets that it can use.
 SETS = SIX_SETS
-
-CAPTION = (
-    "Test error of ensembles that share out the same features among 2 members or more, over that "
-    "of a ridge regression on these features; λ and the ridge's penalty are chosen by the same "
-    "inner folds. Geometric means over five outer folds, bands one standard error; triangles mark "
-    "means beyond the axis. Dotted: members have as many features as there are training rows."
-)
 
 #: Numbers of members. Those that divide Q are used, and Q itself.
 SPLITS = (2, 5, 10, 25, 100)
@@ -120,13 +109,9 @@ def run(study: Study) -> DataFrame:
 def split(setup: Setup, data_home: str | None, name: str, fold: int) -> list[Row]:
     """Errors of every split and of the ridge, all on the same features."""
     data = task(setup, data_home, name, fold)
-    basis = FourierFeatures(
-        n_members=1,
-        n_components=setup.size.n_features,
-        gamma=bandwidth(setup, data.X),
-        inputs="none",
-        random_state=setup.seed_for("features", name, fold, NAME),
-    ).fit(data.X)
+    q, gamma = setup.size.n_features, bandwidth(setup, data.X)
+    seed = setup.seed_for("features", name, fold, NAME)
+    basis = FourierFeatures(1, q, gamma=gamma, inputs="none", random_state=seed).fit(data.X)
     inner = make_folds(folds_of(len(data.X), setup, name, fold, "inner"), data.X, data.Y, None)
     # Factors, not Gram matrices: kinematics needs gaps of 10⁻¹³, and large members are
     # ill-conditioned. They are computed once for all M.
@@ -138,7 +123,7 @@ def split(setup: Setup, data_home: str | None, name: str, fold: int) -> list[Row
     )
     features = basis.transform(data.X_test)
     fits = {("ridge", 1): tuned_ridge(folds)}
-    for members in splits_of(setup.size.n_features):
+    for members in splits_of(q):
         fits["ncl", members] = tuned_ensemble(folds, members)
     return [
         {
@@ -148,10 +133,8 @@ def split(setup: Setup, data_home: str | None, name: str, fold: int) -> list[Row
             "n_train": len(data.X),
             "method": method,
             "members": members,
-            "width": setup.size.n_features // members,
-            "chosen": float(fit.chosen[output]),
-            "dof": float(fit.dof[output]),
-            "cv_error": float(fit.cv_error[output]),
+            "width": q // members,
+            **{c: float(getattr(fit, c)[output]) for c in ("chosen", "dof", "cv_error")},
             "test_error": float(np.mean((features @ fit.coef[output] - target) ** 2)),
         }
         for (method, members), fit in fits.items()
@@ -214,8 +197,7 @@ def plot(table: DataFrame) -> Figure:
             axes.fill_between(members, low, high, color=blue, alpha=0.18, linewidth=0)
             axes.set(xscale="log", yscale="log", xlim=(members[0] / 1.7, members[-1] * 1.4))
             axes.set(ylim=(BOTTOM, TOP), xticks=members, yticks=[0.5, 1, 2, 4, 8])
-            axes.set(xticklabels=[str(m) for m in members])
-            axes.set(yticklabels=["0.5", "1", "2", "4", "8"])
+            axes.set(xticklabels=members.astype(str), yticklabels=["0.5", "1", "2", "4", "8"])
             axes.minorticks_off()
             for m, value in means[means > TOP].items():
                 axes.plot(m, TOP, marker="^", color=blue, clip_on=False, markersize=5, zorder=5)

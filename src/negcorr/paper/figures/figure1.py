@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from negcorr.paper.curves import at_gaps, pieces_of
 from negcorr.paper.figure_style import COLOURS, LAM_LABEL, band, mark_beyond, panels_by_set
-from negcorr.paper.page import Claim, titles
+from negcorr.paper.page import TEXTS, Claim, titles
 from negcorr.paper.pieces import Piece
 from negcorr.paper.protocol import SIX_SETS
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame, Figure
 
 __all__ = ["claims", "pieces", "plot", "run"]
 
-
 NAME = "figure1"
 
-TITLE = "Figure 1: training and test error"
-
-CAPTION = (
-    "Mean squared error on training rows and on held-out rows against λ; targets have variance 1. "
-    "Lines are means over five folds, bands one standard error. Triangles mark values beyond the "
-    "axis."
-)
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: Data sets that it can use.
 SETS = SIX_SETS

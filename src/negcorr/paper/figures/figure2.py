@@ -8,25 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import hypot
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from negcorr.paper.figure_style import COLOURS, GREY, new_figure, style
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from negcorr.paper.page import TEXTS
+from negcorr.paper.types import Axes, Figure
 
 __all__ = ["Canvas", "Look", "Point", "draw_ends", "plot"]
 
 NAME = "figure2"
 
-TITLE = "Figure 2: fixed basis functions"
-
-CAPTION = (
-    "The ensemble with fixed bases. Each of M members maps the input x to H features φₘ(x), drawn "
-    "at random and never trained (dashed, grey); a linear map wₘ, which is trained (solid, blue), "
-    "turns them into its prediction fₘ(x). The ensemble F(x) is the members' average (dotted)."
-)
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: A point on a canvas, in inches.
 Point = tuple[float, float]
@@ -138,17 +130,15 @@ class Canvas:
         centred = {"ha": "center", "va": "center", "color": INK, "zorder": 4}
         self.axes.text(*at, text, fontsize=size, math_fontfamily="stix", **{**centred, **look})
 
-    def headings(self, columns: dict[float, tuple[str, str]]) -> None:
-        """Titles of the columns at these places, with a few words below."""
-        for x, (title, words) in columns.items():
-            self.write((x, HEADINGS), title, size=9.5, weight="bold", va="baseline")
-            self.write((x, HEADINGS - 0.18), words, size=8.0, color=GREY, va="baseline")
+    def heading(self, x: float, title: str, words: str = "") -> None:
+        """The title of a column, with a few words below."""
+        self.write((x, HEADINGS), title, size=9.5, weight="bold", va="baseline")
+        self.write((x, HEADINGS - 0.18), words, size=8.0, color=GREY, va="baseline")
 
-    def key(self, height: float, items: dict[float, tuple[Look, str]]) -> None:
-        """The meaning of lines, side by side."""
-        for x, (look, text) in items.items():
-            self.line((x, height), (x + 0.36, height), look)
-            self.write((x + 0.44, height), text, size=8.5, ha="left")
+    def key(self, x: float, height: float, look: Look, text: str) -> None:
+        """The meaning of a line, beside a piece of it."""
+        self.line((x, height), (x + 0.36, height), look)
+        self.write((x + 0.44, height), text, size=8.5, ha="left")
 
 
 def draw_ends(canvas: Canvas) -> None:
@@ -178,18 +168,14 @@ def plot() -> Figure:
         canvas.dots(((left + right) / 2, OTHERS))
         draw_ends(canvas)
         canvas.write((ensemble, MIDDLE - 0.6), r"$F=\frac{1}{M}\sum_{m=1}^{M}f_m$", 11.5)
-        canvas.headings(
-            {
-                x: ("input", ""),
-                (left + right) / 2: ("fixed features", "drawn at random, never trained"),
-                3.76: ("linear maps", "trained"),
-                members: ("members", ""),
-                ensemble: ("ensemble", "average"),
-            }
-        )
-        canvas.key(
-            0.2, {1.85: (FIXED, "fixed"), 3.15: (TRAINED, "trained"), 4.6: (MEAN, "averaged")}
-        )
+        canvas.heading(x, "input")
+        canvas.heading((left + right) / 2, "fixed features", "drawn at random, never trained")
+        canvas.heading(3.76, "linear maps", "trained")
+        canvas.heading(members, "members")
+        canvas.heading(ensemble, "ensemble", "average")
+        canvas.key(1.85, 0.2, FIXED, "fixed")
+        canvas.key(3.15, 0.2, TRAINED, "trained")
+        canvas.key(4.6, 0.2, MEAN, "averaged")
     return canvas.figure
 
 

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from negcorr.paper.curves import TINY_GAPS, at_gaps, pieces_of
 from negcorr.paper.figure_style import COLOURS, GREY, band, new_figure, style
-from negcorr.paper.page import Claim
+from negcorr.paper.page import TEXTS, Claim
 from negcorr.paper.pieces import Piece
 from negcorr.paper.setup import PROTOCOLS
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame, Figure
 
 __all__ = ["claims", "pieces", "plot", "run"]
 
 NAME = "figure3"
 
-TITLE = "Figure 3: very close to λ = 1"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: Data sets that it can use.
 SETS = ("kinematics",)
-
-CAPTION = (
-    "Test error on Kinematics for λ = 1 − 10⁻² to 1 − 10⁻²⁰, mean and standard error over five "
-    "folds, for members of 10 features. Dashed: λ = 1 itself. The inset has the relative "
-    "difference from λ = 1 within folds. Thin: the same under the other protocol."
-)
 
 #: The best gap that the paper reads off its figure.
 PAPER_GAP = 1e-12
@@ -73,21 +64,15 @@ def plot(table: DataFrame) -> Figure:
         band(axes, folds[gaps], **dots, markersize=3.5, label=f"protocol {own}")
         axes.axhline(mean[0.0], color=GREY, ls="--", lw=1.2, label="λ = 1")
         axes.plot(best, mean[best], marker="o", color=COLOURS[0], markersize=7, zorder=5)
-        axes.annotate(
-            f"least at λ = 1 − 10$^{{{np.log10(best):.0f}}}$",
-            (best, mean[best]),
-            xytext=(0, -22),
-            textcoords="offset points",
-            ha="center" if best < LEFT else "left",
-            color=COLOURS[0],
-        )
-        axes.set(
-            xscale="log",
-            xlim=(2e-2, 5e-21),
-            ylim=(0, 1.15 * mean.max()),
-            xlabel="gap 1 − λ   (closer to λ = 1 →)",
-            ylabel="test error (variance of the target = 1)",
-        )
+        words, place = f"least at λ = 1 − 10$^{{{np.log10(best):.0f}}}$", (best, mean[best])
+        beside: dict[str, Any] = {
+            "textcoords": "offset points",
+            "ha": "center" if best < LEFT else "left",
+        }
+        axes.annotate(words, place, (0, -22), color=COLOURS[0], **beside)
+        axes.set(xscale="log", xlim=(2e-2, 5e-21), ylim=(0, 1.15 * mean.max()))
+        axes.set_xlabel("gap 1 − λ   (closer to λ = 1 →)")
+        axes.set_ylabel("test error (variance of the target = 1)")
         axes.set_xticks([10.0**-k for k in range(2, 21, 2)])
         figure.legend(loc="outside upper center", ncols=3)
         if best <= NEAR and mean[NEAR] < 0.5 * mean.max():

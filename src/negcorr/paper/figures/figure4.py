@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from negcorr._common.types import FloatArray
 from negcorr.paper.curves import at_gaps, pieces_of
 from negcorr.paper.figure_style import COLOURS, LAM_LABEL, band, panels_by_set
-from negcorr.paper.page import Claim
+from negcorr.paper.page import TEXTS, Claim, theorem
 from negcorr.paper.pieces import Piece
 from negcorr.paper.protocol import SIX_SETS
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame, Figure
 
 __all__ = ["claims", "pieces", "plot", "run"]
 
 NAME = "figure4"
 
-TITLE = "Figure 4: degrees of freedom"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: Data sets that it can use.
 SETS = SIX_SETS
-
-CAPTION = (
-    "Degrees of freedom against λ (Theorem 5), on a logarithmic axis, for M members of H features "
-    "each. Means over the training rows of five folds. At λ = 0 dof is H, at λ = 1 the rank of all "
-    "features."
-)
 
 
 def pieces(study: Study) -> list[Piece]:
@@ -77,23 +68,20 @@ def claims(table: DataFrame) -> list[Claim]:
     known = table[table["literal_dof"].notna()]
     off = float((known["dof"] / known["literal_dof"] - 1.0).abs().max())
     return [
-        Claim(
+        theorem(
             "Degrees of freedom strictly increase with λ, on every set and for every width.",
             increasing == len(slopes),
             f"{increasing} of {len(slopes)} curves (set, width, fold)",
-            nature="theorem",
         ),
-        Claim(
+        theorem(
             "They are strictly convex in λ.",
             convex == len(slopes),
             f"{convex} of {len(slopes)} curves",
-            nature="theorem",
         ),
-        Claim(
+        theorem(
             "They are the trace of the matrix in Theorem 5, solved literally at λ = 0, 0.5 and "
             "0.95.",
             off <= 1e-6,
             f"relative difference at most {off:.0e} in {len(known)} cases",
-            nature="theorem",
         ),
     ]

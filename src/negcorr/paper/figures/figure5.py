@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from negcorr.paper.figures.figure4 import SETS, curves_by_width, pieces, run, slopes_of
-from negcorr.paper.page import Claim
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+from negcorr.paper.page import TEXTS, Claim, theorem
+from negcorr.paper.types import DataFrame, Figure
 
 __all__ = ["SETS", "claims", "pieces", "plot", "run"]
 
 NAME = "figure5"
 
-TITLE = "Figure 5: training error"
-
-# Pieces and table are those of Figure 4.
-CAPTION = (
-    "Training error against λ for the ensembles of Figure 4; targets have variance 1. Means and "
-    "standard errors over five folds."
-)
+TITLE, CAPTION = TEXTS[NAME].values()
 
 
 def plot(table: DataFrame) -> Figure:
@@ -34,10 +23,9 @@ def claims(table: DataFrame) -> list[Claim]:
     """The training error strictly decreases with λ (Theorem 5)."""
     falls = [bool((slopes < 0).all()) for slopes in slopes_of(table, "train_error")]
     return [
-        Claim(
+        theorem(
             "The training error strictly decreases with λ, on every set and for every width.",
             all(falls),
             f"{sum(falls)} of {len(falls)} curves (set, width, fold), measured on predictions",
-            nature="theorem",
         )
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING
 
 from negcorr.paper.figure_style import style
 from negcorr.paper.figures.figure2 import (
@@ -20,22 +19,14 @@ from negcorr.paper.figures.figure2 import (
     Look,
     draw_ends,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from negcorr.paper.page import TEXTS
+from negcorr.paper.types import Figure
 
 __all__ = ["plot"]
 
 NAME = "figure6"
 
-TITLE = "Figure 6: deep networks"
-
-CAPTION = (
-    "The ensemble of deep networks. Each of M members is a network of its own, with several hidden "
-    "layers of H nodes (tanh, batch normalisation) and a linear output fₘ(x); all of its weights "
-    "are trained (solid, blue). The members and their average F(x) (dotted) enter the loss L_λ, "
-    "whose gradient trains all networks jointly (dash-dotted)."
-)
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: Horizontal places of the hidden layers and of the dots for other layers.
 LAYERS, OTHER_LAYERS = (1.8, 2.4, 3.2), 2.8
@@ -76,29 +67,18 @@ def plot() -> Figure:
         for height in MEMBERS.values():
             canvas.box((left, height - 0.42), width, 0.84, TRAINED, TINT)
             first, second, last = (canvas.column(layer, height, TRAINED) for layer in LAYERS)
-            for start, end in (
-                *product([(x, MIDDLE)], first),
-                *product(first, second),
-                *product(last, [(members, height)]),
-            ):
-                canvas.line(start, end, WEIGHT)
+            borders = ([(x, MIDDLE)], first), (first, second), (last, [(members, height)])
+            for starts, ends in borders:
+                for start, end in product(starts, ends):
+                    canvas.line(start, end, WEIGHT)
             canvas.dots((OTHER_LAYERS, height), flat=True)
         canvas.dots((CENTRE, OTHERS))
         draw_ends(canvas)
-        canvas.headings(
-            {
-                x: ("input", ""),
-                CENTRE: ("hidden layers", "$H$ nodes each, tanh, batch norm"),
-                members: ("members", "linear outputs"),
-                ensemble: ("ensemble", "average"),
-            }
-        )
-        canvas.key(
-            -0.68,
-            {
-                1.2: (TRAINED, "trained"),
-                2.6: (MEAN, "averaged"),
-                4.1: (GRADIENT, "gradient, to all weights at once"),
-            },
-        )
+        canvas.heading(x, "input")
+        canvas.heading(CENTRE, "hidden layers", "$H$ nodes each, tanh, batch norm")
+        canvas.heading(members, "members", "linear outputs")
+        canvas.heading(ensemble, "ensemble", "average")
+        canvas.key(1.2, -0.68, TRAINED, "trained")
+        canvas.key(2.6, -0.68, MEAN, "averaged")
+        canvas.key(4.1, -0.68, GRADIENT, "gradient, to all weights at once")
     return canvas.figure

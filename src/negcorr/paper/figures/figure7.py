@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from negcorr.paper.deep_study import (
     INTERPOLATED,
     curves_by_depth,
@@ -14,33 +12,19 @@ from negcorr.paper.deep_study import (
 from negcorr.paper.deep_study import deep_pieces as pieces
 from negcorr.paper.deep_study import trained_on as remarks
 from negcorr.paper.figure_style import GREY
-from negcorr.paper.page import Claim, titles
+from negcorr.paper.page import TEXTS, Claim, titles
 from negcorr.paper.protocol import SIX_SETS
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame, Figure
 
 __all__ = ["claims", "pieces", "plot", "remarks", "run"]
 
-
 NAME = "figure7"
 
-TITLE = "Figure 7: degrees of freedom of deep ensembles"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: Data sets that it can use.
 SETS = SIX_SETS
-
-CAPTION = (
-    "Monte-Carlo degrees of freedom (Algorithm 1) of 30 networks with 5 nodes per hidden layer, "
-    "trained on the NCL loss with Adam, batch norm and the initialisation of Mishkin and Matas. "
-    "Solid: at the end of training; dashed: after a tenth of it. Lines are means over five folds, "
-    "bands one standard error, with the same two probes at every λ. The paper leaves open how long "
-    "and on which batches it trains, and the step ε: here at most 1000 epochs, full batches and "
-    "ε = 0.1 for targets of variance 1. The grey line is the number of training rows, at which "
-    "networks interpolate. Every panel has a scale of its own."
-)
 
 
 def run(study: Study) -> DataFrame:
@@ -66,13 +50,10 @@ def claims(table: DataFrame) -> list[Claim]:
     share = (small["dof"] / small["n_train"]).groupby([small["epoch"], small["set"], small["lam"]])
     means = share.agg(lambda values: values.mean(skipna=False)).unstack("lam")
     early, last = epochs_shown(table)
+    low, high = means.iloc[:, 0], means.iloc[:, -1]
     ends = {
-        epoch: ", ".join(
-            f"{titles([name])} {means.loc[epoch, name].iloc[0]:.2f} to "
-            f"{means.loc[epoch, name].iloc[-1]:.2f}"
-            for name in names
-        )
-        for epoch in (early, last)
+        at: ", ".join(f"{titles([k])} {low[at, k]:.2f} to {high[at, k]:.2f}" for k in names)
+        for at in (early, last)
     }
     words = f"{titles(names).replace(', ', ' and ')} {'are' if len(names) > 1 else 'is'}"
     claim = Claim(

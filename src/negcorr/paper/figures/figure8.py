@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from negcorr.paper.deep_study import curves_by_depth, deep_table, monotone_claims, trained_on
 from negcorr.paper.deep_study import deep_pieces as pieces
-from negcorr.paper.page import Claim, titles
+from negcorr.paper.page import TEXTS, Claim, titles
 from negcorr.paper.protocol import SIX_SETS
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+from negcorr.paper.types import DataFrame, Figure
 
 __all__ = ["claims", "pieces", "plot", "remarks", "run"]
 
 NAME = "figure8"
 
-TITLE = "Figure 8: training error of deep ensembles"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: Data sets that it can use.
 SETS = SIX_SETS
 
 #: Lower end of the error axis; a smaller training error means interpolation.
 LOWEST = 1e-4
-
-CAPTION = (
-    "Mean squared error on the training rows of the ensembles of Figure 7; targets have variance "
-    "1. Solid: at the end of training; dashed: after a tenth of it. Lines are means over five "
-    "folds, bands one standard error. Lines that leave the panel below interpolate."
-)
 
 
 def run(study: Study) -> DataFrame:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 from io import StringIO
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from scipy.stats import wilcoxon
@@ -14,13 +14,11 @@ from scipy.stats import wilcoxon
 from negcorr.datasets import info
 from negcorr.paper import lam_choice, timing
 from negcorr.paper.lam_choice import CRITERIA
-from negcorr.paper.page import Claim, markdown_table, titles
+from negcorr.paper.page import TEXTS, Claim, markdown_table, titles
 from negcorr.paper.pieces import Piece
 from negcorr.paper.setup import PROTOCOLS
 from negcorr.paper.study import Study
-
-if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+from negcorr.paper.types import DataFrame, Series
 
 __all__ = [
     "claims",
@@ -38,17 +36,10 @@ __all__ = [
 
 NAME = "table1"
 
-TITLE = "Table 1: λ by SURE and by 5-fold cross-validation"
+TITLE, CAPTION = TEXTS[NAME].values()
 
 #: It uses all data sets.
 SETS = None
-
-CAPTION = (
-    "λ chosen by Brent's method on SURE and on the error of 5-fold cross-validation within the "
-    "training rows, members of H = 10 features. Test errors and λ are means over five outer folds, "
-    "and over outputs; ± is the standard deviation of the folds. *paper* and *printed* are the two "
-    "protocols."
-)
 
 #: Largest difference between a mean λ and the paper's that counts as agreement.
 LAM_TOLERANCE = 0.05
@@ -58,15 +49,6 @@ SIMILAR = float(np.log(1.1))
 
 #: Relative difference from the paper's error that is explained, and half a unit of its last digit.
 FAR, HALF_DIGIT = 0.05, 0.005
-
-_WHY = """\
-Why the two protocols differ: for standardised inputs the bandwidth of Kwok and Tsang is γ = 1/(2d)
-for d features, whatever the number of rows; the reconstructed one is about n^(−1/2). With thousands
-of rows and few features (Kinematics, California, Bank) the printed γ is several times larger; with
-few rows and many features (OES, Andromeda, Triazines) it is the smaller of the two. A larger γ
-makes members rougher. And without the cap λ goes beyond 0.99 wherever rows are many, as far as
-Brent's method goes: it stops about 4·10⁻⁶ before λ = 1.
-"""
 
 
 def paper_values() -> DataFrame:
@@ -137,10 +119,8 @@ def table(
     both = ["ours, *paper*", "ours, *printed*"]
     head = ["Data set", "paper's error", *both, "paper's λ", *both]
     parts = []
-    for criterion, title in (
-        ("sure", "SURE"),
-        ("kfold", "5-fold cross-validation, its error by our exact path"),
-    ):
+    methods = "SURE", "5-fold cross-validation, its error by our exact path"
+    for criterion, title in zip(CRITERIA, methods, strict=True):
         rows = []
         for name, there in paper.iterrows():
             if name in ours.index:
@@ -247,23 +227,12 @@ def explained(table: DataFrame) -> str:
     paper = paper_values().loc[ours.index]
     here, there = ours["error_sure_paper"], paper["sure_error"]
     off = (here - there).abs() > HALF_DIGIT + FAR * there
-    agreement = f"Under *paper* every error is within {FAR:.0%} of the paper's, rounding apart.\n"
-    if off.any():
-        agreement = (
-            f"Under *paper* the error of SURE is within {FAR:.0%} of the paper's, rounding apart, "
-            f"on {(~off).sum()} of {len(ours)} sets; not on {_pairs(here[off], there)}, which we "
-            "cannot explain.\n"
-        )
+    counts = {"agree": (~off).sum(), "sets": len(ours), "far": f"{FAR:.0%}"}
+    agreement = _told("errors", _pairs(here[off], there), **counts)
     # The standard deviations over folds are evidence too: they depend on how rows were split.
     here, there = ours["error_sd_sure_paper"], paper["sure_error_sd"]
     low, high = there - HALF_DIGIT, there + HALF_DIGIT
-    far = _pairs(here[(here < 0.5 * low) | (here > 2.0 * high)], there)
-    spreads = "Standard deviations over the folds are within a factor of two of the paper's.\n"
-    if far:
-        spreads = (
-            "The standard deviation over folds is off by more than a factor of two, rounding "
-            f"apart, on {far}: there the paper's folds cannot have been ours.\n"
-        )
+    spreads = _told("spreads", _pairs(here[(here < 0.5 * low) | (here > 2.0 * high)], there))
     here, there = ours["error_sure_printed"], ours["error_sure_paper"]
     ratio = here / there
     parts = [
@@ -271,11 +240,14 @@ def explained(table: DataFrame) -> str:
         for which, differ in (("lower", ratio < 0.9), ("higher", ratio > 1.1))
         if (sets := _pairs(here[differ], there))
     ]
-    protocols = "Their errors are within a tenth of each other on all sets.\n"
-    if parts:
-        words = "; ".join(parts)
-        protocols = f"With SURE, {words}; on the others they agree within a tenth.\n"
-    return "\n".join([agreement, spreads, _WHY, protocols])
+    why = TEXTS["page"]["why_protocols_differ"]
+    return "\n".join([agreement, spreads, why, _told("protocols", "; ".join(parts))])
+
+
+def _told(subject: str, exceptions: str, **counts: Any) -> str:
+    """The sentence of :data:`TEXTS` about a subject, with the exceptions if there are any."""
+    sentence = TEXTS["table1 explained"][f"{subject}_{'differ' if exceptions else 'agree'}"]
+    return sentence.format(exceptions=exceptions, **counts) + "\n"
 
 
 def _but_for(agree: Series) -> str:
@@ -300,23 +272,16 @@ def _seconds(times: DataFrame, paper: DataFrame) -> str:
     """The table of seconds beside the paper's, in Markdown."""
     mean = time_summary(times)
     spread = times.groupby(["set", "method"])["seconds"].std(ddof=0).unstack()
-    text = (
-        "**Seconds to tune λ on one training set**, all outputs. *Refits* is the paper's procedure "
-        "as we read it: a fit, features and all, in each of five inner folds at every step of "
-        "Brent's method; timed on one outer fold and one output, and multiplied by the number of "
-        "outputs. The paper's own seconds are from another machine; only ratios compare.\n\n"
-    )
     head = ["Data set", "SURE", "exact 5-fold path", "refits", "refits / SURE", "paper: 5-fold"]
     head += ["paper: SURE", "paper's ratio"]
     rows = []
     for name, here in mean.iterrows():
-        there = paper.loc[name]
+        kfold, sure = paper.loc[name, ["kfold_seconds", "sure_seconds"]]
         cells = [titles([name])]
         cells += [_plus_minus(here[m], spread.loc[name, m]) for m in CRITERIA]
         cells += [f"{here['refits']:.1f}", f"{here['refits'] / here['sure']:.0f}"]
-        cells += [f"{there['kfold_seconds']:.1f}", f"{there['sure_seconds']:.1f}"]
-        rows.append([*cells, f"{there['kfold_seconds'] / there['sure_seconds']:.1f}"])
+        rows.append(cells + [f"{number:.1f}" for number in (kfold, sure, kfold / sure)])
     total = mean.sum()
     cells = ["**all**", f"{total['sure']:.1f}", f"{total['kfold']:.1f}", f"{total['refits']:.0f}"]
     rows.append([*cells, f"**{total['refits'] / total['sure']:.0f}**", "", "", ""])
-    return text + markdown_table(head, rows)
+    return TEXTS["page"]["seconds"] + markdown_table(head, rows)
