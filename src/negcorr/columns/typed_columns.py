@@ -62,10 +62,7 @@ class TypedColumns(TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self,
-        numbers: Mapping[str, str],
-        categories: Sequence[str],
-        dates: Mapping[str, str],
+        self, numbers: Mapping[str, str], categories: Sequence[str], dates: Mapping[str, str]
     ) -> None:
         self.numbers = numbers
         self.categories = categories

@@ -18,11 +18,7 @@ from negcorr._common.number_text import shortened
 from negcorr._common.types import AnyArray, FloatArray
 from negcorr.exceptions import TableError
 from negcorr.reading.column_types import decimal_mark, typed_column, uses_decimal_commas
-from negcorr.reading.number_cells import (
-    MISSING_MARKS,
-    is_missing_mark,
-    number_in_form,
-)
+from negcorr.reading.number_cells import MISSING_MARKS, is_missing_mark, number_in_form
 from negcorr.reading.schema import Schema
 
 __all__ = ["as_kind", "kinds_by_schema", "kinds_of_cells", "kinds_with_roles", "text_buffers"]

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from negcorr.scale.chunks import (
-    ArraySource,
-    IterableSource,
-    Source,
-    is_path,
-    split_frame,
-)
+from negcorr.scale.chunks import ArraySource, IterableSource, Source, is_path, split_frame
 from negcorr.scale.files import FileSource, as_dataset, open_files
 
 __all__ = ["source_of", "target_names", "weight_name"]

@@ -204,11 +204,7 @@ def predict_frames(model: Any, chunks: TableChunks) -> Iterator[tuple[Any, Float
 
 
 def _drawn(
-    sample: TableSample,
-    schema: Schema,
-    test_size: float,
-    seed: int,
-    settings: Mapping[str, Any],
+    sample: TableSample, schema: Schema, test_size: float, seed: int, settings: Mapping[str, Any]
 ) -> tuple[Pipeline, np.uint64]:
     """A pipeline whose steps know the sample, and the hash from which on rows are held out."""
     pipeline = make_tabular(sample.frame, schema.targets, schema=schema, **settings)
