@@ -118,13 +118,8 @@ class TextSource:
 
     def frame(self, table: Any, kinds: Mapping[str, str], row: int) -> Any:
         """A table with its cells in their types; ``row`` is the number of rows before it."""
-        path = self.bytes_.file.path
-        return data_frame(
-            {
-                name: as_kind(table.column(name), kinds[name], name, path, row)
-                for name in table.column_names
-            }
-        )
+        path, names = self.bytes_.file.path, table.column_names
+        return data_frame({n: as_kind(table.column(n), kinds[n], n, path, row) for n in names})
 
     def tables(self, columns: list[str], block: int) -> Iterator[Any]:
         """Tables of pyarrow, of text without missing values, in the order of the file.
@@ -143,11 +138,9 @@ class TextSource:
         """
         if self.head.complete and not self.head.columns[0]:
             return
-        done = 0
+        done, quotes = 0, self.bytes_.quotes
         # Spaces before a cell do not count, those inside its quotes do: pyarrow sees no difference.
-        if self.bytes_.quotes == "none" or (
-            self.bytes_.quotes == "plain" and not self.bytes_.spaces
-        ):
+        if quotes == "none" or (quotes == "plain" and not self.bytes_.spaces):
             import pyarrow
 
             try:

@@ -124,14 +124,12 @@ def _blocks(X: Any, y: Any, target: Any, sample_weight: Any) -> list[tuple[int, 
                 f"y and sample_weight must be Dask arrays of {rows.shape[0]} rows, as X is; {name} "
                 f"is a {type(each).__name__} of shape {np.shape(each)}."
             )
-    aligned = [
-        other.rechunk({0: rows.chunks[0], **dict.fromkeys(range(1, other.ndim), -1)})
-        for other in others.values()
-    ]
-    blocks = zip(
-        rows.to_delayed()[:, 0], *(other.to_delayed().ravel() for other in aligned), strict=True
-    )
-    return [(k, delayed(_bundle)(*block)) for k, block in enumerate(blocks)]
+    columns_of_blocks = [rows.to_delayed()[:, 0]]
+    for other in others.values():
+        aligned = other.rechunk({0: rows.chunks[0], **dict.fromkeys(range(1, other.ndim), -1)})
+        columns_of_blocks.append(aligned.to_delayed().ravel())
+    blocks = enumerate(zip(*columns_of_blocks, strict=True))
+    return [(k, delayed(_bundle)(*block)) for k, block in blocks]
 
 
 def _bundle(X: Any, y: Any, weight: Any = None) -> tuple[Any, Any, Any]:
@@ -232,8 +230,7 @@ def _package(module: str) -> str:
 def _predictions(rows: Any, model: Any) -> AnyArray:
     """Those of a block, which may have no rows: ``predict`` refuses that."""
     if len(rows):
-        found: AnyArray = model.predict(rows)
-        return found
+        return np.asarray(model.predict(rows))
     return np.empty((0, *np.shape(model.intercept_)), dtype=getattr(rows, "dtype", None))
 
 

@@ -172,8 +172,6 @@ def predict(model: Any, X: Any) -> Any:
     (300,)
     """
     if not is_dask(X):
-        raise TypeError(
-            f"X must be a Dask array or data frame, got {type(X).__name__}; for others there is "
-            "model.predict."
-        )
+        problem = f"X must be a Dask array or data frame, got {type(X).__name__}"
+        raise TypeError(f"{problem}; for others there is model.predict.")
     return predict_blocks(model, X)

@@ -99,11 +99,9 @@ def encoded_basis(basis: Any) -> Any:
     >>> encoded_basis("fourier")
     FourierFeatures(inputs='none')
     """
-    if isinstance(basis, str) and basis == "auto":
-        return AutoBasis(inputs="none")
-    if isinstance(basis, str) and basis in BASES:
-        return named_basis(basis, inputs="none")
-    return basis
+    if not isinstance(basis, str) or basis not in ("auto", *BASES):
+        return basis
+    return AutoBasis(inputs="none") if basis == "auto" else named_basis(basis, inputs="none")
 
 
 def _ensemble(random_state: Any, parameters: dict[str, Any]) -> NCLRegressor:

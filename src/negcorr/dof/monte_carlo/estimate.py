@@ -325,23 +325,19 @@ def check_options(
 ) -> None:
     """Raise unless these options of :func:`monte_carlo_dof` are known and fit together."""
     check_positive_int("n_probes", n_probes)
-    if probe not in PROBES:
-        raise ValueError(f"probe={probe!r} is unknown; allowed are {PROBES}.")
-    if scheme not in SCHEMES:
-        raise ValueError(f"scheme={scheme!r} is unknown; allowed are {SCHEMES}.")
+    for name, value, allowed in (("probe", probe, PROBES), ("scheme", scheme, SCHEMES)):
+        if value not in allowed:
+            raise ValueError(f"{name}={value!r} is unknown; allowed are {allowed}.")
     check_positive_int("max_fits", max_fits)
     if not (isinstance(linear, (bool, np.bool_)) or (isinstance(linear, str) and linear == "auto")):
         raise ValueError(f"linear={linear!r} is unknown; allowed are 'auto', True and False.")
     if target_std_error is None:
         return
+    named = f"target_std_error={target_std_error!r}"
     if not is_number(target_std_error):
-        raise TypeError(
-            f"target_std_error={target_std_error!r} must be a number greater than 0, or None."
-        )
+        raise TypeError(f"{named} must be a number greater than 0, or None.")
     if not 0.0 < float(target_std_error) < np.inf:
-        raise ValueError(
-            f"target_std_error={target_std_error!r} must be greater than 0 and finite."
-        )
+        raise ValueError(f"{named} must be greater than 0 and finite.")
     # The probes, the second step, two fits each for seeds and linearity.
     first_look = 2 * max(int(n_probes), FIRST_LOOK) + 2 * KEPT_DIRECTIONS + 4
     if first_look > max_fits:

@@ -152,8 +152,7 @@ def deflate(
             n_new = extended.directions.shape[1] - deflation.directions.shape[1]
             deflation = extended
             count = min(max(FEWEST_FRESH, ceil(share * wanted)), max(FEWEST_FRESH, n_new))
-            moved = probes.moved
-            probes = source.no_probes(keeps_derivatives=True)
+            probes, moved = source.no_probes(keeps_derivatives=True), probes.moved
             probes.moved = moved
         else:
             count = int(np.clip(ceil(wanted) - here, 1, here))
@@ -265,9 +264,8 @@ class Deflation:
 
     def extended(self, directions: FloatArray, images: FloatArray) -> Deflation:
         """With further orthonormal directions and their images."""
-        return Deflation(
-            np.column_stack([self.directions, directions]), np.column_stack([self.images, images])
-        )
+        new = (self.directions, directions), (self.images, images)
+        return Deflation(*map(np.column_stack, new))
 
 
 def leftover_share(deflation: Deflation, images: FloatArray) -> float:

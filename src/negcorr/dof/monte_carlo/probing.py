@@ -119,9 +119,8 @@ class Probes:
 
     def mean_and_error(self) -> tuple[FloatArray, FloatArray]:
         """Mean over probes and its standard error, both of shape (outputs,)."""
-        variance = self.leftover_variance
-        if variance is None:
-            variance = self.spread.variance()
+        left = self.leftover_variance
+        variance = self.spread.variance() if left is None else left
         return mean_and_error(np.array(self.values), np.array(self.rounding), variance)
 
     def copied(self) -> Probes:
