@@ -99,7 +99,7 @@ def infer_columns(
     columns = [_column(frame[name], roles.get(name, "")) for name in frame.columns]
     if not any(column.is_input for column in columns):
         # Row numbers as a number after all: there is nothing else to predict from.
-        as_number = {"role": "number", "remark": f"{_ROW_NUMBERS}; the only input"}
+        as_number: dict[str, Any] = {"role": "number", "remark": f"{_ROW_NUMBERS}; the only input"}
         columns = [replace(c, **as_number) if c.remark == _ROW_NUMBERS else c for c in columns]
     if not any(column.is_input for column in columns):
         lines = "; ".join(f"{c.name!r} is {c.role}" for c in columns)

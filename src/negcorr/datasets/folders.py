@@ -71,8 +71,10 @@ def data_folders(data_home: str | os.PathLike[str] | None = None) -> tuple[DataF
     ['data_home', '$NEGCORR_DATA', 'cache']
     """
     if not isinstance(data_home, (str, os.PathLike, type(None))):
-        kind = type(data_home).__name__
-        raise TypeError(f"data_home={data_home!r} must be a string, a path or None, got {kind}.")
+        raise TypeError(
+            f"data_home={data_home!r} must be a string, a path or None, got "
+            f"{type(data_home).__name__}."
+        )
     found = []
     # An empty variable is how shells unset one for a single command.
     named = {"data_home": data_home, f"${VARIABLE}": os.environ.get(VARIABLE) or None}

@@ -124,9 +124,9 @@ def degrees_of_freedom(
                 raise
             reason = str(why)
         else:
-            found = (refit.in_shape_of_y(v) for v in (smoother.dof, np.zeros_like(smoother.dof)))
-            reason = f"{smoother.name} is linear in y"
-            return DegreesOfFreedom(*found, "exact", reason, len(refit.y))
+            dof, reason = smoother.dof, f"{smoother.name} is linear in y"
+            dof, error = map(refit.in_shape_of_y, (dof, np.zeros_like(dof)))
+            return DegreesOfFreedom(dof, error, "exact", reason, len(refit.y))
     run = monte_carlo_dof(
         estimator, X, y, sample_weight=sample_weight, random_state=random_state, **options
     )

@@ -24,7 +24,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor, RadiusNeighborsRegressor
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, gen_batches
 from sklearn.utils.validation import _num_samples
 
 from negcorr._common.types import AnyArray, FloatArray, Table
@@ -98,11 +98,8 @@ class LinearSmoother:
         many observations, whose noise is smaller: Σ_j L_j²/w_j.
         """
         self._check_output(output)
-        n_new = _num_samples(X)
-        variance = np.empty(n_new)
-        step = max(1, BLOCK_CELLS // self.n_samples)
-        for start in range(0, n_new, step):
-            block = slice(start, min(start + step, n_new))
+        variance = np.empty(_num_samples(X))
+        for block in gen_batches(len(variance), max(1, BLOCK_CELLS // self.n_samples)):
             rows = _safe_indexing(X, block)
             if self._form.variance is not None:
                 variance[block] = self._form.variance(rows, int(output))

@@ -200,16 +200,12 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
                 if not isinstance(point, Exception):
                     continue
                 if penalty is None:
-                    point.add_note(
-                        f"in the fit at {params}; give error_score a number to go on without it"
-                    )
+                    advice = "give error_score a number to go on without it"
+                    point.add_note(f"in the fit at {params}; {advice}")
                     raise point
-                warnings.warn(
-                    f"the fit at {params} counts with a SURE of {penalty}; it failed with "
-                    f"{type(point).__name__}: {point}",
-                    FitFailedWarning,
-                    stacklevel=2,
-                )
+                counts = f"the fit at {params} counts with a SURE of {penalty}"
+                text = f"{counts}; it failed with {type(point).__name__}: {point}"
+                warnings.warn(text, FitFailedWarning, stacklevel=2)
         if all(isinstance(point, Exception) for point in points):
             raise ValueError(f"all {len(grid)} points of param_grid failed; see the warnings.")
         results = results_table(grid, points, refit, variance, penalty)
@@ -283,12 +279,11 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r} is unknown; allowed are {METHODS}.")
         check_options(self.n_probes, self.probe, self.scheme)
-        penalty = float(self.error_score) if is_number(self.error_score) else None
-        if penalty is None and not (
-            isinstance(self.error_score, str) and self.error_score == "raise"
-        ):
-            kind = ValueError if isinstance(self.error_score, str) else TypeError
-            raise kind(f"error_score={self.error_score!r} must be 'raise' or a number.")
+        score: Any = self.error_score
+        penalty = float(score) if is_number(score) else None
+        if penalty is None and not (isinstance(score, str) and score == "raise"):
+            kind = ValueError if isinstance(score, str) else TypeError
+            raise kind(f"error_score={score!r} must be 'raise' or a number.")
         if not isinstance(self.param_grid, (Mapping, list, tuple)):
             raise TypeError(f"param_grid={self.param_grid!r} must be a dict or a list of dicts.")
         grid = list(ParameterGrid(self.param_grid))

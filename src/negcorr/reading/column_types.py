@@ -114,10 +114,8 @@ def typed_column(name: str, cells: list[str], decimal_commas: bool = False) -> T
     bad = sorted(cell for cell in others if plain_number(cell) is None)
     notes: tuple[str, ...] = ()
     if all(cell.strip().isdigit() for cell in bad):
-        notes = (
-            f"column {shortened(name)}: kept as text, since {shortened(bad[0])} begins with a zero "
-            "that a number would lose.",
-        )
+        why = f"{shortened(bad[0])} begins with a zero that a number would lose"
+        notes = (f"column {shortened(name)}: kept as text, since {why}.",)
     elif len(bad) <= 3 and len(others) - len(bad) > 10 * len(bad):
         listed = ", ".join(map(shortened, bad))
         notes = (f"column {shortened(name)}: text, since {listed} is no number; all others are.",)

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from negcorr.exceptions import TableError
 
-__all__ = ["NAMES", "TableFile"]
+__all__ = ["ENDINGS", "NAMES", "TableFile"]
 
 #: Formats and archives: as messages call them, endings of files, first bytes.
 _KNOWN = {

@@ -17,15 +17,8 @@ from negcorr._common.types import AnyArray
 from negcorr.ensemble.fitted import FittedState
 from negcorr.ensemble.stream import Stream
 from negcorr.exceptions import ChunkError
+from negcorr.scale import first_pass
 from negcorr.scale.chunks import split_frame, weightless
-from negcorr.scale.first_pass import (
-    InputSummary,
-    draw_from,
-    drop_fit,
-    needs_sample,
-    needs_targets,
-    summary_of,
-)
 from negcorr.scale.sources import target_names, weight_name
 
 __all__ = ["fit_blocks", "is_dask", "predict_blocks"]
@@ -60,12 +53,13 @@ def fit_blocks(model: Any, drawn: bool, X: Any, y: Any, target: Any, sample_weig
     """
     working = copy.copy(model)
     if not drawn:
-        drop_fit(working)
+        first_pass.drop_fit(working)
     blocks = _blocks(X, y, target, sample_weight)
     client = _client()
     if not drawn:
-        given = (needs_sample(model), needs_targets(model))
-        draw_from(working, _reduced(_summary_of, given, blocks, InputSummary.merged))
+        needs = first_pass.needs_sample(model), first_pass.needs_targets(model)
+        summary = _reduced(_summary_of, needs, blocks, first_pass.InputSummary.merged)
+        first_pass.draw_from(working, summary)
     if client is not None and _client() is not client:
         # Without it Dask would fetch all blocks to this process, and work on them here.
         raise _lost("the client that the first pass used is closed")
@@ -136,9 +130,9 @@ def _bundle(X: Any, y: Any, weight: Any = None) -> tuple[Any, Any, Any]:
     return X, y, weight
 
 
-def _summary_of(X: Any, y: Any, weight: Any, sampled: bool, targets: bool) -> InputSummary:
+def _summary_of(X: Any, y: Any, weight: Any, sampled: bool, targets: bool) -> Any:
     """What the basis needs to know of a block."""
-    return summary_of(X, weight, sampled, y if targets else None)
+    return first_pass.summary_of(X, weight, sampled, y if targets else None)
 
 
 def _stream_of(X: Any, y: Any, weight: Any, model: Any) -> Stream:

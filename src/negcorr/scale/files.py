@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from negcorr.exceptions import ChunkError
 from negcorr.reading.arrow_files import arrow_batches
+from negcorr.reading.file_format import ENDINGS
 from negcorr.reading.optional import import_optional
 from negcorr.scale.batches import joined_batches, matrix, placing_errors, unreadable, with_names
 from negcorr.scale.chunks import Chunk, Source, Width
@@ -19,12 +20,8 @@ from negcorr.scale.file_sizes import fragments_of, held_while_reading, rows_know
 __all__ = ["FileSource", "as_dataset", "open_files"]
 
 #: Formats by the ending of a file.
-_ENDINGS = {
-    "parquet": (".parquet", ".pq"),
-    "csv": (".csv",),
-    "feather": (".feather", ".arrow", ".ipc"),
-}
-FORMATS = {ending: format for format, endings in _ENDINGS.items() for ending in endings}
+FORMATS = {end: form for end, form in ENDINGS.items() if form in ("parquet", "feather")}
+FORMATS[".csv"] = "csv"
 
 
 def open_files(path: Any) -> Any:

@@ -208,10 +208,9 @@ def _drawn(
     check_streamable(model._settings())
     rows = samples(sample.frame, schema)
     if len(rows.positions) < 2 * LEAST_ROWS:
-        raise TableError(
-            f"{len(rows.positions)} rows of the sample have their targets; {2 * LEAST_ROWS} at "
-            "least are needed to hold some out."
-        )
+        needed = f"{2 * LEAST_ROWS} at least are needed to hold some out"
+        n = len(rows.positions)
+        raise TableError(f"{n} rows of the sample have their targets; {needed}.")
     keys = hashes(rows, schema, seed)
     cut = keys[largest_keys(keys, test_size, "content")].min()
     # In an order of their own, so that not a bit depends on that of the file, or on its format.

@@ -155,17 +155,13 @@ def monte_carlo_dof(
     source = ProbeSource(refit, probe, per_probe, directions, seeds)
     meter = ResponseMeter(refit, step, "forward" if declared else scheme, n_jobs)
     limits = None if target_std_error is None else Limits(float(target_std_error), max_fits)
+    may_deflate = limits is not None and declared is not False and refit.y.shape[1] == 1
     run = _Run(
         meter=meter,
         source=source,
         n_probes=n_probes if limits is None else max(n_probes, FIRST_LOOK),
         limits=limits,
-        may_deflate=(
-            limits is not None
-            and declared is not False
-            and refit.y.shape[1] == 1
-            and not (seeding == "none" and refit.draws_numbers)
-        ),
+        may_deflate=may_deflate and not (seeding == "none" and refit.draws_numbers),
         checks_step=isinstance(eps, str) and not declared,
         scheme=meter.scheme,
         probes=source.no_probes(keeps_derivatives=False),
@@ -226,7 +222,7 @@ class _Run:
             both = source.shared_seed, source.shared_seed + 1
             first, second = meter.fit_as_given(both)
             source.per_probe = not np.array_equal(first, second)
-            source.use_first(both)
+            source.ready = list(both)
         deflates = self.may_deflate and not source.per_probe
         self.probes = source.no_probes(keeps_derivatives=deflates)
         self.probes.extend(meter, source, self.n_probes)

@@ -108,9 +108,8 @@ def is_linear(vectors: FloatArray, images: FloatArray, meter: ResponseMeter, see
     meter.scheme = "forward"
     outcome = meter.responses([Direction(scale * together[:, np.newaxis], seed)])[0]
     if isinstance(outcome, Exception):
-        raise ProbeError(
-            f"the fit that tests linearity failed with {type(outcome).__name__}: {outcome}"
-        ) from outcome
+        problem = f"{type(outcome).__name__}: {outcome}"
+        raise ProbeError(f"the fit that tests linearity failed with {problem}") from outcome
     expected = scale * (images @ signs)
     slack = LINEAR_TOLERANCE * np.linalg.norm(expected) + 10.0 * outcome.rounding[0]
     return bool(np.linalg.norm(outcome.derivative[:, 0] - expected) <= slack)
