@@ -71,7 +71,19 @@ def parse_csv(text: str, entry: DatasetInfo, source: str) -> Columns:
     )
     try:
         _, header = next(records, (0, []))
-        _check_header(header, entry, source)
+        if not header:
+            raise DatasetError(f"{source} is empty: its first line must name the columns.")
+        lacking = [name for name in (*entry.target_names, *entry.categorical) if name not in header]
+        if lacking:
+            word = "column" if len(lacking) == 1 else "columns"
+            raise DatasetError(f"{source} lacks the {word} {quoted(lacking)} of {entry.name}.")
+        repeated = [name for name, count in Counter(header).items() if count > 1]
+        if repeated:
+            raise DatasetError(f"{source} names more than one column {quoted(repeated)}.")
+        n_features = len(header) - entry.n_targets
+        if n_features != entry.n_features:
+            wanted = f"{entry.name} must have {entry.n_features}, and targets beside them"
+            raise DatasetError(f"{source} has {n_features} feature columns; {wanted}.")
         table = [_numbers(cells, header, entry, f"{source}, line {n}") for n, cells in records]
     except TableError as error:
         raise DatasetError(f"{error}") from error
@@ -102,22 +114,6 @@ def is_number(cell: str) -> bool:
 def quoted(names: Iterable[str]) -> str:
     """Names as an error lists them."""
     return ", ".join(map(repr, names))
-
-
-def _check_header(header: list[str], entry: DatasetInfo, source: str) -> None:
-    if not header:
-        raise DatasetError(f"{source} is empty: its first line must name the columns.")
-    lacking = [name for name in (*entry.target_names, *entry.categorical) if name not in header]
-    if lacking:
-        columns = "column" if len(lacking) == 1 else "columns"
-        raise DatasetError(f"{source} lacks the {columns} {quoted(lacking)} of {entry.name}.")
-    repeated = [name for name, count in Counter(header).items() if count > 1]
-    if repeated:
-        raise DatasetError(f"{source} names more than one column {quoted(repeated)}.")
-    n_features = len(header) - entry.n_targets
-    if n_features != entry.n_features:
-        wanted = f"{entry.name} must have {entry.n_features}, and targets beside them"
-        raise DatasetError(f"{source} has {n_features} feature columns; {wanted}.")
 
 
 def _numbers(cells: list[str], header: list[str], entry: DatasetInfo, where: str) -> FloatArray:

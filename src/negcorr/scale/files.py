@@ -149,6 +149,8 @@ class FileSource(Source):
 
     def _parts(self) -> Iterator[tuple[str, Iterator[Any]]]:
         """Files, or their row groups where they have some: their names and their batches."""
+        import pyarrow.dataset
+
         fragments = fragments_of(self.dataset)
         if fragments is None:
             batches = self.dataset.to_batches(columns=self.columns, **self._batch_options)
@@ -157,8 +159,15 @@ class FileSource(Source):
         for fragment in fragments:
             where = str(getattr(fragment, "path", "table in memory"))
             with placing_errors(where):
-                self._check_columns(fragment)
-                has_all = {*self.columns} <= {*fragment.physical_schema.names}
+                names = fragment.physical_schema.names
+                folders = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
+                # Columns that are missing would silently be read as missing values.
+                for name in self.columns:
+                    if name not in names and name not in folders:
+                        raise ValueError(f"there is no column {name!r}; this file has {names}.")
+                    if names.count(name) > 1:
+                        raise ValueError(f"there are several columns {name!r}; names must differ.")
+                has_all = {*self.columns} <= {*names}
                 kind = getattr(getattr(fragment, "format", None), "default_extname", "")
             # Read by themselves, since pyarrow's datasets hold far more of a file than a batch.
             if has_all and kind in ("parquet", "arrow"):
@@ -204,18 +213,6 @@ class FileSource(Source):
     @property
     def _batch_options(self) -> dict[str, int]:
         return {"batch_size": self.block_size, "batch_readahead": 1, "fragment_readahead": 1}
-
-    def _check_columns(self, fragment: Any) -> None:
-        """Columns that are missing would silently be read as missing values."""
-        import pyarrow.dataset
-
-        names = fragment.physical_schema.names
-        folders = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
-        for name in self.columns:
-            if name not in names and name not in folders:
-                raise ValueError(f"there is no column {name!r}; this file has {names}.")
-            if names.count(name) > 1:
-                raise ValueError(f"there are several columns {name!r}; names must differ.")
 
     def _chunk(self, batch: Any, where: str, row: int) -> Chunk:
         X = with_names(matrix(batch, self.inputs, where, row), self.inputs)
