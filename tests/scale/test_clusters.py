@@ -102,7 +102,7 @@ def test_the_accurate_route_is_a_tree_of_factors():
 
 def test_a_drawn_model_needs_no_first_pass(monkeypatch):
     X, y = data()
-    monkeypatch.setattr(clusters, "draw_from", None)
+    monkeypatch.setattr(clusters.first_pass, "draw_from", None)
     drawn = ncl(**SMALL).draw(X)
     with dask.config.set(scheduler="synchronous"):
         found = scale.fit(drawn, da.from_array(X, chunks=200), da.from_array(y, chunks=200))

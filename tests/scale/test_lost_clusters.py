@@ -104,7 +104,7 @@ def test_a_client_that_is_closed():
 
 
 def test_a_client_that_is_closed_between_the_passes(monkeypatch):
-    draw_from = clusters.draw_from
+    draw_from = clusters.first_pass.draw_from
     with (
         LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
         Client(cluster) as client,
@@ -114,7 +114,7 @@ def test_a_client_that_is_closed_between_the_passes(monkeypatch):
             draw_from(model, summary)
             client.close()
 
-        monkeypatch.setattr(clusters, "draw_from", close_after)
+        monkeypatch.setattr(clusters.first_pass, "draw_from", close_after)
         error = fit_and_lose(work=at_once)
     with pytest.raises(ConnectionError, match=r"the client that the first pass used is closed"):
         raise error

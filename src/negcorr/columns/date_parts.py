@@ -135,9 +135,6 @@ def _turns(times: AnyArray) -> dict[str, FloatArray]:
 
     index = pandas.DatetimeIndex(times)
     hours = index.hour + index.minute / 60.0
-    parts = {
-        "month": (index.month - 1) / 12.0,
-        "weekday": index.day_of_week / 7.0,
-        "hour": hours / 24.0,
-    }
-    return {key: np.asarray(part, dtype=np.float64) for key, part in parts.items()}
+    parts = (index.month - 1) / 12.0, index.day_of_week / 7.0, hours / 24.0
+    of_floats = (np.asarray(part, dtype=np.float64) for part in parts)
+    return dict(zip(("month", "weekday", "hour"), of_floats, strict=True))

@@ -32,12 +32,8 @@ def column_encoder(
     Numbers are scaled, and have a 0/1 column where values are missing; categories become 0/1
     columns, dates their :class:`~negcorr.columns.date_parts.DateParts`.
     """
-    scaled = Pipeline(
-        [
-            ("impute", SimpleImputer(strategy="median", keep_empty_features=True)),
-            ("scale", SquashingScaler()),
-        ]
-    )
+    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+    scaled = Pipeline([("impute", imputer), ("scale", SquashingScaler())])
     one_hot = OneHotEncoder(
         handle_unknown="infrequent_if_exist",
         min_frequency=LEAST_ROWS_OF_LEVEL,

@@ -92,26 +92,15 @@ def infer_columns(
     day     date            0         2
     sold    target          0         2
     """
-    roles = _asked_roles(
-        list(frame.columns),
-        target=target,
-        weights=weights,
-        group=group,
-        time=time,
-        drop=drop,
-        categorical=categorical,
-    )
+    asked = {"target": target, "weights": weights, "group": group, "time": time}
+    roles = _asked_roles(list(frame.columns), **asked, drop=drop, categorical=categorical)
     if len(frame) == 0:
         raise TableError("the table has no row.")
     columns = [_column(frame[name], roles.get(name, "")) for name in frame.columns]
     if not any(column.is_input for column in columns):
         # Row numbers as a number after all: there is nothing else to predict from.
-        columns = [
-            replace(column, role="number", remark=f"{_ROW_NUMBERS}; the only input")
-            if column.remark == _ROW_NUMBERS
-            else column
-            for column in columns
-        ]
+        as_number: dict[str, Any] = {"role": "number", "remark": f"{_ROW_NUMBERS}; the only input"}
+        columns = [replace(c, **as_number) if c.remark == _ROW_NUMBERS else c for c in columns]
     if not any(column.is_input for column in columns):
         lines = "; ".join(f"{c.name!r} is {c.role}" for c in columns)
         raise TableError(f"no column is left to predict from: {lines}.")
@@ -124,11 +113,10 @@ def no_column(argument: str, name: Any, known: Iterable[Any]) -> TableError:
     close = difflib.get_close_matches(str(name), names, n=3)
     # Letters that differ in size only are not close to difflib.
     close += [n for n in names if n.lower() == str(name).lower() and n not in close]
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    hint = f"the columns are {', '.join(map(shortened, names[:10]))}{more}."
     if close:
         hint = f"did you mean {' or '.join(map(repr, close))}?"
-    else:
-        more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-        hint = f"the columns are {', '.join(map(shortened, names[:10]))}{more}."
     return TableError(f"{argument}={name!r} is no column; {hint}")
 
 
@@ -181,10 +169,9 @@ def _column(series: Any, asked: str) -> Column:
         return _CHECKS[asked](present, _by_content(present, plain), len(series))
     if asked == "drop":
         return replace(plain, role="dropped", remark="as asked")
-    if n_distinct == 0:
-        return replace(plain, role="constant", remark="no values at all")
-    if n_distinct == 1 and n_missing == 0:
-        return replace(plain, role="constant", remark=f"{shortened(present.iloc[0])} in every row")
+    if n_distinct + (n_missing > 0) < 2:
+        only = f"{shortened(present.iloc[0])} in every row" if n_distinct else "no values at all"
+        return replace(plain, role="constant", remark=only)
     if asked == "categorical":
         numeric = getattr(series.dtype, "kind", "O") in "iuf"
         return replace(plain, role="category", form="plain" if numeric else "", remark="as asked")
@@ -220,14 +207,9 @@ def _by_content(present: Any, plain: Column) -> Column:
         return category
     shown = max(distinct, key=lambda text: not text.strip().isdigit())
     marks = f", {lost} of them missing" if lost else ""
-    return replace(
-        plain,
-        role="number",
-        form=form,
-        n_missing=plain.n_missing + lost,
-        n_distinct=len(np.unique(values[~np.isnan(values)])),
-        remark=f"numbers written like {shortened(shown)}{marks}",
-    )
+    remark = f"numbers written like {shortened(shown)}{marks}"
+    n_distinct = len(np.unique(values[~np.isnan(values)]))
+    return Column(plain.name, "number", form, plain.n_missing + lost, n_distinct, remark)
 
 
 def _left_out_if_useless(present: Any, column: Column) -> Column:
@@ -293,9 +275,8 @@ def _time(present: Any, column: Column, n_rows: int) -> Column:
     if column.n_missing:
         raise TableError(f"time={column.name!r} has no value in {column.n_missing} rows.")
     if column.role not in ("number", "date"):
-        raise TableError(
-            f"time={column.name!r} must hold dates or numbers, got {shortened(present.iloc[0])}."
-        )
+        held = shortened(present.iloc[0])
+        raise TableError(f"time={column.name!r} must hold dates or numbers, got {held}.")
     return replace(column, role="time")
 
 

@@ -95,13 +95,9 @@ def samples(frame: Any, schema: Schema, positions: npt.ArrayLike | None = None) 
     if schema.weights is not None:
         name = schema.weights
         weight = as_numbers(frame[name], schema[name].form, name)[chosen]
-    return Samples(
-        inputs=frame[list(schema.inputs)].iloc[chosen],
-        y=y[chosen, 0] if len(targets) == 1 else y[chosen],
-        weight=weight,
-        groups=None if schema.group is None else labels(frame, schema)[chosen],
-        positions=chosen,
-    )
+    groups = None if schema.group is None else labels(frame, schema)[chosen]
+    y = y[chosen, 0] if len(targets) == 1 else y[chosen]
+    return Samples(frame[list(schema.inputs)].iloc[chosen], y, weight, groups, chosen)
 
 
 def labels(frame: Any, schema: Schema) -> AnyArray:
@@ -146,6 +142,11 @@ def _microseconds(times: AnyArray) -> FloatArray:
 
 def digests(names: AnyArray) -> list[FloatArray]:
     """Two numbers for each name: of any length, since names can be very long."""
-    bits = word_hashes(names).byteswap()
-    halves = bits >> np.uint64(32), bits & np.uint64(2**32 - 1)
-    return [half.astype(np.float64) for half in halves]
+    return halves(word_hashes(names).byteswap())
+
+
+def halves(bits: HashArray) -> list[FloatArray]:
+    """Hashes of 64 bits as two numbers of 32, which floats can hold."""
+    return [
+        half.astype(np.float64) for half in (bits >> np.uint64(32), bits & np.uint64(2**32 - 1))
+    ]

@@ -62,10 +62,7 @@ class TypedColumns(TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self,
-        numbers: Mapping[str, str],
-        categories: Sequence[str],
-        dates: Mapping[str, str],
+        self, numbers: Mapping[str, str], categories: Sequence[str], dates: Mapping[str, str]
     ) -> None:
         self.numbers = numbers
         self.categories = categories
@@ -157,10 +154,8 @@ def levels(series: Any) -> AnyArray:
         known = series.cat.categories.to_series().astype(object)
         named = np.append(levels(known), MISSING_LEVEL).astype(object)
         return np.asarray(named[series.cat.codes.to_numpy()])
-    values = series.astype(object).to_numpy()
-    missing = missing_cells(series)
     names = []
-    for value, gone in zip(values, missing, strict=True):
+    for value, gone in zip(series.astype(object), missing_cells(series), strict=True):
         is_whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
         name = str(int(value)) if is_whole else str(value).strip()
         names.append(MISSING_LEVEL if gone else name)
@@ -170,18 +165,17 @@ def levels(series: Any) -> AnyArray:
 def _taken(X: Table, names: list[str]) -> Any:
     """The columns by name, or an error with those that are not there."""
     if not hasattr(X, "columns"):
+        needed = ", ".join(map(repr, names[:10]))
+        kind = type(X).__name__
         raise TypeError(
-            f"X must be a data frame with named columns, got {type(X).__name__}; it needs "
-            f"{', '.join(map(repr, names[:10]))}."
+            f"X must be a data frame with named columns, got {kind}; it needs {needed}."
         )
     frame = X if hasattr(X, "iloc") else X.to_pandas()
     lacking = [name for name in names if name not in frame.columns]
     if lacking:
         word = "column" if len(lacking) == 1 else "columns"
-        raise TableError(
-            f"X lacks the {word} {', '.join(map(repr, lacking))}; it has "
-            f"{', '.join(map(repr, list(frame.columns)[:20]))}."
-        )
+        lacked, known = (", ".join(map(repr, n)) for n in (lacking, list(frame.columns)[:20]))
+        raise TableError(f"X lacks the {word} {lacked}; it has {known}.")
     return frame[names]
 
 

@@ -71,18 +71,27 @@ def parse_csv(text: str, entry: DatasetInfo, source: str) -> Columns:
     )
     try:
         _, header = next(records, (0, []))
-        _check_header(header, entry, source)
+        if not header:
+            raise DatasetError(f"{source} is empty: its first line must name the columns.")
+        lacking = [name for name in (*entry.target_names, *entry.categorical) if name not in header]
+        if lacking:
+            word = "column" if len(lacking) == 1 else "columns"
+            raise DatasetError(f"{source} lacks the {word} {quoted(lacking)} of {entry.name}.")
+        repeated = [name for name, count in Counter(header).items() if count > 1]
+        if repeated:
+            raise DatasetError(f"{source} names more than one column {quoted(repeated)}.")
+        n_features = len(header) - entry.n_targets
+        if n_features != entry.n_features:
+            wanted = f"{entry.name} must have {entry.n_features}, and targets beside them"
+            raise DatasetError(f"{source} has {n_features} feature columns; {wanted}.")
         table = [_numbers(cells, header, entry, f"{source}, line {n}") for n, cells in records]
     except TableError as error:
         raise DatasetError(f"{error}") from error
     values = np.array(table, dtype=np.float64).reshape(-1, len(header))
     target_at = [header.index(name) for name in entry.target_names]
     feature_at = [j for j in range(len(header)) if j not in target_at]
-    columns = Columns(
-        feature_names=tuple(header[j] for j in feature_at),
-        features=values[:, feature_at],
-        targets=values[:, target_at],
-    )
+    names = tuple(header[j] for j in feature_at)
+    columns = Columns(names, values[:, feature_at], values[:, target_at])
     check_shape(columns, entry, source)
     return columns
 
@@ -92,10 +101,8 @@ def check_shape(columns: Columns, entry: DatasetInfo, source: str) -> None:
     found = (*columns.features.shape, columns.targets.shape[1])
     if found != entry.shape:
         sizes = "{} rows, {} features and {} targets"
-        raise DatasetError(
-            f"{source} has {sizes.format(*found)}; {entry.name} must have "
-            f"{sizes.format(*entry.shape)}."
-        )
+        wanted = f"{entry.name} must have {sizes.format(*entry.shape)}"
+        raise DatasetError(f"{source} has {sizes.format(*found)}; {wanted}.")
 
 
 def is_number(cell: str) -> bool:
@@ -109,24 +116,6 @@ def quoted(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names))
 
 
-def _check_header(header: list[str], entry: DatasetInfo, source: str) -> None:
-    if not header:
-        raise DatasetError(f"{source} is empty: its first line must name the columns.")
-    lacking = [name for name in (*entry.target_names, *entry.categorical) if name not in header]
-    if lacking:
-        columns = "column" if len(lacking) == 1 else "columns"
-        raise DatasetError(f"{source} lacks the {columns} {quoted(lacking)} of {entry.name}.")
-    repeated = [name for name, count in Counter(header).items() if count > 1]
-    if repeated:
-        raise DatasetError(f"{source} names more than one column {quoted(repeated)}.")
-    n_features = len(header) - entry.n_targets
-    if n_features != entry.n_features:
-        raise DatasetError(
-            f"{source} has {n_features} feature columns; {entry.name} must have "
-            f"{entry.n_features}, and targets beside them."
-        )
-
-
 def _numbers(cells: list[str], header: list[str], entry: DatasetInfo, where: str) -> FloatArray:
     """One row as numbers, categories as their codes."""
     if len(cells) != len(header):
@@ -134,10 +123,8 @@ def _numbers(cells: list[str], header: list[str], entry: DatasetInfo, where: str
     for name, levels in entry.levels.items():
         j = header.index(name)
         if cells[j] not in levels:
-            raise DatasetError(
-                f"{where}, column {name!r}: {cells[j]!r} is no category of it; allowed are "
-                f"{quoted(levels)}."
-            )
+            problem = f"{cells[j]!r} is no category of it; allowed are {quoted(levels)}"
+            raise DatasetError(f"{where}, column {name!r}: {problem}.")
         cells[j] = str(levels.index(cells[j]))
     values = plain_numbers(cells)
     if values is None or not np.isfinite(values).all():

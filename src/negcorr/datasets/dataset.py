@@ -44,10 +44,8 @@ class Dataset:
     def __repr__(self) -> str:
         n, d = self.data.shape
         targets = "1 target" if len(self.target_names) == 1 else f"{len(self.target_names)} targets"
-        return (
-            f"{type(self).__name__}({self.info.name}: {n} rows, {d} features, {targets}, "
-            f"from {self.source})"
-        )
+        sizes = f"{n} rows, {d} features, {targets}"
+        return f"{type(self).__name__}({self.info.name}: {sizes}, from {self.source})"
 
 
 def as_dataset(columns: Columns, entry: DatasetInfo, source: str, as_frame: bool) -> Dataset:
@@ -77,13 +75,6 @@ def as_dataset(columns: Columns, entry: DatasetInfo, source: str, as_frame: bool
                 parts[name] = column
         names = tuple(parts)
         data = np.stack(list(parts.values()), axis=1)
-        target = columns.targets[:, 0] if entry.n_targets == 1 else columns.targets
-        target = np.ascontiguousarray(target)
-    return Dataset(
-        data=data,
-        target=target,
-        feature_names=names,
-        target_names=entry.target_names,
-        info=entry,
-        source=source,
-    )
+        one = entry.n_targets == 1
+        target = np.ascontiguousarray(columns.targets[:, 0] if one else columns.targets)
+    return Dataset(data, target, names, entry.target_names, entry, source)

@@ -7,17 +7,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, overload
 
+from negcorr.datasets import folders
 from negcorr.datasets.dataset import Dataset, as_dataset
 from negcorr.datasets.errors import MissingDatasetError
-from negcorr.datasets.folders import (
-    VARIABLE,
-    DataFolder,
-    cache_folder,
-    data_folders,
-    file_names,
-    find_file,
-    read_file,
-)
 from negcorr.datasets.openml import DownloadError, fetch_columns
 from negcorr.datasets.registry import DATASETS, DatasetInfo, info
 from negcorr.reading.optional import import_optional
@@ -145,19 +137,20 @@ def load(
             raise TypeError(f"{argument}={value!r} must be True or False.")
     if as_frame:  # before minutes go into a download
         import_optional("pandas", "as_frame=True, unlike as_frame=False, needs pandas")
-    folders = data_folders(data_home)
-    path = find_file(entry, folders)
+    places = folders.data_folders(data_home)
+    path = folders.find_file(entry, places)
+    source = f"OpenML {entry.openml_id}" if path is None else str(path)
     if path is not None:
-        columns, source = read_file(path, entry), str(path)
+        columns = folders.read_file(path, entry)
     elif entry.openml_id is None:
-        raise _missing(entry, folders, "OpenML: no copy known")
+        raise _missing(entry, places, "OpenML: no copy known")
     elif not fetch:
-        raise _missing(entry, folders, f"OpenML {entry.openml_id}: not asked, since fetch=False")
+        raise _missing(entry, places, f"{source}: not asked, since fetch=False")
     else:
         try:
-            columns, source = fetch_columns(entry, cache_folder()), f"OpenML {entry.openml_id}"
+            columns = fetch_columns(entry, folders.cache_folder())
         except DownloadError as error:
-            raise _missing(entry, folders, str(error)) from error
+            raise _missing(entry, places, str(error)) from error
     dataset = as_dataset(columns, entry, source, as_frame)
     return (dataset.data, dataset.target) if return_X_y else dataset
 
@@ -186,10 +179,10 @@ def available(data_home: str | PathLike[str] | None = None) -> tuple[Availabilit
     >>> machine.name, machine.status, machine.path.name
     ('machine', 'here', 'machine.csv')
     """
-    folders = data_folders(data_home)
+    places = folders.data_folders(data_home)
     found = []
     for entry in DATASETS.values():
-        path = find_file(entry, folders)
+        path = folders.find_file(entry, places)
         status: Literal["here", "download", "missing"] = "here"
         if path is None:
             status = "missing" if entry.openml_id is None else "download"
@@ -221,18 +214,18 @@ def is_available(name: str, data_home: str | PathLike[str] | None = None) -> boo
     ...     is_available("scm1d", folder)
     True
     """
-    return find_file(info(name), data_folders(data_home)) is not None
+    return folders.find_file(info(name), folders.data_folders(data_home)) is not None
 
 
 def _missing(
-    entry: DatasetInfo, folders: tuple[DataFolder, ...], openml: str
+    entry: DatasetInfo, places: tuple[folders.DataFolder, ...], openml: str
 ) -> MissingDatasetError:
-    files = " or ".join(file_names(entry))
-    places = "\n".join(f"  {place}" for place in (*map(str, folders), openml))
-    ways = [f"put {files} into a folder and name it by data_home or by the variable {VARIABLE}"]
+    files, variable = " or ".join(folders.file_names(entry)), folders.VARIABLE
+    listed = "\n".join(f"  {place}" for place in (*map(str, places), openml))
+    ways = [f"put {files} into a folder and name it by data_home or by the variable {variable}"]
     if entry.openml_id is not None:
         ways.append("or load it with fetch=True where OpenML can be reached")
     return MissingDatasetError(
-        f"{entry.name} is in none of these places, as {files} in a folder:\n{places}\n"
+        f"{entry.name} is in none of these places, as {files} in a folder:\n{listed}\n"
         f"To get it, {', '.join(ways)}. It is {entry.origin}."
     )

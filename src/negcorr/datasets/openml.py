@@ -99,21 +99,15 @@ def _fetched(entry: DatasetInfo, cache: Path) -> Any:
             # A failure that lasts is raised below, so the notice of each retry says nothing more.
             warnings.filterwarnings("ignore", message="A network error occurred")
             # The client appends "openml" to the folder itself.
-            return fetch_openml(
-                data_id=entry.openml_id,
-                data_home=str(cache),
-                as_frame=False,
-                parser="liac-arff",
-                n_retries=1,
-            )
+            wanted = {"data_id": entry.openml_id, "data_home": str(cache), "parser": "liac-arff"}
+            return fetch_openml(**wanted, as_frame=False, n_retries=1)
     except Exception as error:
         # What it raises is not documented: errors of sockets, HTTP, gzip, JSON and ARFF, and
         # a ValueError for an unknown number. All mean that the data did not come.
         if isinstance(error, HTTPError):
             error.close()  # it is an open answer too, and kept by the error below
-        raise DownloadError(
-            f"OpenML {entry.openml_id} could not be fetched: {type(error).__name__}: {error}"
-        ) from error
+        problem = f"{type(error).__name__}: {error}"
+        raise DownloadError(f"OpenML {entry.openml_id} could not be fetched: {problem}") from error
     finally:
         socket.setdefaulttimeout(before)
 
@@ -122,7 +116,5 @@ def _check_finite(values: FloatArray, names: tuple[str, ...], source: str) -> No
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):
         row, j = bad[0]
-        raise DatasetError(
-            f"{source}, row {row + 1}, column {names[j % len(names)]!r}: {values[row, j]} is not "
-            "a finite number."
-        )
+        where = f"{source}, row {row + 1}, column {names[j % len(names)]!r}"
+        raise DatasetError(f"{where}: {values[row, j]} is not a finite number.")

@@ -66,15 +66,9 @@ class DatasetInfo:
     def of_stored(cls, fields: dict[str, Any]) -> Self:
         """From an entry of the registry's file, which has the values of each categorical column."""
         values = fields["categorical"]
-        return cls(
-            **fields
-            | {
-                "categorical": tuple(values),
-                "categories": tuple(tuple(sorted(each)) for each in values.values()),
-                "target_names": tuple(fields["target_names"]),
-                "paper_shape": tuple(fields["paper_shape"]),
-            }
-        )
+        tuples = {n: tuple(fields[n]) for n in ("categorical", "target_names", "paper_shape")}
+        categories = tuple(tuple(sorted(each)) for each in values.values())
+        return cls(**fields | tuples, categories=categories)
 
     @property
     def n_targets(self) -> int:
@@ -129,11 +123,7 @@ def info(name: str) -> DatasetInfo:
 
 
 #: The data sets by name, in the order of Table E.2.
+_STORED = resources.files("negcorr.datasets").joinpath("registry.json").read_text("utf-8")
 DATASETS: Mapping[str, DatasetInfo] = MappingProxyType(
-    {
-        fields["name"]: DatasetInfo.of_stored(fields)
-        for fields in json.loads(
-            resources.files("negcorr.datasets").joinpath("registry.json").read_text("utf-8")
-        )
-    }
+    {fields["name"]: DatasetInfo.of_stored(fields) for fields in json.loads(_STORED)}
 )

@@ -90,6 +90,11 @@ def shares_of(weight: FloatArray | None, n: int) -> FloatArray:
     return np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
 
 
+def roots_of(weight: FloatArray | None, n: int) -> FloatArray:
+    """√w, shape (n,)."""
+    return np.ones(n) if weight is None else np.sqrt(weight)
+
+
 def linear_model(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedForm:
     """LinearRegression and Ridge, from the singular values s of the centred, √w-scaled table.
 
@@ -115,8 +120,7 @@ def linear_model(estimator: Any, X: Table, y: Any, weight: FloatArray | None) ->
                 f"decomposition that the closed form needs: more than {DENSE_CELLS} cells."
             )
         table = table.toarray()
-    shares = shares_of(weight, len(table))
-    root = np.ones(len(table)) if weight is None else np.sqrt(weight)
+    shares, root = shares_of(weight, len(table)), roots_of(weight, len(table))
     mean = np.zeros(table.shape[1])
     if fitted.fit_intercept:
         # Twice, so that of a long constant column only one rounding is left.
@@ -128,14 +132,11 @@ def linear_model(estimator: Any, X: Table, y: Any, weight: FloatArray | None) ->
     centred[:, np.linalg.norm(centred, axis=0) <= rounding] = 0.0
     left, s, right = thin_svd(centred)
     floor = EPS * s.max(initial=0.0)
-    if rank is not None:
-        # It may count a constant column, of which nothing is left here.
-        r = min(rank, int(np.count_nonzero(s > floor)))
-    elif (alpha > 0).all():
-        # A penalty needs no rank: directions without weight shrink to nothing by themselves.
-        r = int(np.count_nonzero(s))
-    else:
-        r = int(np.count_nonzero(s > max(table.shape) * floor))
+    if rank is None:
+        # With a penalty, directions without weight shrink to nothing by themselves.
+        floor *= 0.0 if (alpha > 0).all() else max(table.shape)
+    # The rank may count a constant column, of which nothing is left here.
+    r = min(int(np.count_nonzero(s > floor)), len(s) if rank is None else rank)
     shrinkage = 1.0 / (1.0 + (np.sqrt(alpha) / s[:r, np.newaxis]) ** 2)
     model = _SingularVectors(
         fitted=fitted,
@@ -197,12 +198,8 @@ def ncl(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> ClosedFo
             "features depends on y. Give a basis, as in basis='fourier'."
         )
     fitted = fitted_clone(estimator, X, y, weight)
-    return ClosedForm(
-        dof=np.atleast_1d(fitted.dof_),
-        weights=partial(_in_modes, fitted, X, weight),
-        predict=fitted.predict,
-        variance=partial(_variance_in_modes, fitted),
-    )
+    weights, variance = partial(_in_modes, fitted, X, weight), partial(_variance_in_modes, fitted)
+    return ClosedForm(np.atleast_1d(fitted.dof_), weights, fitted.predict, variance)
 
 
 def _in_modes(
@@ -255,7 +252,7 @@ def kernel_ridge(estimator: Any, X: Table, y: Any, weight: FloatArray | None) ->
             f"the kernel matrix of KernelRidge is not symmetric (by up to {gap:.3g}), so its "
             "fit depends on which triangle the solver reads."
         )
-    root = np.ones(len(kernel)) if weight is None else np.sqrt(weight)
+    root = roots_of(weight, len(kernel))
     k, vectors = np.linalg.eigh(np.asarray(kernel, np.float64) * root * root[:, np.newaxis])
     k[np.abs(k) <= len(k) * EPS * np.abs(k).max()] = 0.0
     alpha = check_per_output("alpha", np.squeeze(estimator.alpha), outputs_of(y))
@@ -311,9 +308,8 @@ def gaussian_process(estimator: Any, X: Table, y: Any, weight: FloatArray | None
 
 def _in_process(fitted: Any, X: Table, output: int) -> FloatArray:
     vectors = fitted.kernel_.requires_vector_input
-    rows = validate_data(
-        fitted, X, reset=False, ensure_2d=vectors, dtype="numeric" if vectors else None
-    )
+    kind = "numeric" if vectors else None
+    rows = validate_data(fitted, X, reset=False, ensure_2d=vectors, dtype=kind)
     weights = cho_solve((fitted.L_, True), fitted.kernel_(rows, fitted.X_train_).T).T
     if fitted.normalize_y:
         weights = weights - weights.mean(axis=1, keepdims=True) + 1.0 / weights.shape[1]

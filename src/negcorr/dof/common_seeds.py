@@ -8,12 +8,12 @@ probe start from the same seeds.
 from __future__ import annotations
 
 import copy
-import numbers
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from negcorr._common.validation import is_integer
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.rows.folds import ContentKFold
 
@@ -83,11 +83,13 @@ def seeded(estimator: Any, seed: int) -> Any:
             changes[name] = _seeded_inside(value, seed)
         elif isinstance(value, ContentKFold):
             changes[name] = ContentKFold(value.n_splits, value.seed, inputs_only=True)
-        elif last == "cv" and isinstance(parameters[owner], NCLRegressor):
-            # An integer means folds by content there, and None five of them.
-            whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-            if whole or value is None:
-                changes[name] = ContentKFold(5 if value is None else value, inputs_only=True)
+        elif (
+            last == "cv"
+            and isinstance(parameters[owner], NCLRegressor)
+            and (value is None or is_integer(value))
+        ):
+            # None means five folds there.
+            changes[name] = ContentKFold(5 if value is None else value, inputs_only=True)
     return copied.set_params(**changes)
 
 
@@ -133,9 +135,8 @@ def _unset(parameters: dict[str, Any]) -> list[str]:
             is_unset = value is None and not name.startswith(seeded_bases)
         else:
             # A splitter is no estimator, so get_params does not look inside.
-            is_unset = getattr(value, "random_state", 0) is None and not hasattr(
-                value, "get_params"
-            )
+            is_splitter = not hasattr(value, "get_params")
+            is_unset = is_splitter and getattr(value, "random_state", 0) is None
         if is_unset:
             names.append(name)
     return names

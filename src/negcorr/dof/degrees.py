@@ -124,14 +124,9 @@ def degrees_of_freedom(
                 raise
             reason = str(why)
         else:
-            dof, error = smoother.dof, np.zeros_like(smoother.dof)
-            return DegreesOfFreedom(
-                dof=refit.in_shape_of_y(dof),
-                std_error=refit.in_shape_of_y(error),
-                method="exact",
-                reason=f"{smoother.name} is linear in y",
-                n_samples=len(refit.y),
-            )
+            dof, reason = smoother.dof, f"{smoother.name} is linear in y"
+            dof, error = map(refit.in_shape_of_y, (dof, np.zeros_like(dof)))
+            return DegreesOfFreedom(dof, error, "exact", reason, len(refit.y))
     run = monte_carlo_dof(
         estimator, X, y, sample_weight=sample_weight, random_state=random_state, **options
     )

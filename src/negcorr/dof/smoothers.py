@@ -24,11 +24,11 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor, RadiusNeighborsRegressor
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, gen_batches
 from sklearn.utils.validation import _num_samples
 
 from negcorr._common.types import AnyArray, FloatArray, Table
-from negcorr._common.validation import check_weight
+from negcorr._common.validation import check_weight, is_integer
 from negcorr.dof import closed_forms
 from negcorr.dof.closed_forms import ClosedForm, outputs_of
 from negcorr.dof.common_seeds import seeded
@@ -98,11 +98,8 @@ class LinearSmoother:
         many observations, whose noise is smaller: Σ_j L_j²/w_j.
         """
         self._check_output(output)
-        n_new = _num_samples(X)
-        variance = np.empty(n_new)
-        step = max(1, BLOCK_CELLS // self.n_samples)
-        for start in range(0, n_new, step):
-            block = slice(start, min(start + step, n_new))
+        variance = np.empty(_num_samples(X))
+        for block in gen_batches(len(variance), max(1, BLOCK_CELLS // self.n_samples)):
             rows = _safe_indexing(X, block)
             if self._form.variance is not None:
                 variance[block] = self._form.variance(rows, int(output))
@@ -115,11 +112,9 @@ class LinearSmoother:
         return variance
 
     def _check_output(self, output: Any) -> None:
-        whole = isinstance(output, (int, np.integer)) and not isinstance(output, bool)
-        if not whole or not 0 <= output < self.n_outputs:
-            raise ValueError(
-                f"output={output!r} must be an integer from 0 to {self.n_outputs - 1}."
-            )
+        last = self.n_outputs - 1
+        if not is_integer(output) or not 0 <= output <= last:
+            raise ValueError(f"output={output!r} must be an integer from 0 to {last}.")
 
 
 def linear_smoother(estimator: Any, X: Table, y: Any, sample_weight: Any = None) -> LinearSmoother:
@@ -171,12 +166,10 @@ def linear_smoother(estimator: Any, X: Table, y: Any, sample_weight: Any = None)
     """
     if isinstance(estimator, type):
         raise TypeError(f"estimator={estimator!r} is a class; give an instance of it.")
-    kind = KINDS.get(type(estimator))
-    name = type(estimator).__name__
+    kind, name = KINDS.get(type(estimator)), type(estimator).__name__
     if kind is None:
-        raise NotLinearError(
-            f"{name} has no closed form here: its fit is not known to be linear in y."
-        )
+        problem = "has no closed form here: its fit is not known to be linear in y"
+        raise NotLinearError(f"{name} {problem}.")
     weight = check_weight(sample_weight, X)
     form = kind(estimator, X, y, weight)
     if isinstance(estimator, Pipeline):
@@ -204,10 +197,8 @@ def _pipeline(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> Cl
         smoother = linear_smoother(last, rows, y, weight)
     except NotLinearError as error:
         raise NotLinearError(f"the last step of the pipeline, {last_name!r}: {error}") from error
-    weights, predict, variance = (
-        partial(_after_transformers, fitted, answer)
-        for answer in (smoother.weights, smoother.predict, smoother.variance)
-    )
+    answers = smoother.weights, smoother.predict, smoother.variance
+    weights, predict, variance = (partial(_after_transformers, fitted, each) for each in answers)
     dof = smoother.dof
     if not _same(rows, _transformed(fitted, X)):
         # Some steps transform a row in another way when they are fitted on it than afterwards:
@@ -229,6 +220,7 @@ def _transformed_without_y(name: str, transformer: Any, X: Table, y: Any) -> Tab
     clones = [clone(transformer) for _ in range(3)]
     rows = _fit_transform(transformer, X, y)
     again = transformer.transform(deepcopy(X))
+    step = f"step {name!r} of the pipeline, {transformer!r}"
     for other, targets in zip(clones, (None, shuffled, inverted), strict=True):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the first fit has warned
@@ -236,15 +228,9 @@ def _transformed_without_y(name: str, transformer: Any, X: Table, y: Any) -> Tab
                 of_other = _fit_transform(other, X, targets)
             # Whatever is raised here was not raised with y.
             except Exception as error:
-                raise NotLinearError(
-                    f"step {name!r} of the pipeline, {transformer!r}, cannot be fitted without y: "
-                    f"{error}"
-                ) from error
+                raise NotLinearError(f"{step}, cannot be fitted without y: {error}") from error
             if not (_same(rows, of_other) and _same(again, other.transform(deepcopy(X)))):
-                raise NotLinearError(
-                    f"step {name!r} of the pipeline, {transformer!r}, looks at y: with another y "
-                    "it gives other features."
-                )
+                raise NotLinearError(f"{step}, looks at y: with another y it gives other features.")
     return rows
 
 

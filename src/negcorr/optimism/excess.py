@@ -172,16 +172,8 @@ def excess_optimism(
             "steps up to the noise's standard deviation tell more.",
             StepSizeWarning,
         )
-    at_choice = degrees_of_freedom(
-        chosen,
-        X,
-        y,
-        eps=eps,
-        n_probes=n_probes,
-        sample_weight=sample_weight,
-        random_state=rng,
-        n_jobs=n_jobs,
-    )
+    given = {"eps": eps, "n_probes": n_probes, "sample_weight": sample_weight, "n_jobs": n_jobs}
+    at_choice = degrees_of_freedom(chosen, X, y, random_state=rng, **given)
     excess = values.mean(axis=0)
     shaped = refit.in_shape_of_y
     return ExcessOptimism(
@@ -232,8 +224,8 @@ def _chosen(fitted: Any, search: Any) -> tuple[Any, dict[str, Any]]:
         return clone(search).set_params(gap=fitted.gap_), {"lam": fitted.lam_, "gap": fitted.gap_}
     if type(search) in _WITHOUT_SEARCH:
         kind, wanted = _WITHOUT_SEARCH[type(search)]
-        choice = {name: getattr(fitted, f"{name}_") for name in wanted}
-        choice = {k: v.item() if isinstance(v, np.generic) else v for k, v in choice.items()}
+        found = {name: getattr(fitted, f"{name}_") for name in wanted}
+        choice = {k: v.item() if isinstance(v, np.generic) else v for k, v in found.items()}
         # Precomputed Gram matrices are given in another form there.
         shared = set(kind().get_params()) & set(search.get_params()) - {*choice, "precompute"}
         return kind(**choice, **{name: getattr(search, name) for name in shared}), choice
@@ -247,9 +239,8 @@ def _check_searches(estimator: Any) -> None:
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     if isinstance(last, NCLRegressor):
         if not (isinstance(last.lam, str) and last.gap is None):
-            raise ValueError(
-                f"estimator={estimator!r} does not search: give lam='auto', not lam or gap."
-            )
+            advice = "give lam='auto', not lam or gap"
+            raise ValueError(f"estimator={estimator!r} does not search: {advice}.")
     elif not getattr(last, "refit", True):
         raise ValueError(f"estimator={estimator!r} cannot predict: a search needs refit=True.")
     # Whether something with an estimator inside is a search shows when it is fitted.

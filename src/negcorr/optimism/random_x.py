@@ -19,19 +19,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import check_cv
-from sklearn.utils import (
-    _safe_indexing,
-    check_array,
-    check_consistent_length,
-    check_random_state,
-    get_tags,
-)
-from sklearn.utils.validation import _num_samples
+from sklearn.utils import _safe_indexing, check_array, check_random_state, get_tags
+from sklearn.utils.validation import _num_samples, check_consistent_length
 
 from negcorr._common.number_text import with_error
 from negcorr._common.progress import progress_bar
 from negcorr._common.types import FloatArray, Table
-from negcorr._common.validation import check_positive_int
+from negcorr._common.validation import check_positive_int, is_integer
+from negcorr.dof.closed_forms import roots_of
 from negcorr.dof.degrees import closed_form
 from negcorr.dof.monte_carlo.probe_variance import sample_deviation
 from negcorr.dof.monte_carlo.probing import ProbeSource, measured
@@ -86,13 +81,11 @@ class RandomXDof:
     n_new: int
 
     def __repr__(self) -> str:
-        errors = {"intrinsic": self.std_error}
-        names = ["fixed_x", "intrinsic", "predictive", "emergent"]
-        parts = [
-            f"{name}={with_error(value, errors.get(name, np.zeros_like(value)))}"
-            for name in names
-            if (value := getattr(self, name)) is not None
-        ]
+        parts = []
+        for name in ("fixed_x", "intrinsic", "predictive", "emergent"):
+            if (value := getattr(self, name)) is not None:
+                error = self.std_error if name == "intrinsic" else np.zeros_like(value)
+                parts.append(f"{name}={with_error(value, error)}")
         size = f"n_samples={self.n_samples:.6g}"
         return f"{type(self).__name__}({', '.join(parts)}, {size}, method={self.method!r})"
 
@@ -196,11 +189,9 @@ def random_x_dof(
     refit = Refit.of(estimator, X, y, sample_weight, "shared")
     if not is_estimator(estimator):
         raise TypeError("estimator must have fit and predict: a callable cannot predict at new X.")
-    variance = None
+    variance, given = None, (noise_variance, X, y, sample_weight)
     if noise_variance is not None:
-        variance = check_noise_variance(
-            noise_variance, X, y, sample_weight, positive_for="emergent"
-        )
+        variance = check_noise_variance(*given, positive_for="emergent")
     seed = int(check_random_state(random_state).randint(2**31))
     pieces = new_inputs(refit, X_new, y_new, cv)
     if y_new is not None and variance is None:
@@ -296,15 +287,13 @@ def new_inputs(refit: Refit, X_new: Table | None, y_new: Any, cv: Any) -> list[N
             target = check_array(y_new, dtype=np.float64, ensure_2d=False, input_name="y_new")
             check_consistent_length(X_new, target)
             target = target.reshape(len(target), -1)
-            if target.shape[1] != refit.y.shape[1]:
-                raise ValueError(
-                    f"y_new has {target.shape[1]} output(s), y has {refit.y.shape[1]}."
-                )
+            outputs = target.shape[1], refit.y.shape[1]
+            if outputs[0] != outputs[1]:
+                raise ValueError("y_new has {} output(s), y has {}.".format(*outputs))
         return [NewInputs(replace(refit, X_new=X_new), target, None)]
     if y_new is not None:
         raise ValueError("y_new was given without X_new.")
-    whole = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
-    splitter = ContentKFold(cv) if whole else check_cv(cv)
+    splitter = ContentKFold(cv) if is_integer(cv) else check_cv(cv)
     tags = get_tags(refit.estimator) if hasattr(refit.estimator, "__sklearn_tags__") else None
     pieces = []
     for split in splitter.split(refit.X, refit.target):
@@ -349,7 +338,7 @@ def measured_by_probes(
     refit = piece.refit
     n = len(refit.y)
     # A row that stands for w observations has a noise that is smaller by √w.
-    root = np.ones(n) if refit.weight is None else np.sqrt(refit.weight)
+    root = roots_of(refit.weight, n)
     damp = np.divide(1.0, root, out=np.zeros(n), where=root > 0)[:, np.newaxis]
     moves = [Direction(damp * direction.vector, seed) for direction in directions]
     traces, excess = [], []

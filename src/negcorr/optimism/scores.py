@@ -18,6 +18,7 @@ from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import check_per_output, check_weight
 from negcorr.criteria import closed_form as criteria
 from negcorr.criteria.noise import difference_noise_variance
+from negcorr.dof.closed_forms import outputs_of
 
 __all__ = [
     "aic",
@@ -188,10 +189,8 @@ def training_error(prediction: Any, y: Any, sample_weight: Any = None) -> FloatA
     target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
     fitted = np.asarray(prediction, dtype=np.float64)
     # One column may come without its axis, or with it.
-    if fitted.shape != target.shape and {fitted.shape, target.shape} != {
-        (len(target),),
-        (len(target), 1),
-    }:
+    shapes = {fitted.shape, target.shape}
+    if len(shapes) > 1 and shapes != {(len(target),), (len(target), 1)}:
         raise ValueError(f"predictions have shape {fitted.shape}, y has shape {target.shape}.")
     columns = target.reshape(len(target), -1)
     squares = (fitted.reshape(columns.shape) - columns) ** 2
@@ -207,9 +206,8 @@ def check_noise_variance(
     """
     target = np.asarray(y)
     if not isinstance(value, str):
-        outputs = 1 if target.ndim < 2 else target.shape[1]
         allowed, limits = "numbers or 'difference'", "finite and not negative"
-        variance = check_per_output("noise_variance", value, outputs, allowed, limits)
+        variance = check_per_output("noise_variance", value, outputs_of(y), allowed, limits)
     elif value == "difference":
         try:
             variance = np.atleast_1d(difference_noise_variance(X, target, sample_weight))
@@ -220,9 +218,8 @@ def check_noise_variance(
                 f"that the transformers of a pipeline make of X. The reason: {error}"
             ) from error
     else:
-        raise ValueError(
-            f"noise_variance={value!r} is unknown; allowed are numbers and 'difference'."
-        )
+        allowed = "numbers and 'difference'"
+        raise ValueError(f"noise_variance={value!r} is unknown; allowed are {allowed}.")
     if positive_for is not None and not (variance > 0).all():
         raise ValueError(f"noise_variance={value!r} must be greater than 0 for {positive_for}.")
     return variance

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -186,36 +187,25 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
         refit = Refit.of(self.estimator, X, y, sample_weight, "shared")
         variance = check_noise_variance(self.noise_variance, X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31))
-        options = {
-            "eps": choose_step(self.eps, refit),
-            "n_probes": self.n_probes,
-            "probe": self.probe,
-            "scheme": self.scheme,
-            "random_state": seed,
-        }
+        options = {name: getattr(self, name) for name in ("n_probes", "probe", "scheme")}
+        options |= {"eps": choose_step(self.eps, refit), "random_state": seed}
         jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")
         points: list[GridPoint | Exception] = []
         with progress_bar(self.progress, len(grid), "SURE search") as advance:
-            calls = (
-                delayed(score_point)(self.estimator, params, refit, self.method, options, seed)
-                for params in grid
-            )
+            score = partial(delayed(score_point), self.estimator)
+            calls = (score(params, refit, self.method, options, seed) for params in grid)
             for params, point in zip(grid, jobs(calls), strict=True):
                 advance()
                 points.append(point)
                 if not isinstance(point, Exception):
                     continue
                 if penalty is None:
-                    point.add_note(
-                        f"in the fit at {params}; give error_score a number to go on without it"
-                    )
+                    advice = "give error_score a number to go on without it"
+                    point.add_note(f"in the fit at {params}; {advice}")
                     raise point
-                warnings.warn(
-                    f"the fit at {params} counts with a SURE of {penalty}; it failed with "
-                    f"{type(point).__name__}: {point}",
-                    FitFailedWarning,
-                    stacklevel=2,
-                )
+                counts = f"the fit at {params} counts with a SURE of {penalty}"
+                text = f"{counts}; it failed with {type(point).__name__}: {point}"
+                warnings.warn(text, FitFailedWarning, stacklevel=2)
         if all(isinstance(point, Exception) for point in points):
             raise ValueError(f"all {len(grid)} points of param_grid failed; see the warnings.")
         results = results_table(grid, points, refit, variance, penalty)
@@ -271,10 +261,8 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
         if not hasattr(self.estimator, "__sklearn_tags__"):
             return tags
         inner = get_tags(self.estimator)
-        tags.estimator_type = inner.estimator_type
-        tags.regressor_tags = inner.regressor_tags
-        tags.target_tags = inner.target_tags
-        tags.input_tags = inner.input_tags
+        for name in ("estimator_type", "regressor_tags", "target_tags", "input_tags"):
+            setattr(tags, name, getattr(inner, name))
         return tags
 
     def _best(self, method: str) -> Any:
@@ -291,13 +279,11 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r} is unknown; allowed are {METHODS}.")
         check_options(self.n_probes, self.probe, self.scheme)
-        penalty = None
-        if is_number(self.error_score):
-            penalty = float(self.error_score)
-        elif not isinstance(self.error_score, str):
-            raise TypeError(f"error_score={self.error_score!r} must be 'raise' or a number.")
-        elif self.error_score != "raise":
-            raise ValueError(f"error_score={self.error_score!r} must be 'raise' or a number.")
+        score: Any = self.error_score
+        penalty = float(score) if is_number(score) else None
+        if penalty is None and not (isinstance(score, str) and score == "raise"):
+            kind = ValueError if isinstance(score, str) else TypeError
+            raise kind(f"error_score={score!r} must be 'raise' or a number.")
         if not isinstance(self.param_grid, (Mapping, list, tuple)):
             raise TypeError(f"param_grid={self.param_grid!r} must be a dict or a list of dicts.")
         grid = list(ParameterGrid(self.param_grid))
@@ -355,9 +341,8 @@ def score_point(
                     raise
             else:
                 error = training_error(smoother.predict(refit.X), target, refit.weight)
-                exact = np.zeros(len(error))
                 seconds = time.perf_counter() - start
-                return GridPoint(error, smoother.dof, exact, "exact", 1, seconds)
+                return GridPoint(error, smoother.dof, np.zeros(len(error)), "exact", 1, seconds)
         run = monte_carlo_dof(point, refit.X, target, sample_weight=refit.weight, **options)
         fitted, extra = run.fitted, 0
         if fitted is None:
@@ -365,14 +350,9 @@ def score_point(
         error = training_error(fitted, target, refit.weight)
     except Exception as failure:
         return failure
-    return GridPoint(
-        train_error=error,
-        dof=np.atleast_1d(run.dof),
-        dof_std_error=np.atleast_1d(run.std_error),
-        method="monte-carlo",
-        n_fits=run.n_fits + extra,
-        seconds=time.perf_counter() - start,
-    )
+    dof, dof_error = np.atleast_1d(run.dof), np.atleast_1d(run.std_error)
+    seconds = time.perf_counter() - start
+    return GridPoint(error, dof, dof_error, "monte-carlo", run.n_fits + extra, seconds)
 
 
 def results_table(
@@ -392,14 +372,10 @@ def results_table(
         units[units <= 1e-24 * mean**2] = np.inf if (units > 1e-24 * mean**2).any() else 1.0
     nan = np.full(len(units), np.nan)
     failed = np.array([isinstance(point, Exception) for point in points])
-    known = [
-        GridPoint(nan, nan, nan, "failed", 0, np.nan) if isinstance(point, Exception) else point
-        for point in points
-    ]
-    per_output = {
-        name: np.array([getattr(point, name) for point in known])
-        for name in ("train_error", "dof", "dof_std_error")
-    }
+    none = GridPoint(nan, nan, nan, "failed", 0, np.nan)
+    known = [none if isinstance(point, Exception) else point for point in points]
+    names = ("train_error", "dof", "dof_std_error")
+    per_output = {name: np.array([getattr(point, name) for point in known]) for name in names}
     n = refit.n_samples
     risk = sure(per_output["train_error"], per_output["dof"], n, variance)
     spread = 2.0 * variance / n * per_output["dof_std_error"] / units
@@ -418,11 +394,8 @@ def results_table(
     for name, array in per_output.items():
         for j, column in enumerate(array.T):
             results[name if len(units) == 1 else f"{name}_{j}"] = column
-    results["method"] = np.array([point.method for point in known])
-    results["n_fits"] = np.array([point.n_fits for point in known])
-    results["fit_time"] = np.array([point.seconds for point in known])
+    for name, field in (("method", "method"), ("n_fits", "n_fits"), ("fit_time", "seconds")):
+        results[name] = np.array([getattr(point, field) for point in known])
     ranked = np.where(np.isnan(scores), np.inf, scores)
-    results["rank_sure"] = np.searchsorted(np.sort(ranked), ranked).astype(np.int32) + 1
-    results["mean_test_score"] = -scores
-    results["rank_test_score"] = results["rank_sure"]
-    return results
+    ranks = np.searchsorted(np.sort(ranked), ranked).astype(np.int32) + 1
+    return results | {"rank_sure": ranks, "mean_test_score": -scores, "rank_test_score": ranks}

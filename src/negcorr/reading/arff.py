@@ -63,17 +63,13 @@ class Attribute:
             return cls(name, "nominal", tuple(level for level, _ in levels))
         given = given.partition("%")[0].strip() or given
         word = given.split(None, 1)[0].lower()
-        if word in ("numeric", "real", "integer"):
-            return cls(name, "numeric")
-        if word == "string":
-            return cls(name, "string")
+        if word in ("numeric", "real", "integer", "string"):
+            return cls(name, "string" if word == "string" else "numeric")
         if word == "date":
             pattern = _python_pattern(_unquoted(given[4:].strip()) or _DEFAULT_DATE, where)
             return cls(name, "date", pattern=pattern)
-        raise TableError(
-            f"{where}: attribute {name!r} is of type {shortened(given)}; read are numeric, real, "
-            "integer, string, date and levels in braces."
-        )
+        known = "read are numeric, real, integer, string, date and levels in braces"
+        raise TableError(f"{where}: attribute {name!r} is of type {shortened(given)}; {known}.")
 
     def value(self, cell: tuple[str, bool], where: str) -> Any:
         """The value of a cell, of which we know whether it was in quotes."""
@@ -153,9 +149,8 @@ def parse_arff(text: str, path: Path) -> tuple[list[Attribute], list[list[Any]]]
         if word == "@attribute":
             attributes.append(Attribute.declared(line, where))
         elif word != "@relation":
-            raise TableError(
-                f"{where}: {shortened(line)} is neither @relation, @attribute nor @data."
-            )
+            known = "neither @relation, @attribute nor @data"
+            raise TableError(f"{where}: {shortened(line)} is {known}.")
     else:
         raise TableError(f"{path} has no @data: it is no ARFF file, or cut off.")
     rows = [_row(line, attributes, f"{path}, line {number}") for number, line in lines]
@@ -177,10 +172,8 @@ def _row(line: str, attributes: list[Attribute], where: str) -> list[Any]:
     for part in re.split(r",(?=\s*\d+\s)", inside) if inside else []:
         index, _, value = part.strip().partition(" ")
         if not index.isdigit() or int(index) >= len(attributes):
-            raise TableError(
-                f"{where}: {shortened(part)} must be a number from 0 to {len(attributes) - 1} and "
-                "a value."
-            )
+            wanted = f"a number from 0 to {len(attributes) - 1} and a value"
+            raise TableError(f"{where}: {shortened(part)} must be {wanted}.")
         cells = list(_tokens(value, where))
         attribute = attributes[int(index)]
         if len(cells) != 1:
@@ -222,15 +215,12 @@ def _python_pattern(java: str, where: str) -> str:
     """A pattern of dates in Java's letters as one in Python's."""
     parts = []
     for match in _JAVA_PART.finditer(java):
-        letters = match[0]
-        if match[1] is not None:
-            parts.append(match[1].replace("%", "%%"))
-        elif match[2] is None:
-            parts.append(letters.replace("%", "%%"))
-        elif letters in _JAVA:
-            parts.append(_JAVA[letters])
-        else:
+        letters, is_text = match[0], match[2] is None
+        if not is_text and letters not in _JAVA:
+            read = ", ".join(_JAVA)
             raise TableError(
-                f"{where}: {shortened(letters)} in the dates {java!r}; read are {', '.join(_JAVA)}."
+                f"{where}: {shortened(letters)} in the dates {java!r}; read are {read}."
             )
+        text = letters if match[1] is None else match[1]
+        parts.append(text.replace("%", "%%") if is_text else _JAVA[letters])
     return "".join(parts)

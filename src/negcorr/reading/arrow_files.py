@@ -94,12 +94,10 @@ def arrow_batches(
     import pyarrow.parquet
 
     if format == "parquet":
-        file = pyarrow.parquet.ParquetFile(
-            stream, metadata=metadata, pre_buffer=False, buffer_size=BUFFER_BYTES
-        )
-        yield from file.iter_batches(
-            block, row_groups=row_groups, columns=columns, use_threads=False
-        )
+        opened = {"metadata": metadata, "pre_buffer": False, "buffer_size": BUFFER_BYTES}
+        file = pyarrow.parquet.ParquetFile(stream, **opened)
+        wanted = {"row_groups": row_groups, "columns": columns}
+        yield from file.iter_batches(block, **wanted, use_threads=False)
         return
     names = pyarrow.ipc.open_file(stream).schema.names
     options = pyarrow.ipc.IpcReadOptions(included_fields=sorted(map(names.index, columns)))

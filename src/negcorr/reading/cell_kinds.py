@@ -17,12 +17,8 @@ import numpy as np
 from negcorr._common.number_text import shortened
 from negcorr._common.types import AnyArray, FloatArray
 from negcorr.exceptions import TableError
-from negcorr.reading.column_types import decimal_mark, typed_column, uses_decimal_commas
-from negcorr.reading.number_cells import (
-    MISSING_MARKS,
-    is_missing_mark,
-    number_in_form,
-)
+from negcorr.reading.column_types import kind_of_numbers, typed_column, uses_decimal_commas
+from negcorr.reading.number_cells import MISSING_MARKS, is_missing_mark, number_in_form
 from negcorr.reading.schema import Schema
 
 __all__ = ["as_kind", "kinds_by_schema", "kinds_of_cells", "kinds_with_roles", "text_buffers"]
@@ -48,12 +44,10 @@ def kinds_of_cells(
     values: dict[str, AnyArray] = {}
     notes = ["numbers have decimal commas."] if commas else []
     for name, cells in zip(names, columns, strict=True):
-        typed = typed_column(name, cells, commas)
-        values[name] = typed.values
-        kinds[name] = "text"
-        if typed.values.dtype != object:
-            kinds[name] = "comma" if decimal_mark(cells, commas) == "," else "number"
-        notes += typed.notes
+        values[name], odd = typed_column(name, cells, commas)
+        is_text = values[name].dtype == object
+        kinds[name] = "text" if is_text else kind_of_numbers(cells, commas)
+        notes += odd
     return kinds, values, notes
 
 
@@ -79,7 +73,7 @@ def kinds_by_schema(
         is_level = column is not None and column.role == "category"
         kinds[name] = "level" if is_level else "text"
         if column is not None and column.form == "plain":
-            number = "comma" if decimal_mark(cells, commas) == "," else "number"
+            number = kind_of_numbers(cells, commas)
             kinds[name] = f"{number} level" if is_level else number
     return kinds
 
@@ -94,11 +88,8 @@ def kinds_with_roles(kinds: Mapping[str, str], schema: Schema) -> dict[str, str]
     schema : Schema
     """
     needed = {*schema.inputs, *schema.targets, schema.weights}
-    chosen = {}
-    for name, kind in kinds.items():
-        if name not in needed:
-            continue
-        chosen[name] = kind
+    chosen = {name: kind for name, kind in kinds.items() if name in needed}
+    for name, kind in chosen.items():
         # Dates too: few of them are different, and reading each takes long.
         if schema[name].role in ("category", "date") and kind not in ("typed", "level"):
             chosen[name] = "level" if kind == "text" else f"{kind} level"

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,33 +23,15 @@ from negcorr.reading.number_cells import (
     plain_numbers,
 )
 
-__all__ = [
-    "TypedColumn",
-    "data_frame",
-    "decimal_mark",
-    "typed_column",
-    "typed_objects",
-    "uses_decimal_commas",
-]
+__all__ = ["data_frame", "kind_of_numbers", "typed_column", "typed_objects", "uses_decimal_commas"]
 
 #: Above this, not every whole number is a float.
 _EXACT = 2**53
 
 
-@dataclass(frozen=True, eq=False)
-class TypedColumn:
-    """A column in its type.
-
-    Attributes
-    ----------
-    values : ndarray
-        Whole numbers, floats, or objects: text, and None where a cell is empty.
-    notes : tuple of str
-        What was odd.
-    """
-
-    values: AnyArray
-    notes: tuple[str, ...]
+#: A column in its type, whole numbers, floats, or objects (text, and None where a cell is empty);
+#: and notes on what was odd.
+TypedColumn: TypeAlias = tuple[AnyArray, tuple[str, ...]]
 
 
 def data_frame(columns: Mapping[str, Any]) -> Any:
@@ -71,12 +52,9 @@ def data_frame(columns: Mapping[str, Any]) -> Any:
     """
     import pandas
 
-    series = {
-        name: pandas.Series(values, dtype=object if values.dtype == object else None)
-        for name, values in columns.items()
-    }
-    frame = pandas.DataFrame(series)
-    frame.columns = pandas.Index(list(series), dtype=object)
+    kinds = {name: object if v.dtype == object else None for name, v in columns.items()}
+    frame = pandas.DataFrame({n: pandas.Series(v, dtype=kinds[n]) for n, v in columns.items()})
+    frame.columns = pandas.Index(list(columns), dtype=object)
     return frame
 
 
@@ -87,16 +65,15 @@ def uses_decimal_commas(columns: list[list[str]], delimiter: str) -> bool:
     )
 
 
-def decimal_mark(cells: Iterable[str], decimal_commas: bool) -> str:
-    """The sign before the decimals of a column of numbers, for cells that are yet to come.
+def kind_of_numbers(cells: Iterable[str], decimal_commas: bool) -> str:
+    """The kind of a column of numbers, "number" or "comma", also for cells that are yet to come.
 
     In a file with decimal commas, whole numbers may be followed by others with a comma.
     """
-    if not decimal_commas:
-        return "."
     others = {cell for cell in cells if not is_missing_mark(cell)}
-    by_comma = not any("." in cell for cell in others) or _follow_decimal_commas(others)
-    return "," if by_comma else "."
+    has_points = any("." in cell for cell in others)
+    by_comma = decimal_commas and (not has_points or _follow_decimal_commas(others))
+    return "comma" if by_comma else "number"
 
 
 def typed_column(name: str, cells: list[str], decimal_commas: bool = False) -> TypedColumn:
@@ -117,34 +94,32 @@ def typed_column(name: str, cells: list[str], decimal_commas: bool = False) -> T
     --------
     >>> from negcorr.reading.column_types import typed_column
     >>> typed_column("size", ["1", "?", "3"])
-    TypedColumn(values=array([ 1., nan,  3.]), notes=("column 'size': 1 '?' read as missing.",))
-    >>> typed_column("word", ["NA", "b", ""]).values.tolist()
+    (array([ 1., nan,  3.]), ("column 'size': 1 '?' read as missing.",))
+    >>> typed_column("word", ["NA", "b", ""])[0].tolist()
     ['NA', 'b', None]
     """
     whole = None if decimal_commas else plain_numbers(cells)
     if whole is not None and np.isfinite(whole).all():
-        return TypedColumn(_whole(whole, cells), ())
+        return _whole(whole, cells), ()
     distinct = set(cells)
     marks = {cell for cell in distinct if is_missing_mark(cell)}
     others = distinct - marks
     if decimal_commas and _follow_decimal_commas(others):
-        return TypedColumn(numbers(cells, "comma", name), _about_marks(name, cells, marks))
+        return numbers(cells, "comma", name), _about_marks(name, cells, marks)
     values = plain_numbers(["nan" if cell in marks else cell for cell in cells])
     if values is not None:
-        return TypedColumn(_whole(values, others), _about_marks(name, cells, marks))
+        return _whole(values, others), _about_marks(name, cells, marks)
     text = np.array([cell if cell.strip() else None for cell in cells], dtype=object)
     # A note where digits stay text on purpose, or where few cells are the reason for text.
     bad = sorted(cell for cell in others if plain_number(cell) is None)
     notes: tuple[str, ...] = ()
     if all(cell.strip().isdigit() for cell in bad):
-        notes = (
-            f"column {shortened(name)}: kept as text, since {shortened(bad[0])} begins with a zero "
-            "that a number would lose.",
-        )
+        why = f"{shortened(bad[0])} begins with a zero that a number would lose"
+        notes = (f"column {shortened(name)}: kept as text, since {why}.",)
     elif len(bad) <= 3 and len(others) - len(bad) > 10 * len(bad):
         listed = ", ".join(map(shortened, bad))
         notes = (f"column {shortened(name)}: text, since {listed} is no number; all others are.",)
-    return TypedColumn(text, notes)
+    return text, notes
 
 
 def typed_objects(name: str, values: Iterable[Any]) -> TypedColumn:
@@ -163,9 +138,9 @@ def typed_objects(name: str, values: Iterable[Any]) -> TypedColumn:
         if all(issubclass(kind, int | float) and kind is not bool for kind in kinds):
             floats = np.array([np.nan if v is None else float(v) for v in items])
             whole = kinds == {int} and None not in items and np.abs(floats).max() < _EXACT
-            return TypedColumn(floats.astype(np.int64) if whole else floats, ())
+            return floats.astype(np.int64) if whole else floats, ()
         if len(kinds) == 1:
-            return TypedColumn(np.array(items, dtype=object), ())
+            return np.array(items, dtype=object), ()
     return typed_column(name, ["" if item is None else str(item) for item in items])
 
 

@@ -21,8 +21,7 @@ from negcorr.reading.number_cells import is_missing_mark
 __all__ = ["date_form", "date_remark", "dates"]
 
 _ISO = re.compile(
-    r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z| ?[+-]\d{2}:?\d{2})?)?",
-    re.ASCII,
+    r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z| ?[+-]\d{2}:?\d{2})?)?", re.ASCII
 )
 _OFFSET = re.compile(r":\d{2}(\.\d+)?(Z| ?[+-]\d{2}:?\d{2})$", re.ASCII)
 _DAY_FIRST = {"/": ("%d/%m/%Y", "%m/%d/%Y"), ".": ("%d.%m.%Y",), "-": ("%d-%m-%Y",)}

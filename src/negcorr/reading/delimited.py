@@ -10,7 +10,7 @@ import csv
 import io
 import itertools
 import threading
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -263,33 +263,27 @@ def _header(rows: list[list[str]], delimiter: str) -> tuple[list[str], bool, lis
         is_number or is_missing_mark(cell) for is_number, cell in zip(numbers, cells, strict=True)
     ):
         names = [f"column_{j}" for j in range(1, len(first) + 1)]
-        note = (
-            "the first line holds numbers only, so it is taken as a row, and columns are called "
-            f"{names[0]} to {names[-1]}."
-        )
+        called = f"columns are called {names[0]} to {names[-1]}"
+        note = f"the first line holds numbers only, so it is taken as a row, and {called}."
         return names, False, [note]
     if len(rows) == 1:
         return first, True, ["there is a header and no row."]
     odd = next((name for name in first if plain_number(name) is not None), None)
     if odd is None:
         return first, True, []
-    note = (
-        f"the first line is taken for names of columns, and {shortened(odd)} is a number: if it "
-        "is a row, put a line of names above it."
-    )
-    return first, True, [note]
+    advice = "if it is a row, put a line of names above it"
+    taken = "the first line is taken for names of columns"
+    return first, True, [f"{taken}, and {shortened(odd)} is a number: {advice}."]
 
 
 def check_names(names: Iterable[str], path: Path) -> None:
     """Raise an error where two columns have the same name."""
-    known = list(names)
-    twice = [name for name, count in Counter(known).items() if count > 1]
+    places = defaultdict(list)
+    for j, name in enumerate(names, start=1):
+        places[name].append(str(j))
+    twice = [(shortened(name), ", ".join(at)) for name, at in places.items() if len(at) > 1]
     if twice:
-        where = "; ".join(
-            f"{shortened(name)} in columns "
-            + ", ".join(str(j) for j, other in enumerate(known, start=1) if other == name)
-            for name in twice[:5]
-        )
+        where = "; ".join(f"{name} in columns {at}" for name, at in twice[:5])
         raise TableError(f"{path} has columns of the same name: {where}. Rename them.")
 
 
@@ -297,11 +291,9 @@ def check_widths(width: int, rows: Iterable[list[str]], lines: Iterable[int], pa
     """Raise an error where a record has more or fewer cells than there are names."""
     for line, cells in zip(lines, rows, strict=True):
         if len(cells) != width:
-            cell = "cell" if len(cells) == 1 else "cells"
-            raise TableError(
-                f"{path}, line {line}: {len(cells)} {cell} where the header has {width}; "
-                f"the line begins with {shortened(cells[0])}."
-            )
+            many = f"{len(cells)} cell{'s' * (len(cells) != 1)} where the header has {width}"
+            start = shortened(cells[0])
+            raise TableError(f"{path}, line {line}: {many}; the line begins with {start}.")
 
 
 def is_blank(cells: list[str]) -> bool:
@@ -324,10 +316,8 @@ def numbered_records(
                     batch.append((first, cells))
                     first = reader.line_num + 1
         except csv.Error as error:
-            raise TableError(
-                f"{path}, line {first}: {error}. Quotes must enclose a whole cell, and quotes "
-                "within be doubled."
-            ) from error
+            advice = "Quotes must enclose a whole cell, and quotes within be doubled."
+            raise TableError(f"{path}, line {first}: {error}. {advice}") from error
         if not batch:
             return
         yield from batch

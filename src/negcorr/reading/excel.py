@@ -62,9 +62,9 @@ def parse_excel(data: bytes, path: Path) -> tuple[dict[str, Any], list[str]]:
     notes += records.notes
     columns: dict[str, Any] = {}
     for name, j in zip(records.names, records.positions, strict=True):
-        typed = typed_objects(name, [row[j] for row in filled[records.has_header :]])
+        values, odd = typed_objects(name, [row[j] for row in filled[records.has_header :]])
         # Dates and truth values get the types of pandas; text stays objects.
-        is_text = any(isinstance(value, str) for value in typed.values)
-        columns[name] = typed.values if is_text else pandas.Series(typed.values).infer_objects()
-        notes += typed.notes
+        is_text = any(isinstance(value, str) for value in values)
+        columns[name] = values if is_text else pandas.Series(values).infer_objects()
+        notes += odd
     return columns, notes

@@ -19,48 +19,31 @@ from typing import IO, Any
 
 from negcorr.exceptions import TableError
 
-__all__ = ["NAMES", "TableFile"]
+__all__ = ["ENDINGS", "NAMES", "TableFile"]
 
-_ENDINGS = {
-    "text": (".csv", ".tsv", ".tab", ".txt", ".dat", ".data"),
-    "parquet": (".parquet", ".pq"),
-    "feather": (".feather", ".arrow", ".ipc"),
-    "arff": (".arff",),
-    "excel": (".xlsx", ".xlsm"),
+#: Formats and archives: as messages call them, endings of files, first bytes.
+_KNOWN = {
+    "text": ("text", (".csv", ".tsv", ".tab", ".txt", ".dat", ".data"), ()),
+    "parquet": ("Parquet", (".parquet", ".pq"), (b"PAR1",)),
+    "feather": ("Feather", (".feather", ".arrow", ".ipc"), (b"ARROW1", b"FEA1")),
+    "arff": ("ARFF", (".arff",), ()),
+    "excel": ("an Excel sheet", (".xlsx", ".xlsm"), ()),
+    "gzip": ("gzip", (".gz",), (b"\x1f\x8b",)),
+    "bzip2": ("bzip2", (".bz2",), (b"BZh",)),
+    "xz": ("xz", (".xz",), (b"\xfd7zXZ\x00",)),
+    "zip": ("a zip archive", (".zip",), (b"PK\x03\x04", b"PK\x05\x06")),
 }
-
-#: Formats by the ending of a file.
-ENDINGS = {ending: format for format, endings in _ENDINGS.items() for ending in endings}
 
 #: Formats and archives, as messages call them.
-NAMES = {
-    "text": "text",
-    "parquet": "Parquet",
-    "feather": "Feather",
-    "arff": "ARFF",
-    "excel": "an Excel sheet",
-    "gzip": "gzip",
-    "bzip2": "bzip2",
-    "xz": "xz",
-    "zip": "a zip archive",
-}
+NAMES = {kind: name for kind, (name, _, _) in _KNOWN.items()}
 
-#: Archives by the ending of a file.
-ARCHIVES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zip": "zip"}
+#: Formats and archives by the ending of a file.
+ENDINGS = {ending: kind for kind, (_, endings, _) in _KNOWN.items() for ending in endings}
 
-_MAGIC = (
-    (b"PAR1", "parquet"),
-    (b"ARROW1", "feather"),
-    (b"FEA1", "feather"),
-    (b"\x1f\x8b", "gzip"),
-    (b"BZh", "bzip2"),
-    (b"\xfd7zXZ\x00", "xz"),
-    (b"PK\x03\x04", "zip"),
-    (b"PK\x05\x06", "zip"),
-)
+_ARCHIVES = ("gzip", "bzip2", "xz", "zip")
 
 #: Files that people take for tables, and what to do with them.
-_OTHER_FILES = (
+_OTHER_FILES: tuple[tuple[bytes | tuple[bytes, ...], str], ...] = (
     (b"\xd0\xcf\x11\xe0", "an old Excel file (.xls); save it as .xlsx or CSV"),
     (b"\x28\xb5\x2f\xfd", "compressed by zstd; unpack it first"),
     (b"7z\xbc\xaf", "a 7z archive; unpack it first"),
@@ -68,8 +51,7 @@ _OTHER_FILES = (
     (b"\x89HDF", "an HDF5 file; export a table of it as CSV or Parquet"),
     (b"%PDF", "a PDF"),
     (b"version https://git-lfs", "a pointer of Git LFS; fetch the file itself (git lfs pull)"),
-    (b"<!doctype html", "a web page, often the error page of a failed download"),
-    (b"<html", "a web page, often the error page of a failed download"),
+    ((b"<!doctype html", b"<html"), "a web page, often the error page of a failed download"),
 )
 
 #: Most bytes that an archive may grow to: small files can be made that never end.
@@ -135,13 +117,13 @@ class TableFile:
         while len(file.archives) <= MOST_ARCHIVES:
             format = file._format_of_content()
             ending = Path(name).suffix.lower()
-            expected = ARCHIVES.get(ending, ENDINGS.get(ending))
+            expected = ENDINGS.get(ending)
             if (expected, format) == ("arff", "text"):
                 format = "arff"  # its reader says which line is not ARFF
             if expected not in (None, format):
                 note = f"{name} is {NAMES[format]}, whatever its ending says; read as such."
                 file = replace(file, notes=(*file.notes, note))
-            if format not in ARCHIVES.values():
+            if format not in _ARCHIVES:
                 return replace(file, format=format, ending=ending)
             file = replace(file, archives=(*file.archives, format))
             if format == "zip":
@@ -156,11 +138,8 @@ class TableFile:
         """The bytes of the table as a stream; errors name the file and its damaged archive."""
         path = self.path
         if path.is_dir():
-            inside = sorted(
-                file.name
-                for file in path.iterdir()
-                if file.is_file() and {*file.suffixes} & {*ENDINGS, *ARCHIVES}
-            )
+            files = (f for f in path.iterdir() if f.is_file() and {*f.suffixes} & {*ENDINGS})
+            inside = sorted(file.name for file in files)
             tables = f"; it holds {', '.join(inside[:5])}" if inside else ""
             raise TableError(f"{path} is a folder; give the path of one file{tables}.")
         if "\0" in str(path):
@@ -206,8 +185,8 @@ class TableFile:
         if not head:
             inner = f"empty inside its {self.archives[-1]} archive" if self.archives else ""
             raise TableError(f"{self.path} is {inner or 'empty: 0 bytes'}.")
-        for start, format in _MAGIC:
-            if head.startswith(start):
+        for format, (_, _, starts) in _KNOWN.items():
+            if head.startswith(starts):
                 if format == "zip":
                     # Where the archive is damaged, unpacking it will show that.
                     with suppress(TableError, *_DAMAGED), self.open() as stream:
@@ -225,12 +204,9 @@ class TableFile:
 
 def _only_entry(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
     """The one file in a zip archive."""
-    members = [
-        entry
-        for entry in archive.infolist()
-        # Folders, and what some systems add of their own.
-        if not entry.is_dir() and not entry.filename.startswith("__MACOSX/")
-    ]
+    files = [entry for entry in archive.infolist() if not entry.is_dir()]
+    # Without what some systems add of their own.
+    members = [entry for entry in files if not entry.filename.startswith("__MACOSX/")]
     if len(members) != 1:
         names = ", ".join(entry.filename for entry in members[:5]) or "nothing"
         raise TableError(f"{path} must hold one file; it is a zip archive of {names}.")

@@ -12,17 +12,10 @@ __all__ = ["INPUT_ROLES", "ROLES", "Column", "Schema"]
 #: Roles of columns that predictions are made from.
 INPUT_ROLES = ("number", "category", "date")
 
-ROLES = (
-    *INPUT_ROLES,
-    "constant",
-    "identifier",
-    "text",
-    "target",
-    "weights",
-    "group",
-    "time",
-    "dropped",
-)
+#: Roles of columns that are left out.
+LEFT_OUT = ("constant", "identifier", "text", "dropped")
+
+ROLES = (*INPUT_ROLES, *LEFT_OUT, "target", "weights", "group", "time")
 
 #: Longest name and remark that the table shows in full.
 _WIDTH = 32
@@ -119,10 +112,7 @@ class Schema:
         return next(iter(self.named("time")), None)
 
     def __getitem__(self, name: str) -> Column:
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise KeyError(name)
+        return {column.name: column for column in self.columns}[name]
 
     def __str__(self) -> str:
         rows = [("column", "role", "missing", "distinct", "remark")]
@@ -160,6 +150,8 @@ class Schema:
         try:
             stored = json.loads(text)
             n_rows = stored["n_rows"]
+            if type(n_rows) is not int:
+                raise ValueError(f"n_rows={n_rows!r} must be a whole number")
             for entry in stored["columns"]:
                 for key, value in entry.items():
                     if key not in types or type(value) is not types[key]:
@@ -169,6 +161,4 @@ class Schema:
             columns = tuple(Column(**entry) for entry in stored["columns"])
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise TableError(f"text is no schema as to_json writes it: {error}.") from error
-        if isinstance(n_rows, bool) or not isinstance(n_rows, int):
-            raise TableError(f"text is no schema: n_rows={n_rows!r} must be a whole number.")
         return cls(columns, n_rows)

@@ -115,10 +115,7 @@ class TableChunks:
 
     @classmethod
     def open(
-        cls,
-        path: str | os.PathLike[str],
-        schema: Schema | None = None,
-        block: int | None = None,
+        cls, path: str | os.PathLike[str], schema: Schema | None = None, block: int | None = None
     ) -> Self:
         """Find out what a file is and how its cells are written.
 

@@ -15,18 +15,10 @@ from typing import Any
 
 from negcorr._common.number_text import shortened
 from negcorr.exceptions import TableError
+from negcorr.reading import delimited
 from negcorr.reading.cell_kinds import as_kind, kinds_by_schema, kinds_of_cells
 from negcorr.reading.column_types import data_frame
 from negcorr.reading.decoding import encoding_by_mark
-from negcorr.reading.delimited import (
-    Records,
-    check_widths,
-    delimiter_of,
-    filled_rows,
-    is_blank,
-    named_records,
-    numbered_records,
-)
 from negcorr.reading.file_format import TableFile
 from negcorr.reading.schema import Schema
 from negcorr.reading.text_bytes import BLOCK_BYTES, TextBytes, lines_of, whole_records
@@ -57,7 +49,7 @@ class TextSource:
     """
 
     bytes_: TextBytes
-    head: Records
+    head: delimited.Records
     skip: int
     delimiter: str
     notes: tuple[str, ...]
@@ -85,15 +77,17 @@ class TextSource:
             is_cut = len(data) > size
             data = data[:size]
             by_mark = encoding_by_mark(data)[0]
-            delimiter = delimiter_of(_text_of(data, is_cut, by_mark or "latin-1"), file.ending)
+            delimiter = delimited.delimiter_of(
+                _text_of(data, is_cut, by_mark or "latin-1"), file.ending
+            )
             bytes_ = TextBytes.scan(file, delimiter)
             text = _text_of(data, is_cut, by_mark or bytes_.encoding)
-            rows = filled_rows(text, delimiter, file.path, HEAD_ROWS, is_cut)
+            rows = delimited.filled_rows(text, delimiter, file.path, HEAD_ROWS, is_cut)
             if rows.complete or len(rows.cells) > 1:
                 break
             # A record longer than the head.
             size *= 16
-        head = named_records(rows, file.path, delimiter, file.ending)
+        head = delimited.named_records(rows, file.path, delimiter, file.ending)
         before = itertools.islice(io.StringIO(text, newline=""), head.first_line - 1)
         skip = sum(len(line.encode("utf-8", "surrogatepass")) for line in before)
         return cls(bytes_, head, skip, delimiter, (*file.notes, *bytes_.notes, *head.notes))
@@ -118,13 +112,8 @@ class TextSource:
 
     def frame(self, table: Any, kinds: Mapping[str, str], row: int) -> Any:
         """A table with its cells in their types; ``row`` is the number of rows before it."""
-        path = self.bytes_.file.path
-        return data_frame(
-            {
-                name: as_kind(table.column(name), kinds[name], name, path, row)
-                for name in table.column_names
-            }
-        )
+        path, names = self.bytes_.file.path, table.column_names
+        return data_frame({n: as_kind(table.column(n), kinds[n], n, path, row) for n in names})
 
     def tables(self, columns: list[str], block: int) -> Iterator[Any]:
         """Tables of pyarrow, of text without missing values, in the order of the file.
@@ -143,11 +132,9 @@ class TextSource:
         """
         if self.head.complete and not self.head.columns[0]:
             return
-        done = 0
+        done, quotes = 0, self.bytes_.quotes
         # Spaces before a cell do not count, those inside its quotes do: pyarrow sees no difference.
-        if self.bytes_.quotes == "none" or (
-            self.bytes_.quotes == "plain" and not self.bytes_.spaces
-        ):
+        if quotes == "none" or (quotes == "plain" and not self.bytes_.spaces):
             import pyarrow
 
             try:
@@ -197,9 +184,8 @@ class TextSource:
         convert = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pyarrow.string()))
         # Block by block: the reader for streams would read many of them ahead, in a thread.
         for block in whole_records(self.bytes_.blocks(self.skip)):
-            read = pyarrow.csv.ReadOptions(
-                use_threads=False, block_size=len(block) + 1, column_names=names
-            )
+            size = len(block) + 1
+            read = pyarrow.csv.ReadOptions(use_threads=False, block_size=size, column_names=names)
             table = pyarrow.csv.read_csv(pyarrow.BufferReader(block), read, parse, convert)
             if self.bytes_.spaces:
                 for k, name in enumerate(table.column_names):
@@ -214,12 +200,12 @@ class TextSource:
 
         path = self.bytes_.file.path
         names = [str(j) for j in range(self.head.width)]
-        found = numbered_records(lines_of(self.bytes_.blocks()), self.delimiter, path)
-        full = ((line, cells) for line, cells in found if not is_blank(cells))
+        found = delimited.numbered_records(lines_of(self.bytes_.blocks()), self.delimiter, path)
+        full = ((line, cells) for line, cells in found if not delimited.is_blank(cells))
         rows = itertools.islice(full, skip + self.head.has_header, None)
         while batch := list(itertools.islice(rows, RECORDS)):
             lines, cells = zip(*batch, strict=True)
-            check_widths(self.head.width, cells, lines, path)
+            delimited.check_widths(self.head.width, cells, lines, path)
             columns = zip(*cells, strict=True)
             arrays = [pyarrow.array(list(column), pyarrow.string()) for column in columns]
             yield pyarrow.table(dict(zip(names, arrays, strict=True)))

@@ -63,28 +63,23 @@ def matrix(batch: Any, names: list[str], where: str, row: int) -> FloatArray:
     out = np.empty((batch.num_rows, len(names)), order="F")
     for k, name in enumerate(names):
         column = batch.column(batch.schema.get_field_index(name))
-        kind = column.type
-        if not (
-            pyarrow.types.is_integer(kind)
-            or pyarrow.types.is_floating(kind)
-            or pyarrow.types.is_boolean(kind)
-            or pyarrow.types.is_decimal(kind)
-        ):
+        kind, types = column.type, pyarrow.types
+        is_cast = types.is_boolean(kind) or types.is_decimal(kind)
+        if not (is_cast or types.is_integer(kind) or types.is_floating(kind)):
             raise ChunkError(
                 f"{where}: column {name!r} is of type {kind}; columns must be numbers. Encode it "
                 "before, or leave it out: pyarrow.dataset.dataset(path, schema=pyarrow.schema("
                 "[...])) reads the columns that the schema names."
             )
-        if pyarrow.types.is_boolean(kind) or pyarrow.types.is_decimal(kind):
+        if is_cast:
             column = column.cast(pyarrow.float64(), safe=False)
         out[:, k] = column.to_numpy(zero_copy_only=False)
         finite = np.isfinite(out[:, k])
         if not finite.all():
             first = int(np.argmin(finite))
             value = "missing" if np.isnan(out[first, k]) else "infinite"
-            raise ChunkError(
-                f"{where}: column {name!r} is {value} in row {row + first + 1} of all."
-            )
+            at = f"column {name!r} is {value} in row {row + first + 1} of all"
+            raise ChunkError(f"{where}: {at}.")
     return np.ascontiguousarray(out)
 
 

@@ -223,9 +223,8 @@ class IterableSource(Source):
             try:
                 row += chunk.n_rows
             except (TypeError, IndexError) as error:
-                raise ChunkError(
-                    f"{where}: X must be a table of rows, got {type(X).__name__}."
-                ) from error
+                kind = type(X).__name__
+                raise ChunkError(f"{where}: X must be a table of rows, got {kind}.") from error
             yield chunk
 
 
@@ -279,11 +278,8 @@ def split_frame(
     if not inputs:
         raise ChunkError(f"{where}: target={target!r} leaves no column as input.")
     y = np.column_stack([numbers[name] for name in targets])
-    return (
-        frame[inputs],
-        y[:, 0] if isinstance(target, str) else y,
-        None if weight is None else numbers[weight],
-    )
+    y = y[:, 0] if isinstance(target, str) else y
+    return frame[inputs], y, None if weight is None else numbers[weight]
 
 
 def _hint(part: Any) -> str:

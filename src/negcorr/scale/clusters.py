@@ -17,15 +17,8 @@ from negcorr._common.types import AnyArray
 from negcorr.ensemble.fitted import FittedState
 from negcorr.ensemble.stream import Stream
 from negcorr.exceptions import ChunkError
+from negcorr.scale import first_pass
 from negcorr.scale.chunks import split_frame, weightless
-from negcorr.scale.first_pass import (
-    InputSummary,
-    draw_from,
-    drop_fit,
-    needs_sample,
-    needs_targets,
-    summary_of,
-)
 from negcorr.scale.sources import target_names, weight_name
 
 __all__ = ["fit_blocks", "is_dask", "predict_blocks"]
@@ -60,12 +53,13 @@ def fit_blocks(model: Any, drawn: bool, X: Any, y: Any, target: Any, sample_weig
     """
     working = copy.copy(model)
     if not drawn:
-        drop_fit(working)
+        first_pass.drop_fit(working)
     blocks = _blocks(X, y, target, sample_weight)
     client = _client()
     if not drawn:
-        given = (needs_sample(model), needs_targets(model))
-        draw_from(working, _reduced(_summary_of, given, blocks, InputSummary.merged))
+        needs = first_pass.needs_sample(model), first_pass.needs_targets(model)
+        summary = _reduced(_summary_of, needs, blocks, first_pass.InputSummary.merged)
+        first_pass.draw_from(working, summary)
     if client is not None and _client() is not client:
         # Without it Dask would fetch all blocks to this process, and work on them here.
         raise _lost("the client that the first pass used is closed")
@@ -124,23 +118,21 @@ def _blocks(X: Any, y: Any, target: Any, sample_weight: Any) -> list[tuple[int, 
                 f"y and sample_weight must be Dask arrays of {rows.shape[0]} rows, as X is; {name} "
                 f"is a {type(each).__name__} of shape {np.shape(each)}."
             )
-    aligned = [
-        other.rechunk({0: rows.chunks[0], **dict.fromkeys(range(1, other.ndim), -1)})
-        for other in others.values()
-    ]
-    blocks = zip(
-        rows.to_delayed()[:, 0], *(other.to_delayed().ravel() for other in aligned), strict=True
-    )
-    return [(k, delayed(_bundle)(*block)) for k, block in enumerate(blocks)]
+    columns_of_blocks = [rows.to_delayed()[:, 0]]
+    for other in others.values():
+        aligned = other.rechunk({0: rows.chunks[0], **dict.fromkeys(range(1, other.ndim), -1)})
+        columns_of_blocks.append(aligned.to_delayed().ravel())
+    blocks = enumerate(zip(*columns_of_blocks, strict=True))
+    return [(k, delayed(_bundle)(*block)) for k, block in blocks]
 
 
 def _bundle(X: Any, y: Any, weight: Any = None) -> tuple[Any, Any, Any]:
     return X, y, weight
 
 
-def _summary_of(X: Any, y: Any, weight: Any, sampled: bool, targets: bool) -> InputSummary:
+def _summary_of(X: Any, y: Any, weight: Any, sampled: bool, targets: bool) -> Any:
     """What the basis needs to know of a block."""
-    return summary_of(X, weight, sampled, y if targets else None)
+    return first_pass.summary_of(X, weight, sampled, y if targets else None)
 
 
 def _stream_of(X: Any, y: Any, weight: Any, model: Any) -> Stream:
@@ -232,8 +224,7 @@ def _package(module: str) -> str:
 def _predictions(rows: Any, model: Any) -> AnyArray:
     """Those of a block, which may have no rows: ``predict`` refuses that."""
     if len(rows):
-        found: AnyArray = model.predict(rows)
-        return found
+        return np.asarray(model.predict(rows))
     return np.empty((0, *np.shape(model.intercept_)), dtype=getattr(rows, "dtype", None))
 
 

@@ -59,11 +59,10 @@ def held_while_reading(fragments: Any, columns: list[str]) -> int:
     except unreadable():
         return whole_pages  # what is wrong is told when it is read
     largest = max(groups, key=lambda group: group.total_byte_size)
-    sizes = {
-        column.path_in_schema: min(PAGE_BYTES, PAGE_COPIES * column.total_uncompressed_size)
-        for column in map(largest.column, range(largest.num_columns))
-    }
-    return sum(size for name, size in sizes.items() if name in columns)
+    read = (
+        c for c in map(largest.column, range(largest.num_columns)) if c.path_in_schema in columns
+    )
+    return sum(min(PAGE_BYTES, PAGE_COPIES * column.total_uncompressed_size) for column in read)
 
 
 def rows_known(dataset: Any) -> int | None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from negcorr.exceptions import ChunkError
 from negcorr.reading.arrow_files import arrow_batches
+from negcorr.reading.file_format import ENDINGS
+from negcorr.reading.optional import import_optional
 from negcorr.scale.batches import joined_batches, matrix, placing_errors, unreadable, with_names
 from negcorr.scale.chunks import Chunk, Source, Width
 from negcorr.scale.file_sizes import fragments_of, held_while_reading, rows_known
@@ -17,14 +20,8 @@ from negcorr.scale.file_sizes import fragments_of, held_while_reading, rows_know
 __all__ = ["FileSource", "as_dataset", "open_files"]
 
 #: Formats by the ending of a file.
-FORMATS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".feather": "feather",
-    ".arrow": "feather",
-    ".ipc": "feather",
-}
+FORMATS = {end: form for end, form in ENDINGS.items() if form in ("parquet", "feather")}
+FORMATS[".csv"] = "csv"
 
 
 def open_files(path: Any) -> Any:
@@ -32,12 +29,7 @@ def open_files(path: Any) -> Any:
 
     Files of the folder's own folders are among them, but no hidden ones, in the order of names.
     """
-    try:
-        import pyarrow.dataset
-    except ImportError as error:
-        raise ImportError(
-            "files are read by pyarrow, which is not installed: pip install 'negcorr[cli]'"
-        ) from error
+    pyarrow_dataset = import_optional("pyarrow.dataset", "files are read by pyarrow")
     place = Path(path)
     if not place.exists():
         raise FileNotFoundError(f"X={str(place)!r} does not exist.")
@@ -60,7 +52,7 @@ def open_files(path: Any) -> Any:
             f"{', '.join(FORMATS)}; found {', '.join(found) or 'nothing'}."
         )
     try:
-        return pyarrow.dataset.dataset([str(file) for file in files], format=formats.pop())
+        return pyarrow_dataset.dataset([str(file) for file in files], format=formats.pop())
     except unreadable() as error:
         raise ChunkError(f"{place} cannot be read: {error}") from error
 
@@ -101,11 +93,9 @@ class FileSource(Source):
         twice = [name for name in known if known.count(name) > 1]
         if twice:
             raise ValueError(f"X has several columns {twice[0]!r}; names must differ.")
-        named = [("target", name) for name in self.targets]
-        if self.weight is not None:
-            named.append(("sample_weight", self.weight))
-        for argument, name in named:
+        for name in self.columns:
             if name not in known:
+                argument = "target" if name in self.targets else "sample_weight"
                 raise ValueError(f"{argument}={name!r} is no column; the columns are {known}.")
         if not self.inputs:
             raise ValueError(f"target={self.target!r} leaves no column of {known} as input.")
@@ -129,10 +119,8 @@ class FileSource(Source):
     @property
     def width(self) -> Width:
         """Of the files, which are taken to be like the first."""
-        n_inputs, n_outputs = len(self.inputs), len(self.targets)
-        n_columns = n_inputs + n_outputs + (self.weight is not None)
         reading = held_while_reading(fragments_of(self.dataset), self.columns)
-        return Width(n_inputs, n_outputs, n_columns, reading)
+        return Width(len(self.inputs), len(self.targets), len(self.columns), reading)
 
     def in_chunks_of(self, n_rows: int) -> Self:
         """The same files, in other chunks."""
@@ -161,6 +149,8 @@ class FileSource(Source):
 
     def _parts(self) -> Iterator[tuple[str, Iterator[Any]]]:
         """Files, or their row groups where they have some: their names and their batches."""
+        import pyarrow.dataset
+
         fragments = fragments_of(self.dataset)
         if fragments is None:
             batches = self.dataset.to_batches(columns=self.columns, **self._batch_options)
@@ -169,40 +159,35 @@ class FileSource(Source):
         for fragment in fragments:
             where = str(getattr(fragment, "path", "table in memory"))
             with placing_errors(where):
-                self._check_columns(fragment)
-                read = self._reader(fragment)
-            yield from read(fragment, where)
+                names = fragment.physical_schema.names
+                folders = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
+                # Columns that are missing would silently be read as missing values.
+                for name in self.columns:
+                    if name not in names and name not in folders:
+                        raise ValueError(f"there is no column {name!r}; this file has {names}.")
+                    if names.count(name) > 1:
+                        raise ValueError(f"there are several columns {name!r}; names must differ.")
+                has_all = {*self.columns} <= {*names}
+                kind = getattr(getattr(fragment, "format", None), "default_extname", "")
+            # Read by themselves, since pyarrow's datasets hold far more of a file than a batch.
+            if has_all and kind in ("parquet", "arrow"):
+                yield from self._in_batches(fragment, where, kind)
+            else:
+                yield from self._scanned(fragment, where)
 
-    def _reader(self, fragment: Any) -> Any:
-        """The method that reads a file: pyarrow's datasets hold far more of it than a batch."""
-        import pyarrow.dataset
-
-        kind = getattr(fragment, "format", None)
-        if all(name in fragment.physical_schema.names for name in self.columns):
-            if isinstance(kind, pyarrow.dataset.ParquetFileFormat):
-                return self._parquet
-            if isinstance(kind, pyarrow.dataset.IpcFileFormat):
-                return self._feather
-        return self._scanned
-
-    def _parquet(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
+    def _in_batches(
+        self, fragment: Any, where: str, format: str
+    ) -> Iterator[tuple[str, Iterator[Any]]]:
+        """Row groups of a Parquet file, or a whole Feather file."""
         with placing_errors(where):
-            metadata, groups = fragment.metadata, [group.id for group in fragment.row_groups]
+            metadata = fragment.metadata if format == "parquet" else None
+            groups = [None] if metadata is None else [[each.id] for each in fragment.row_groups]
             handle = fragment.open()
+        read = partial(arrow_batches, handle, format, self.columns, self.block_size)
         with handle:
             for group in groups:
-                yield (
-                    f"{where}, row group {group}",
-                    arrow_batches(
-                        handle, "parquet", self.columns, self.block_size, [group], metadata
-                    ),
-                )
-
-    def _feather(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
-        with placing_errors(where):
-            handle = fragment.open()
-        with handle:
-            yield where, arrow_batches(handle, "feather", self.columns, self.block_size)
+                part = where if group is None else f"{where}, row group {group[0]}"
+                yield part, read(group, metadata)
 
     def _scanned(self, fragment: Any, where: str) -> Iterator[tuple[str, Iterator[Any]]]:
         """Batches with columns as the file has them, and those of a CSV as the first file has them.
@@ -220,34 +205,18 @@ class FileSource(Source):
             if csv and (pyarrow.types.is_integer(field.type) or pyarrow.types.is_null(field.type)):
                 field = field.with_type(pyarrow.float64())
             fields.append(field)
-        schema = pyarrow.schema(fields)
+        given = {"schema": pyarrow.schema(fields), "columns": self.columns, **self._batch_options}
         with placing_errors(where):
-            batches = fragment.to_batches(
-                schema=schema, columns=self.columns, **self._batch_options
-            )
+            batches = fragment.to_batches(**given)
         yield where, joined_batches(batches, self.block_size)
 
     @property
     def _batch_options(self) -> dict[str, int]:
         return {"batch_size": self.block_size, "batch_readahead": 1, "fragment_readahead": 1}
 
-    def _check_columns(self, fragment: Any) -> None:
-        """Columns that are missing would silently be read as missing values."""
-        import pyarrow.dataset
-
-        names = fragment.physical_schema.names
-        folders = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
-        for name in self.columns:
-            if name not in names and name not in folders:
-                raise ValueError(f"there is no column {name!r}; this file has {names}.")
-            if names.count(name) > 1:
-                raise ValueError(f"there are several columns {name!r}; names must differ.")
-
     def _chunk(self, batch: Any, where: str, row: int) -> Chunk:
-        inputs, targets = self.inputs, self.targets
-        X = with_names(matrix(batch, inputs, where, row), inputs)
-        y = matrix(batch, targets, where, row)
-        weight = None
-        if self.weight is not None:
-            weight = matrix(batch, [self.weight], where, row)[:, 0]
+        X = with_names(matrix(batch, self.inputs, where, row), self.inputs)
+        y = matrix(batch, self.targets, where, row)
+        named = None if self.weight is None else matrix(batch, [self.weight], where, row)
+        weight = None if named is None else named[:, 0]
         return Chunk(X, y[:, 0] if isinstance(self.target, str) else y, weight, where, row)

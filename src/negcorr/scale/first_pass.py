@@ -106,9 +106,8 @@ class InputSummary:
         a basis that depends on nothing else comes out as it would from all rows.
         """
         std = np.sqrt(self.square / self.weight)
-        return self._named(np.stack([self.mean - std, self.mean + std])), np.full(
-            2, self.weight / 2.0
-        )
+        rows = self._named(np.stack([self.mean - std, self.mean + std]))
+        return rows, np.full(2, self.weight / 2.0)
 
     def sample_rows(self) -> Any:
         """The sample, with names where there are some."""

@@ -8,15 +8,9 @@ from typing import Any, TypeVar
 
 from negcorr.ensemble.partial_fit import check_streamable
 from negcorr.ensemble.regressor import NCLRegressor
+from negcorr.scale import first_pass
 from negcorr.scale.chunks import IterableSource, is_path
 from negcorr.scale.clusters import fit_blocks, is_dask, predict_blocks
-from negcorr.scale.first_pass import (
-    draw_from,
-    drop_fit,
-    needs_sample,
-    needs_targets,
-    summarise_inputs,
-)
 from negcorr.scale.passes import watched_passes
 from negcorr.scale.planning import Budget, chunks_within, known_features
 from negcorr.scale.sources import source_of
@@ -119,17 +113,18 @@ def fit(
     if budget.asked_for and isinstance(source, IterableSource):
         raise ValueError(_NO_CHUNKS.format(budget.told, "chunks of an iterable are as it has them"))
     name = f"X={str(X)!r}" if is_path(X) else "X"
-    first_pass = not drawn and source.repeatable
+    looks_first = not drawn and source.repeatable
     n_features = known_features(model, drawn)
-    source = chunks_within(budget, source, model, n_features, first_pass)
-    with watched_passes(progress, source, 1 + first_pass) as passes:
-        if first_pass:
+    source = chunks_within(budget, source, model, n_features, looks_first)
+    with watched_passes(progress, source, 1 + looks_first) as passes:
+        if looks_first:
             with closing(passes.chunks(source, name, 1)) as chunks:
-                summary = summarise_inputs(chunks, needs_sample(model), needs_targets(model))
-            draw_from(model, summary)
+                needs = first_pass.needs_sample(model), first_pass.needs_targets(model)
+                summary = first_pass.summarise_inputs(chunks, *needs)
+            first_pass.draw_from(model, summary)
             name += ", read for a second time,"
         elif not drawn:
-            drop_fit(model)
+            first_pass.drop_fit(model)
         try:
             n_drawn = known_features(model, "_drawn" in vars(model))
             if n_drawn != n_features:
@@ -140,7 +135,8 @@ def fit(
                         model.partial_fit(chunk.X, chunk.y, chunk.weight)
         except BaseException:
             if not drawn and not model.__sklearn_is_fitted__():
-                drop_fit(model)  # a basis of rows that failed is not one that the user has drawn
+                # A basis of rows that failed is not one that the user has drawn.
+                first_pass.drop_fit(model)
             raise
     return model
 
@@ -172,8 +168,6 @@ def predict(model: Any, X: Any) -> Any:
     (300,)
     """
     if not is_dask(X):
-        raise TypeError(
-            f"X must be a Dask array or data frame, got {type(X).__name__}; for others there is "
-            "model.predict."
-        )
+        problem = f"X must be a Dask array or data frame, got {type(X).__name__}"
+        raise TypeError(f"{problem}; for others there is model.predict.")
     return predict_blocks(model, X)

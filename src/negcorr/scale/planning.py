@@ -88,8 +88,7 @@ class Costs:
         >>> Costs(moments=1000, reading=0, row=8, feature_row=80, most_feature_rows=5).total(100)
         33557182
         """
-        features = self.feature_row * min(n_rows, self.most_feature_rows)
-        rows = self.row * n_rows + features
+        rows = self.row * n_rows + self.feature_row * min(n_rows, self.most_feature_rows)
         return BASE_BYTES + int(SLACK * (self.moments + self.reading + rows))
 
     def most_rows(self, budget: int) -> int | None:
@@ -156,24 +155,17 @@ def costs_of_fit(
     156
     """
     size = n_features + width.n_outputs + 1
-    matrix = 8 * size**2
     # So far, of the chunk, and the sum; and each thread has the product of a block beside its own.
-    n_matrices = 3 * n_folds + 2 * n_threads + 1
-    copies = 1
-    if accurate:
-        # Factorising takes copies, of the factor and of the rows that are stacked below it.
-        n_matrices, copies = n_matrices + 4 * n_threads, 3
+    # Factorising takes copies, of the factor and of the rows that are stacked below it.
+    n_matrices = 3 * n_folds + (6 if accurate else 2) * n_threads + 1
+    copies = 3 if accurate else 1
     kept = 4 * 8 * MOST_KEPT_ROWS * width.n_numbers
     basis = 3 * 8 * (width.n_inputs + 1) * n_features
     # Blocks are of nearly equal size, which can be half as much again as is aimed at.
     block = max(BLOCK_BYTES // (8 * size), 64) * 3 // 2
-    return Costs(
-        matrix * n_matrices + kept + basis,
-        width.reading,
-        _row(width),
-        8 * (copies * size + width.n_numbers),
-        block * n_threads,
-    )
+    moments = 8 * size**2 * n_matrices + kept + basis
+    feature_row = 8 * (copies * size + width.n_numbers)
+    return Costs(moments, width.reading, _row(width), feature_row, block * n_threads)
 
 
 def _row(width: Width) -> int:

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from negcorr.scale.chunks import (
-    ArraySource,
-    IterableSource,
-    Source,
-    is_path,
-    split_frame,
-)
+from negcorr.scale.chunks import ArraySource, IterableSource, Source, is_path, split_frame
 from negcorr.scale.files import FileSource, as_dataset, open_files
 
 __all__ = ["source_of", "target_names", "weight_name"]
@@ -52,11 +46,10 @@ def target_names(target: Any) -> str | list[str] | None:
     """Columns that are targets, as a name or a list of names."""
     if target is None or isinstance(target, str):
         return target
-    if not isinstance(target, Iterable):
-        raise TypeError(f"target={target!r} must be the name of a column, or several names.")
-    names = list(target)
+    names = list(target) if isinstance(target, Iterable) else []
     if not names or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"target={target!r} must be the name of a column, or several names.")
+        kind = ValueError if isinstance(target, Iterable) else TypeError
+        raise kind(f"target={target!r} must be the name of a column, or several names.")
     if len(set(names)) < len(names):
         raise ValueError(f"target={target!r} names a column twice.")
     return names
@@ -69,8 +62,7 @@ def weight_name(sample_weight: Any, target: str | list[str] | None) -> str | Non
             "sample_weight must be the name of a column for files and data frames with target, got "
             f"{type(sample_weight).__name__}."
         )
-    if sample_weight is not None and sample_weight in (
-        [target] if isinstance(target, str) else target or []
-    ):
+    targets = [target] if isinstance(target, str) else target or []
+    if sample_weight in targets:
         raise ValueError(f"sample_weight={sample_weight!r} is a target as well.")
     return sample_weight

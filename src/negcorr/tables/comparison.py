@@ -94,26 +94,15 @@ class Comparison:
     n_rivals: int | None = None
 
     def __getitem__(self, name: str) -> Method:
-        for method in self.methods:
-            if method.name == name:
-                return method
-        raise KeyError(name)
+        return {method.name: method for method in self.methods}[name]
 
     def __str__(self) -> str:
         rows = [["method", "output", "RMSE", "MAE", "R²", "95 % covers", "fit seconds"]]
-        rows += [
-            [
-                method.name,
-                f.output,
-                amount_with_error(f.rmse, f.rmse_se),
-                amount_with_error(f.mae, f.mae_se),
-                f"{f.r2:.3f}",
-                "" if np.isnan(f.coverage) else f"{f.coverage:.1%}",
-                f"{method.fit_seconds:.2f}",
-            ]
-            for method in self.methods
-            for f in method.figures
-        ]
+        for method, f in ((each, f) for each in self.methods for f in each.figures):
+            rmse, mae = amount_with_error(f.rmse, f.rmse_se), amount_with_error(f.mae, f.mae_se)
+            covers = "" if np.isnan(f.coverage) else f"{f.coverage:.1%}"
+            seconds = f"{method.fit_seconds:.2f}"
+            rows.append([method.name, f.output, rmse, mae, f"{f.r2:.3f}", covers, seconds])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
@@ -197,14 +186,8 @@ def scored(
     methods = []
     for result, loss in zip(results, losses, strict=True):
         gain, gain_se = held_out_mean(loss - losses[0], test.weight, test.groups)
-        figures = held_out_figures(
-            test.y,
-            result.predicted,
-            targets,
-            interval=result.interval,
-            weight=test.weight,
-            groups=test.groups,
-        )
+        given = {"interval": result.interval, "weight": test.weight, "groups": test.groups}
+        figures = held_out_figures(test.y, result.predicted, targets, **given)
         mean_loss = float(np.average(loss, weights=test.weight))
         methods.append(Method(result.name, figures, mean_loss, gain, gain_se, result.fit_seconds))
     n_rivals = len(train.positions)

@@ -90,9 +90,8 @@ def held_out_figures(
         mse, mse_se = held_out_mean(error**2, share, groups)
         mae, mae_se = held_out_mean(np.abs(error), share, groups)
         rmse = float(np.sqrt(mse))
-        if groups is None:
-            rmse_se = mse_se / (2.0 * rmse) if rmse > 0 else 0.0
-        else:
+        rmse_se = mse_se / (2.0 * rmse) if rmse > 0 else 0.0
+        if groups is not None:
             rmse_se = _jackknife(error**2, share, groups, root=True)
         variance = np.average((target - np.average(target, weights=share)) ** 2, weights=share)
         coverage = float("nan")

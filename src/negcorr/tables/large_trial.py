@@ -108,10 +108,8 @@ def try_out_large(
     check_baselines(baselines)
     for name, column in (("group", group), ("time", time)):
         if column is not None:
-            raise TableError(
-                f"{name}={column!r} needs the table in memory, which is read in pieces here; use "
-                "try_out with read_table."
-            )
+            problem = "needs the table in memory, which is read in pieces here"
+            raise TableError(f"{name}={column!r} {problem}; use try_out with read_table.")
     say = tell if tell is not None else lambda words: None
     chunks = table if isinstance(table, TableChunks) else TableChunks.open(table)
     say("reading a sample of the rows")
@@ -142,10 +140,8 @@ def try_out_large(
         seen = passed.known.seen.merged(passed.held.seen)
     notes = list(sample.notes)
     if not sample.is_whole:
-        notes.append(
-            f"roles of columns, medians, scales and features are from a sample of "
-            f"{len(sample.frame)} of {sample.n_rows} rows."
-        )
+        taken = f"a sample of {len(sample.frame)} of {sample.n_rows} rows"
+        notes.append(f"roles of columns, medians, scales and features are from {taken}.")
     if comparison.n_test < n_held:
         notes.append(f"figures are of {comparison.n_test} of {n_held} held-out rows.")
     if len(known.positions) < n_known and len(results) > 1:
@@ -204,11 +200,7 @@ def predict_frames(model: Any, chunks: TableChunks) -> Iterator[tuple[Any, Float
 
 
 def _drawn(
-    sample: TableSample,
-    schema: Schema,
-    test_size: float,
-    seed: int,
-    settings: Mapping[str, Any],
+    sample: TableSample, schema: Schema, test_size: float, seed: int, settings: Mapping[str, Any]
 ) -> tuple[Pipeline, np.uint64]:
     """A pipeline whose steps know the sample, and the hash from which on rows are held out."""
     pipeline = make_tabular(sample.frame, schema.targets, schema=schema, **settings)
@@ -216,10 +208,9 @@ def _drawn(
     check_streamable(model._settings())
     rows = samples(sample.frame, schema)
     if len(rows.positions) < 2 * LEAST_ROWS:
-        raise TableError(
-            f"{len(rows.positions)} rows of the sample have their targets; {2 * LEAST_ROWS} at "
-            "least are needed to hold some out."
-        )
+        needed = f"{2 * LEAST_ROWS} at least are needed to hold some out"
+        n = len(rows.positions)
+        raise TableError(f"{n} rows of the sample have their targets; {needed}.")
     keys = hashes(rows, schema, seed)
     cut = keys[largest_keys(keys, test_size, "content")].min()
     # In an order of their own, so that not a bit depends on that of the file, or on its format.

@@ -84,7 +84,20 @@ def make_tabular(
             f"{', '.join(ncl_parameters)} are for an NCLRegressor, and estimator={estimator!r} is "
             "given: set its parameters there."
         )
-    model = clone(estimator) if estimator is not None else _ensemble(random_state, ncl_parameters)
+    if estimator is not None:
+        model = clone(estimator)
+    else:
+        settings = {"basis": "fourier", "random_state": random_state, **ncl_parameters}
+        # The encoder has scaled the inputs.
+        settings["basis"] = encoded_basis(settings["basis"])
+        known = NCLRegressor._get_param_names()
+        unknown = settings.keys() - set(known)
+        if unknown:
+            raise TypeError(
+                f"{min(unknown)}={settings[min(unknown)]!r} is no parameter of make_tabular or "
+                f"NCLRegressor, which has {', '.join(known)}."
+            )
+        model = NCLRegressor(**settings)
     reader = TypedColumns.of_schema(schema)
     encoder = column_encoder(list(reader.numbers), list(reader.categories), list(reader.dates))
     return Pipeline([("read", reader), ("encode", encoder), ("model", model)])
@@ -99,22 +112,6 @@ def encoded_basis(basis: Any) -> Any:
     >>> encoded_basis("fourier")
     FourierFeatures(inputs='none')
     """
-    if isinstance(basis, str) and basis == "auto":
-        return AutoBasis(inputs="none")
-    if isinstance(basis, str) and basis in BASES:
-        return named_basis(basis, inputs="none")
-    return basis
-
-
-def _ensemble(random_state: Any, parameters: dict[str, Any]) -> NCLRegressor:
-    """The ensemble at the end, for inputs that the encoder has scaled."""
-    settings = {"basis": "fourier", "random_state": random_state, **parameters}
-    settings["basis"] = encoded_basis(settings["basis"])
-    known = NCLRegressor._get_param_names()
-    unknown = settings.keys() - set(known)
-    if unknown:
-        raise TypeError(
-            f"{min(unknown)}={settings[min(unknown)]!r} is no parameter of make_tabular or "
-            f"NCLRegressor, which has {', '.join(known)}."
-        )
-    return NCLRegressor(**settings)
+    if not isinstance(basis, str) or basis not in ("auto", *BASES):
+        return basis
+    return AutoBasis(inputs="none") if basis == "auto" else named_basis(basis, inputs="none")

@@ -172,28 +172,23 @@ class _Piece:
         if schema.weights is not None:
             name = schema.weights
             weight = _numbers(chunks.path, frame, schema[name], row)
-            bad = ~(weight >= 0)
-            if bad.any():
-                first = int(np.argmax(bad))
+            bad = np.flatnonzero(~(weight >= 0))
+            if len(bad):
                 raise TableError(
-                    f"{chunks.path}, row {row + first + 1}: weights={name!r} must hold a number of "
-                    f"at least 0 in every row, got {shortened(frame[name].iloc[first])}."
+                    f"{chunks.path}, row {row + bad[0] + 1}: weights={name!r} must hold a number "
+                    f"of at least 0 in every row, got {shortened(frame[name].iloc[bad[0]])}."
                 )
         missing = dict(zip(schema.targets, np.isnan(y).sum(axis=0).tolist(), strict=True))
         for name in schema.inputs:
             values = typed[name]
             gone = values == MISSING_LEVEL if schema[name].role == "category" else values.isna()
             missing[name] = int(gone.sum())
-        there = ~np.isnan(y).any(axis=1)
-        at = np.flatnonzero(there)
-        return cls(
-            table=table if there.all() else table.take(at),
-            typed=typed if there.all() else typed.iloc[at],
-            y=y[at, 0] if y.shape[1] == 1 else y[at],
-            weight=None if weight is None else weight[at],
-            positions=row + at,
-            missing=missing,
-        )
+        at = np.flatnonzero(~np.isnan(y).any(axis=1))
+        if len(at) < len(y):
+            table, typed = table.take(at), typed.iloc[at]
+        y = y[at, 0] if y.shape[1] == 1 else y[at]
+        weight = None if weight is None else weight[at]
+        return cls(table, typed, y, weight, row + at, missing)
 
 
 def _numbers(path: Path, frame: Any, column: Column, row: int) -> FloatArray:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from negcorr._common.types import AnyArray, IntArray
+from negcorr.columns.samples import halves
 from negcorr.reading.cell_kinds import text_buffers
 from negcorr.rows.rows import HashArray, content_hash, hash_of_bytes, mix
 from negcorr.rows.smallest import smallest_keys
@@ -87,12 +88,10 @@ class SmallestHashes:
         self.n_rows += len(keys)
         n_kept = len(self._kept.keys)
         positions = first + np.arange(len(keys)) if isinstance(first, int) else first
+        counts = np.concatenate([self._kept.counts, np.ones(len(keys), dtype=np.int64)])
+        keys = np.concatenate([self._kept.keys, keys])
         self._kept = smallest_keys(
-            np.concatenate([self._kept.keys, keys]),
-            self.most,
-            cut=self._kept.cut,
-            distinct=True,
-            counts=np.concatenate([self._kept.counts, np.ones(len(keys), dtype=np.int64)]),
+            keys, self.most, cut=self._kept.cut, distinct=True, counts=counts
         )
         index = self._kept.index
         self._positions = np.concatenate([self._positions, positions])[index]
@@ -143,16 +142,13 @@ def table_hash(table: Any, seed: int = 0) -> HashArray:
     columns: list[AnyArray] = []
     for column in table.columns:
         kind = column.type
-        if any(test(kind) for test in (kinds.is_integer, kinds.is_floating, kinds.is_boolean)):
+        is_time = kinds.is_temporal(kind)
+        if is_time or kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind):
+            column = column.cast(f"int{kind.bit_width}") if is_time else column
             columns.append(np.asarray(column.cast("float64", safe=False).to_numpy()))
-        elif kinds.is_temporal(kind):
-            whole = column.cast(f"int{kind.bit_width}")
-            columns.append(np.asarray(whole.cast("float64", safe=False).to_numpy()))
         elif not kinds.is_nested(kind) and not kinds.is_null(kind):
             bits = [_text_hashes(chunk) for chunk in _as_text(column).chunks]
-            words = np.concatenate([np.empty(0, dtype=np.uint64), *bits])
-            halves = words >> np.uint64(32), words & np.uint64(2**32 - 1)
-            columns += [half.astype(np.float64) for half in halves]
+            columns += halves(np.concatenate([np.empty(0, dtype=np.uint64), *bits]))
     if not columns:
         return np.zeros(table.num_rows, dtype=np.uint64)
     return content_hash(np.stack(columns, axis=1), seed=seed)
@@ -189,6 +185,5 @@ def _text_hashes(array: Any) -> HashArray:
         done += 8
         left = left[lengths[left] > done]
     for j in np.flatnonzero(lengths > LONG_BYTES):
-        cell = data[starts[j] : starts[j] + lengths[j]].tobytes()
-        bits[j] = hash_of_bytes(cell)
+        bits[j] = hash_of_bytes(data[starts[j] : starts[j] + lengths[j]].tobytes())
     return bits

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 
 from negcorr._common.types import AnyArray, BoolArray, IntArray
+from negcorr._common.validation import is_integer
 from negcorr.columns.samples import Samples, digests, hashes, labels, samples, times
 from negcorr.exceptions import TableError
 from negcorr.reading.schema import Schema
@@ -67,9 +68,8 @@ def hold_out(
     rows = samples(frame, schema)
     n = len(rows.positions)
     if n < 2 * LEAST_ROWS:
-        raise TableError(
-            f"{n} rows have their targets; {2 * LEAST_ROWS} at least are needed to hold some out."
-        )
+        needed = f"{2 * LEAST_ROWS} at least are needed to hold some out"
+        raise TableError(f"{n} rows have their targets; {needed}.")
     keys: AnyArray
     if schema.time is not None:
         keys, what = times(frame, schema)[rows.positions], f"time in {schema.time!r}"
@@ -126,18 +126,16 @@ def check_split(test_size: Any, seed: Any) -> None:
     """Raise an error if the share or the seed is not one that is allowed."""
     if not isinstance(test_size, numbers.Real) or not 0.0 < float(test_size) < 1.0:
         raise ValueError(f"test_size={test_size!r} must be a number between 0 and 1.")
-    whole = isinstance(seed, numbers.Integral) and not isinstance(seed, bool)
     # The methods that are compared take no larger seeds.
-    if not whole or not 0 <= int(seed) < 2**32:
+    if not is_integer(seed) or not 0 <= int(seed) < 2**32:
         raise ValueError(f"seed={seed!r} must be a whole number, at least 0 and below 2**32.")
 
 
 def check_held_out(held: Samples, schema: Schema) -> None:
     """Raise an error if all held-out rows have no weight."""
     if held.weight is not None and not held.weight.any():
-        raise TableError(
-            f"all held-out rows have no weight in {schema.weights!r}; try another seed."
-        )
+        at = repr(schema.weights)
+        raise TableError(f"all held-out rows have no weight in {at}; try another seed.")
 
 
 def largest_keys(keys: AnyArray, test_size: float, what: str) -> BoolArray:
@@ -151,8 +149,7 @@ def largest_keys(keys: AnyArray, test_size: float, what: str) -> BoolArray:
     wanted = min(max(math.ceil(test_size * n), LEAST_ROWS), n - LEAST_ROWS)
     possible = np.flatnonzero((held >= LEAST_ROWS) & (held <= n - LEAST_ROWS))
     if len(possible) == 0:
-        raise TableError(
-            f"{n} rows cannot be split by {what} with {LEAST_ROWS} rows at least on both sides."
-        )
+        sides = f"{LEAST_ROWS} rows at least on both sides"
+        raise TableError(f"{n} rows cannot be split by {what} with {sides}.")
     best = possible[np.argmin(np.abs(held[possible] - wanted))]
     return np.asarray(keys >= distinct[::-1][best])

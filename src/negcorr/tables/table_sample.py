@@ -81,9 +81,8 @@ class TableSample:
         Schema
             With the number of all rows; missing and distinct values are those of the sample.
         """
-        found = infer_columns(
-            self.frame, target, drop=drop, categorical=categorical, weights=weights
-        )
+        given: dict[str, Any] = {"drop": drop, "categorical": categorical, "weights": weights}
+        found = infer_columns(self.frame, target, **given)
         columns = list(found.columns)
         for place, column in enumerate(columns):
             if column.role != "number" or column.n_missing or self.is_whole:
@@ -163,10 +162,5 @@ def sample_of(
         frame = chunks.source.frame(table, kinds, 0)
     if table.num_rows < kept.n_rows:
         notes = [f"in the sample, {note}" for note in notes]
-    return TableSample(
-        frame=frame,
-        positions=rows.positions[in_file],
-        n_rows=kept.n_rows,
-        chunks=chunks.reading(kinds),
-        notes=(*chunks.notes, *notes),
-    )
+    positions, all_notes = rows.positions[in_file], (*chunks.notes, *notes)
+    return TableSample(frame, positions, kept.n_rows, chunks.reading(kinds), all_notes)

@@ -135,10 +135,9 @@ def try_out(
     else:
         known, held = samples(frame, schema), samples(test, schema)
         if len(held.positions) < 2:
-            raise TableError(
-                f"{len(held.positions)} of the rows for testing have their targets; 2 at least "
-                "are needed."
-            )
+            n = len(held.positions)
+            needed = "2 at least are needed"
+            raise TableError(f"{n} of the rows for testing have their targets; {needed}.")
     check_held_out(held, schema)
     settings = {"random_state": seed, **(parameters or {})}
     say = tell if tell is not None else lambda words: None
@@ -204,11 +203,10 @@ def _unfitted(
 
 def fitted_to(pipeline: Any, rows: Samples) -> Any:
     """The pipeline, fitted to rows, with groups where it takes folds, and with weights."""
-    given = {
-        name: value
-        for name, value in rows.fit_parameters.items()
-        if has_fit_parameter(pipeline[-1], name.removeprefix("model__"))
-    }
+    given = rows.fit_parameters
+    for name in [*given]:
+        if not has_fit_parameter(pipeline[-1], name.removeprefix("model__")):
+            del given[name]
     if rows.weight is not None and "model__sample_weight" not in given:
         raise TableError(f"{type(pipeline[-1]).__name__} takes no weights.")
     return pipeline.fit(rows.inputs, rows.y, **given)

@@ -155,17 +155,13 @@ def monte_carlo_dof(
     source = ProbeSource(refit, probe, per_probe, directions, seeds)
     meter = ResponseMeter(refit, step, "forward" if declared else scheme, n_jobs)
     limits = None if target_std_error is None else Limits(float(target_std_error), max_fits)
+    may_deflate = limits is not None and declared is not False and refit.y.shape[1] == 1
     run = _Run(
         meter=meter,
         source=source,
         n_probes=n_probes if limits is None else max(n_probes, FIRST_LOOK),
         limits=limits,
-        may_deflate=(
-            limits is not None
-            and declared is not False
-            and refit.y.shape[1] == 1
-            and not (seeding == "none" and refit.draws_numbers)
-        ),
+        may_deflate=may_deflate and not (seeding == "none" and refit.draws_numbers),
         checks_step=isinstance(eps, str) and not declared,
         scheme=meter.scheme,
         probes=source.no_probes(keeps_derivatives=False),
@@ -226,7 +222,7 @@ class _Run:
             both = source.shared_seed, source.shared_seed + 1
             first, second = meter.fit_as_given(both)
             source.per_probe = not np.array_equal(first, second)
-            source.use_first(both)
+            source.ready = list(both)
         deflates = self.may_deflate and not source.per_probe
         self.probes = source.no_probes(keeps_derivatives=deflates)
         self.probes.extend(meter, source, self.n_probes)
@@ -325,23 +321,19 @@ def check_options(
 ) -> None:
     """Raise unless these options of :func:`monte_carlo_dof` are known and fit together."""
     check_positive_int("n_probes", n_probes)
-    if probe not in PROBES:
-        raise ValueError(f"probe={probe!r} is unknown; allowed are {PROBES}.")
-    if scheme not in SCHEMES:
-        raise ValueError(f"scheme={scheme!r} is unknown; allowed are {SCHEMES}.")
+    for name, value, allowed in (("probe", probe, PROBES), ("scheme", scheme, SCHEMES)):
+        if value not in allowed:
+            raise ValueError(f"{name}={value!r} is unknown; allowed are {allowed}.")
     check_positive_int("max_fits", max_fits)
     if not (isinstance(linear, (bool, np.bool_)) or (isinstance(linear, str) and linear == "auto")):
         raise ValueError(f"linear={linear!r} is unknown; allowed are 'auto', True and False.")
     if target_std_error is None:
         return
+    named = f"target_std_error={target_std_error!r}"
     if not is_number(target_std_error):
-        raise TypeError(
-            f"target_std_error={target_std_error!r} must be a number greater than 0, or None."
-        )
+        raise TypeError(f"{named} must be a number greater than 0, or None.")
     if not 0.0 < float(target_std_error) < np.inf:
-        raise ValueError(
-            f"target_std_error={target_std_error!r} must be greater than 0 and finite."
-        )
+        raise ValueError(f"{named} must be greater than 0 and finite.")
     # The probes, the second step, two fits each for seeds and linearity.
     first_look = 2 * max(int(n_probes), FIRST_LOOK) + 2 * KEPT_DIRECTIONS + 4
     if first_look > max_fits:

@@ -108,9 +108,8 @@ def is_linear(vectors: FloatArray, images: FloatArray, meter: ResponseMeter, see
     meter.scheme = "forward"
     outcome = meter.responses([Direction(scale * together[:, np.newaxis], seed)])[0]
     if isinstance(outcome, Exception):
-        raise ProbeError(
-            f"the fit that tests linearity failed with {type(outcome).__name__}: {outcome}"
-        ) from outcome
+        problem = f"{type(outcome).__name__}: {outcome}"
+        raise ProbeError(f"the fit that tests linearity failed with {problem}") from outcome
     expected = scale * (images @ signs)
     slack = LINEAR_TOLERANCE * np.linalg.norm(expected) + 10.0 * outcome.rounding[0]
     return bool(np.linalg.norm(outcome.derivative[:, 0] - expected) <= slack)
@@ -152,8 +151,7 @@ def deflate(
             n_new = extended.directions.shape[1] - deflation.directions.shape[1]
             deflation = extended
             count = min(max(FEWEST_FRESH, ceil(share * wanted)), max(FEWEST_FRESH, n_new))
-            moved = probes.moved
-            probes = source.no_probes(keeps_derivatives=True)
+            probes, moved = source.no_probes(keeps_derivatives=True), probes.moved
             probes.moved = moved
         else:
             count = int(np.clip(ceil(wanted) - here, 1, here))
@@ -265,9 +263,8 @@ class Deflation:
 
     def extended(self, directions: FloatArray, images: FloatArray) -> Deflation:
         """With further orthonormal directions and their images."""
-        return Deflation(
-            np.column_stack([self.directions, directions]), np.column_stack([self.images, images])
-        )
+        new = (self.directions, directions), (self.images, images)
+        return Deflation(*map(np.column_stack, new))
 
 
 def leftover_share(deflation: Deflation, images: FloatArray) -> float:

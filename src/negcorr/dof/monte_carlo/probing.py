@@ -43,6 +43,8 @@ class ProbeSource:
         Whether every direction has a seed of its own.
     directions, seeds : numpy.random.Generator
         The two streams.
+    ready : list of int
+        Seeds of the next directions, whose fits to the targets as given are made.
     """
 
     refit: Refit
@@ -50,7 +52,7 @@ class ProbeSource:
     per_probe: bool
     directions: np.random.Generator
     seeds: np.random.Generator
-    _ready: list[int] = field(default_factory=list)
+    ready: list[int] = field(default_factory=list)
 
     def no_probes(self, keeps_derivatives: bool) -> Probes:
         """A collection without probes."""
@@ -70,7 +72,7 @@ class ProbeSource:
             if not self.per_probe:
                 seed = self.shared_seed
             else:
-                seed = self._ready.pop(0) if self._ready else int(self.seeds.integers(2**31))
+                seed = self.ready.pop(0) if self.ready else int(self.seeds.integers(2**31))
             drawn.append(Direction(vector, seed))
         return drawn
 
@@ -82,10 +84,6 @@ class ProbeSource:
     def shared_seed(self) -> int:
         """The one seed of fits that do not belong to a probe, drawn when it is first needed."""
         return int(self.seeds.integers(2**31))
-
-    def use_first(self, seeds: Sequence[int]) -> None:
-        """Use these seeds for the next directions: their fits to the targets as given are made."""
-        self._ready = list(seeds)
 
 
 @dataclass
@@ -119,9 +117,8 @@ class Probes:
 
     def mean_and_error(self) -> tuple[FloatArray, FloatArray]:
         """Mean over probes and its standard error, both of shape (outputs,)."""
-        variance = self.leftover_variance
-        if variance is None:
-            variance = self.spread.variance()
+        left = self.leftover_variance
+        variance = self.spread.variance() if left is None else left
         return mean_and_error(np.array(self.values), np.array(self.rounding), variance)
 
     def copied(self) -> Probes:
@@ -186,7 +183,5 @@ def measured(
             ". All others failed too, but not the fit to the targets as given: moved by eps "
             "they may leave the estimator's domain; try a smaller eps"
         )
-    raise ProbeError(
-        f"the fit of probe {first + k} failed with {type(error).__name__}: {error}{hint}",
-        probe=first + k,
-    ) from error
+    text = f"the fit of probe {first + k} failed with {type(error).__name__}: {error}{hint}"
+    raise ProbeError(text, probe=first + k) from error

@@ -84,14 +84,9 @@ class Refit:
         weight = check_weight(sample_weight, target)
         if weight is not None:
             fit_arguments(estimator, weight)
-        return cls(
-            estimator=estimator,
-            X=X,
-            y=target.reshape(len(target), -1),
-            weight=weight,
-            single_output=target.ndim == 1,
-            draws_seeds=is_estimator(estimator) and seeding != "none",
-        )
+        draws_seeds = is_estimator(estimator) and seeding != "none"
+        columns = target.reshape(len(target), -1)
+        return cls(estimator, X, columns, weight, target.ndim == 1, draws_seeds)
 
     def in_shape_of_y(self, values: FloatArray) -> Any:
         """Values of shape (…, outputs) in the form of the user's y.
@@ -141,10 +136,8 @@ class Refit:
         for predictions, n_rows in pieces:
             fitted = np.asarray(predictions)
             if fitted.shape != (n_rows, outputs) and (outputs > 1 or fitted.shape != (n_rows,)):
-                shape = fitted.shape
-                raise ValueError(
-                    f"predictions have shape {shape} for {n_rows} rows and {outputs} output(s)."
-                )
+                expected = f"{n_rows} rows and {outputs} output(s)"
+                raise ValueError(f"predictions have shape {fitted.shape} for {expected}.")
             if fitted.dtype.kind not in "fiub":
                 raise ValueError(f"predictions must be real numbers, got dtype {fitted.dtype}.")
             bad = int(np.count_nonzero(~np.isfinite(fitted)))

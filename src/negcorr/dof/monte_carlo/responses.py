@@ -123,12 +123,11 @@ class ResponseMeter:
         for seed, fitted in zip(missing, fits, strict=True):
             if not isinstance(fitted, Exception):
                 self.given[seed] = fitted
-            elif self.n_good == 0:
+                continue
+            if self.n_good == 0:
                 raise fitted
-            else:
-                raise ProbeError(
-                    f"the fit to the targets as given failed with {type(fitted).__name__}: {fitted}"
-                ) from fitted
+            problem = f"{type(fitted).__name__}: {fitted}"
+            raise ProbeError(f"the fit to the targets as given failed with {problem}") from fitted
         return [self.given[seed] for seed in seeds]
 
     def _run(self, moves: list[tuple[FloatArray, int]]) -> list[AnyArray | Exception]:

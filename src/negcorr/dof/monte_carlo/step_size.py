@@ -159,11 +159,5 @@ def check_steps(
     # A few percent never matter, however small the spread.
     agree = np.abs(mean) <= np.maximum(allowed, SMALL_SHIFT * size) + slack
     agree &= apart <= np.maximum(UNRELATED * between, SMALL_JUMP * size) + slack
-    return StepCheck(
-        eps=eps,
-        dof=second.mean(axis=0),
-        difference=mean,
-        std_error=sample_deviation(difference) / np.sqrt(repeated),
-        agree=bool(agree.all()),
-        n_probes=repeated,
-    )
+    spread = sample_deviation(difference) / np.sqrt(repeated)
+    return StepCheck(eps, second.mean(axis=0), mean, spread, bool(agree.all()), repeated)
