@@ -89,10 +89,7 @@ def run_report(model: Path, data: Path | None, out: Path, output: Output) -> Non
         loaded = open_model(model)
         notes: list[str] = []
         title = titled(str(loaded.notes.get("data") or model.name), loaded.targets)
-        shown: dict[str, Any] = {
-            "title": title,
-            "verdict": str(loaded.notes.get("verdict") or ""),
-        }
+        shown: dict[str, Any] = {"title": title, "verdict": str(loaded.notes.get("verdict") or "")}
         if data is not None:
             tell(f"reading {data.name}")
             loaded.known_schema  # noqa: B018 - raises an error before a long file is read

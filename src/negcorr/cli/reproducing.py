@@ -7,13 +7,7 @@ from importlib.util import find_spec
 
 from joblib import cpu_count
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from negcorr._common.files import write_atomically
 from negcorr.cli.arguments import UsageError, check_jobs

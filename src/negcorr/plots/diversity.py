@@ -17,13 +17,7 @@ from negcorr.exceptions import NoiseVarianceWarning, PrecisionWarning
 from negcorr.path.curve_view import positions
 from negcorr.path.path import NCLPath
 from negcorr.plots.colours import COLOURS, GREY
-from negcorr.plots.drawing import (
-    axes_for,
-    gap_axis,
-    label_of_output,
-    legend,
-    require_matplotlib,
-)
+from negcorr.plots.drawing import axes_for, gap_axis, label_of_output, legend, require_matplotlib
 from negcorr.plots.models import check_output, check_path, gaps_of, path_of
 
 if TYPE_CHECKING:

@@ -11,11 +11,7 @@ import numpy as np
 from negcorr._common.arrays import to_host
 from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import check_positive_int, target_columns
-from negcorr.diversity.decompositions import (
-    USELESS_ALONE,
-    USELESS_NOTE,
-    ambiguity_decomposition,
-)
+from negcorr.diversity.decompositions import USELESS_ALONE, USELESS_NOTE, ambiguity_decomposition
 from negcorr.diversity.inner_model import inner_model
 from negcorr.diversity.members import members_of
 from negcorr.plots.colours import COLOURS, GREY

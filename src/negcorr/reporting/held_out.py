@@ -10,11 +10,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from negcorr._common.types import FloatArray, IntArray, Table
-from negcorr.diversity.decompositions import (
-    USELESS_ALONE,
-    USELESS_NOTE,
-    ambiguity_decomposition,
-)
+from negcorr.diversity.decompositions import USELESS_ALONE, USELESS_NOTE, ambiguity_decomposition
 from negcorr.diversity.inner_model import inner_model
 from negcorr.rows.rows import content_hash
 

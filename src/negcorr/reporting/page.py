@@ -49,10 +49,7 @@ CHARTS = (
     ("chart-diversity", "Ambiguity decomposition on the training rows"),
 )
 
-HELD_OUT_CHARTS = (
-    ("predicted-observed", "Observed against predicted"),
-    ("residuals", "Residuals"),
-)
+HELD_OUT_CHARTS = (("predicted-observed", "Observed against predicted"), ("residuals", "Residuals"))
 
 
 def report(
