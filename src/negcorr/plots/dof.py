@@ -16,10 +16,10 @@ from negcorr._common.types import FloatArray, Table
 from negcorr.diversity.inner_model import inner_model
 from negcorr.dof.degrees import degrees_of_freedom
 from negcorr.dof.monte_carlo.estimate import monte_carlo_dof
-from negcorr.path.curve_view import positions
+from negcorr.path.curve_view import evenly, positions
 from negcorr.path.path import NCLPath
 from negcorr.plots.colours import COLOURS
-from negcorr.plots.drawing import axes_for, evenly, gap_axis, legend, require_matplotlib
+from negcorr.plots.drawing import axes_for, gap_axis, legend, require_matplotlib
 from negcorr.plots.models import check_output, check_path, gaps_of, path_of, sorted_gaps
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from negcorr._common.types import FloatArray, IntArray
+from negcorr._common.types import FloatArray
 from negcorr.path.curve_view import positions
 from negcorr.plots.colours import GREY
 from negcorr.spectrum.gap import gap_text, lam_text
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = [
     "GAP_LABEL",
     "axes_for",
-    "evenly",
     "gap_axis",
     "label_of_output",
     "legend",
@@ -153,11 +152,6 @@ def legend(ax: Axes, **options: Any) -> None:
     look |= {"fontsize": "x-small" if narrow else "small", "labelspacing": 0.3}
     look |= {"handlelength": 1.6 if narrow else 2.0}
     ax.legend(**{**look, **options})
-
-
-def evenly(n: int, most: int) -> IntArray:
-    """At most so many of the numbers below ``n``, evenly from the first to the last."""
-    return np.unique(np.linspace(0, n - 1, most).round().astype(int))
 
 
 def label_of_output(output: int, n_outputs: int) -> str | None:

@@ -14,8 +14,9 @@ from negcorr._common.validation import check_positive_int, target_columns
 from negcorr.diversity.decompositions import USELESS_ALONE, USELESS_NOTE, ambiguity_decomposition
 from negcorr.diversity.inner_model import inner_model
 from negcorr.diversity.members import members_of
+from negcorr.path.curve_view import evenly
 from negcorr.plots.colours import COLOURS, GREY
-from negcorr.plots.drawing import axes_for, evenly, label_of_output, legend, require_matplotlib
+from negcorr.plots.drawing import axes_for, label_of_output, legend, require_matplotlib
 from negcorr.plots.input_slices import Slice
 from negcorr.plots.models import check_output
 

@@ -19,6 +19,7 @@ from negcorr._common.validation import target_columns
 from negcorr.diversity.decompositions import USELESS_NOTE
 from negcorr.diversity.inner_model import inner_model
 from negcorr.ensemble.regressor import NCLRegressor
+from negcorr.ensemble.summary import output_names
 from negcorr.reporting.curves import CurveData, curve_data
 from negcorr.reporting.held_out import (
     HeldOut,
@@ -136,12 +137,8 @@ def gather(
         )
     check_is_fitted(ensemble, "_fit" if deep else None)
     n_outputs = ensemble.network_.widths[-1] if deep else ensemble.path_.spectrum.n_outputs
-    if outputs is None:
-        names = tuple(f"output {j}" for j in range(n_outputs)) if n_outputs > 1 else ("y",)
-    elif isinstance(outputs, str) or len(outputs) != n_outputs:
-        raise ValueError(f"outputs={outputs!r} must name each of the {n_outputs} outputs.")
-    else:
-        names = tuple(str(name) for name in outputs)
+    single = ("y",) if n_outputs == 1 else None
+    names = output_names(single if outputs is None else outputs, n_outputs)
     default = type(ensemble)().get_params(deep=False)
     changed = ", ".join(
         f"{name}={value!r}"
