@@ -54,7 +54,7 @@ def run_fit(options: FitOptions, output: Output) -> None:
         settings = {
             "test_size": options.test_share,
             "seed": options.seed,
-            "baselines": options.rivals,
+            "baselines": options.rivals_named,
             "n_jobs": cpu_count() if options.jobs is None else options.jobs,
             "parameters": options.parameters,
             "tell": tell,
