@@ -176,14 +176,10 @@ def rebuilding_code(options: FitOptions, schema: Schema, in_pieces: bool = False
         return "".join(f", {name}={value!r}" for name, value in given.items())
 
     asked: dict[str, Any] = {
-        "drop": [c.name for c in schema.columns if (c.role, c.remark) == ("dropped", "as asked")],
-        "categorical": [
-            c.name for c in schema.columns if (c.role, c.remark) == ("category", "as asked")
-        ],
-        "weights": schema.weights,
-        "group": schema.group,
-        "time": schema.time,
+        option: [c.name for c in schema.columns if (c.role, c.remark) == (role, "as asked")]
+        for option, role in (("drop", "dropped"), ("categorical", "category"))
     }
+    asked |= {"weights": schema.weights, "group": schema.group, "time": schema.time}
     columns = f"{list(schema.targets)!r}" + keywords({k: v for k, v in asked.items() if v})
     basis = [] if options.features is None else [type(options.features).__name__]
     imports = [f"from negcorr.bases import {name}" for name in basis]
@@ -235,10 +231,8 @@ def run_demo(out: Path, output: Output) -> None:
     output : Output
     """
     check_writable(out)
-    frame = load_diabetes(as_frame=True, scaled=False).frame.rename(
-        columns={"target": "progression"}
-    )
-    data = out / "diabetes.csv"
+    frame = load_diabetes(as_frame=True, scaled=False).frame
+    data, frame = out / "diabetes.csv", frame.rename(columns={"target": "progression"})
     table = frame.to_csv(index=False, float_format="%g", lineterminator="\n")
     write_atomically(data, table.encode())
     output.say(f"$ negcorr fit {data} --target progression --out {out}", style="dim")

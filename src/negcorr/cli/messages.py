@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from negcorr._common.number_text import amount
+from negcorr._common.number_text import amount, listed
 from negcorr.cli.fit_files import FILES, comparison_tables, facts_of
 from negcorr.cli.output import Output, printable
 from negcorr.reading.schema import Schema
@@ -50,11 +50,10 @@ def say_columns(output: Output, name: str, schema: Schema) -> None:
     output.say(f"{printable(name)}: {schema.n_rows} rows, {len(schema.columns)} columns")
     for role, plural in NAMED:
         names = schema.named(role)
-        shown = ", ".join(map(printable, names[:MOST_NAMES]))
-        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
         if names:
+            shown = listed([printable(name) for name in names], MOST_NAMES)
             one = len(names) == 1 and role not in ("number", "category", "date")
-            output.say(f"  {role if one else plural:<15}{shown}{more}")
+            output.say(f"  {role if one else plural:<15}{shown}")
     for column in schema.columns:
         if column.role in LEFT_OUT:
             output.say(f"  left out       {printable(column.name)} ({printable(column.remark)})")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from negcorr._common.number_text import shortened
+from negcorr._common.number_text import listed, shortened
 from negcorr.exceptions import TableError
 from negcorr.reading.dates import date_form, date_remark
 from negcorr.reading.number_cells import as_numbers, missing_cells, number_form, numbers
@@ -127,8 +127,7 @@ def no_column(argument: str, name: Any, known: Iterable[Any]) -> TableError:
     if close:
         hint = f"did you mean {' or '.join(map(repr, close))}?"
     else:
-        more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-        hint = f"the columns are {', '.join(map(shortened, names[:10]))}{more}."
+        hint = f"the columns are {listed([shortened(name) for name in names], 10)}."
     return TableError(f"{argument}={name!r} is no column; {hint}")
 
 

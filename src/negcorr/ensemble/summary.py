@@ -10,6 +10,7 @@ from html import escape
 import numpy as np
 
 from negcorr._common.arrays import to_host
+from negcorr._common.number_text import listed
 from negcorr._common.types import BoolArray
 from negcorr.diversity.decompositions import USELESS_ALONE, USELESS_NOTE
 from negcorr.ensemble.huber import HuberTargets
@@ -233,5 +234,4 @@ def _which(names: tuple[str, ...], some: BoolArray) -> str:
     if some.all():
         return " (all outputs)"
     meant = [name for name, chosen in zip(names, some, strict=True) if chosen]
-    more = f" and {len(meant) - MOST_NAMES} more" if len(meant) > MOST_NAMES else ""
-    return f" ({', '.join(meant[:MOST_NAMES])}{more})"
+    return f" ({listed(meant, MOST_NAMES)})"
