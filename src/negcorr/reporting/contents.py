@@ -7,20 +7,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
 from negcorr import bases
+from negcorr._common.number_text import amount_with_error
 from negcorr._common.types import Table
 from negcorr._common.validation import target_columns
 from negcorr.diversity.decompositions import USELESS_NOTE
 from negcorr.diversity.inner_model import inner_model
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.ensemble.summary import output_names
-from negcorr.reporting.curves import CurveData, curve_data
+from negcorr.reporting.curves import CurveData, LamGrid, curve_data, lam_grid
 from negcorr.reporting.held_out import (
     HeldOut,
     Importance,
@@ -29,7 +30,6 @@ from negcorr.reporting.held_out import (
     importances_of,
     members_in_words,
 )
-from negcorr.reporting.lam_grid import LamGrid, deep_facts, deep_notes, lam_grid
 from negcorr.storage.stored_types import deep_kind
 
 __all__ = ["Contents", "ExtraTable", "gather"]
@@ -41,6 +41,9 @@ SHOWN = {
     "negcorr.bases": set(bases.__all__),
     "negcorr.deep": {"DeepNCLRegressor", "Training"},
 }
+
+#: Names and values.
+Facts: TypeAlias = tuple[tuple[str, str], ...]
 
 #: Title, header and rows.
 ExtraTable = tuple[str, Sequence[str], Sequence[Sequence[str]]]
@@ -84,12 +87,12 @@ class Contents:
         Further tables, as the caller has them: at the top, and before the settings.
     """
 
-    facts: tuple[tuple[str, str], ...]
+    facts: Facts
     outputs: tuple[str, ...]
     curves: CurveData | None
     grid: LamGrid | None
     snippet: str
-    versions: tuple[tuple[str, str], ...]
+    versions: Facts
     notes: tuple[str, ...] = ()
     held_out: tuple[HeldOut, ...] = ()
     importances: tuple[Importance, ...] = ()
@@ -153,7 +156,7 @@ def gather(
         if (used := called & known)
     ]
     if deep:
-        facts, notes = deep_facts(ensemble), deep_notes(ensemble)
+        facts, notes = _facts_of_networks(ensemble)
     else:
         summary = ensemble.summary(names)
         variances = ", ".join(f"{value:.6g}" for value in ensemble.path_.noise_variance)
@@ -196,3 +199,39 @@ def gather(
         notes=notes,
         **of_rows,
     )
+
+
+def _facts_of_networks(model: Any) -> tuple[Facts, tuple[str, ...]]:
+    """The table of settings of a deep ensemble, and warnings in plain words."""
+    network, table = model.network_, model.lam_table_
+    layers = ", ".join(str(width) for width in network.widths[1:-1])
+    norm = ", batch norm" if network.batch_norm else ""
+    chosen = "given" if table is None or len(table.lam) == 1 else model.criterion
+    if chosen == model.criterion:
+        chosen += f", over {len(table.lam)} values of λ"
+    facts = (
+        ("Networks", f"M = {network.n_members} members, {network.activation}{norm}"),
+        ("Nodes of hidden layers", layers),
+        ("λ", ", ".join(f"{lam:.6g}" for lam in np.atleast_1d(model.lam_))),
+        ("Criterion", chosen),
+        ("Degrees of freedom", _with_errors(model.dof_, model.dof_std_error_)),
+        ("σ", _with_errors(np.sqrt(model.noise_variance_), np.nan)),
+        ("Learning rate", f"{model.learning_rate_:.3g}"),
+        ("Epochs", str(model.n_epochs_)),
+    )
+    notes = {
+        "Degrees of freedom are not known: the ensemble was trained without probes, in parts, or "
+        "by new heads.": np.isnan(np.atleast_1d(model.dof_)).any(),
+        "SURE estimates the error against the noise-free function at the training inputs; errors "
+        "on new data are larger by σ², and more outside the training cloud.": (
+            model.criterion == "sure"
+        ),
+    }
+    return facts, tuple(note for note, holds in notes.items() if holds)[:1]
+
+
+def _with_errors(values: Any, errors: Any) -> str:
+    """Numbers of several outputs with their standard errors, where these are known."""
+    pairs = np.broadcast_arrays(np.atleast_1d(values), np.atleast_1d(errors))
+    listed = (amount_with_error(float(v), float(e)) for v, e in zip(*pairs, strict=True))
+    return ", ".join(text or "unknown" for text in listed)
