@@ -19,7 +19,7 @@ from negcorr.dof.monte_carlo.estimate import monte_carlo_dof
 from negcorr.path.curve_view import evenly, positions
 from negcorr.path.path import NCLPath
 from negcorr.plots.colours import COLOURS
-from negcorr.plots.drawing import axes_for, gap_axis, legend, require_matplotlib
+from negcorr.plots.drawing import axes_for, curve, gap_axis, legend, require_matplotlib
 from negcorr.plots.models import check_output, check_path, gaps_of, path_of, sorted_gaps
 
 if TYPE_CHECKING:
@@ -244,8 +244,8 @@ class DofDisplay:
         require_matplotlib(f"{type(self).__name__}.plot")
         ax = axes_for(ax, height=4.2)
         self.ax_, self.figure_, self.errorbar_, self.other_lines_ = ax, ax.figure, None, {}
-        look: dict[str, Any] = {"color": COLOURS[0], "linewidth": 1.8, "label": "exact"}
-        (self.line_,) = ax.plot(positions(self.gaps), self.dof, **look | (line_kw or {}))
+        look: dict[str, Any] = {"color": COLOURS[0], "label": "exact"}
+        self.line_ = curve(ax, positions(self.gaps), self.dof, line_kw, **look)
         for i, (name, (dof, error)) in enumerate((self.others or {}).items()):
             # A leading underscore would hide the name from the legend.
             look = {"linewidth": 1.4, "label": f"{name.lstrip('_') or 'model'}: {dof:.4g}"}

@@ -75,8 +75,8 @@ _GRID_LEGEND = (
     "error over probes."
 )
 
-_BY_ANOTHER = """<p class='soft'>The figures on these rows are those of the same pipeline fitted
-without them.</p>"""
+_BY_ANOTHER = """<p class='soft'>The figures on these rows are
+those of the same pipeline fitted without them.</p>"""
 
 
 def report(
