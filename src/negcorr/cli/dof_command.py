@@ -68,18 +68,10 @@ def run_dof(options: DofOptions, output: Output) -> None:
             raise OSError(f"{options.estimator}: {error}") from error
     dofs, errors = np.atleast_1d(found.dof), np.atleast_1d(found.std_error)
     n_rows, n_features = X.shape
-    output.give_json(
-        {
-            "estimator": repr(estimator),
-            "targets": list(schema.targets),
-            "dof": dofs.tolist(),
-            "std_error": errors.tolist(),
-            "method": found.method,
-            "reason": found.reason,
-            "n_rows": n_rows,
-            "n_features": n_features,
-        }
-    )
+    answer: dict[str, Any] = {"estimator": repr(estimator), "targets": list(schema.targets)}
+    answer |= {"dof": dofs.tolist(), "std_error": errors.tolist()}
+    answer |= {"method": found.method, "reason": found.reason}
+    output.give_json(answer | {"n_rows": n_rows, "n_features": n_features})
     output.say(f"{estimator} on {n_rows} rows, {n_features} features")
     rows_shown = [
         [name, amount_with_error(float(dof), float(error)), f"{dof / n_rows:.1%}"]

@@ -55,15 +55,9 @@ def run_evaluate(model: Path, data: Path, output: Output) -> None:
         names = ("y", "predicted", "interval", "weight", "groups")
         figures = held_out_figures(names=loaded.targets, **dict(zip(names, whole, strict=True)))
     warning = warning_about(n_seen / n_rows)
-    output.give_json(
-        {
-            "model": str(model),
-            "data": str(data),
-            "n_rows": n_rows,
-            "figures": [asdict(one) for one in figures],
-            "warning": warning or None,
-        }
-    )
+    answer = {"model": str(model), "data": str(data), "n_rows": n_rows}
+    listed = [asdict(one) for one in figures]
+    output.give_json(answer | {"figures": listed, "warning": warning or None})
     table = [[f.output, *figures_in_words(f)] for f in figures]
     output.table(["target", *FIGURE_NAMES], table, f"{data.name}: {n_rows} rows")
     if warning:

@@ -96,6 +96,7 @@ def metrics_of(trial: Trial, data: str, command: str, notes: Sequence[str]) -> d
         Remarks that were made.
     """
     schema, found = trial.schema, trial.comparison
+    held_out = {"n_train": found.n_train, "n_train_of_rivals": found.n_rivals}
     return {
         "layout": LAYOUT,
         "negcorr": negcorr.__version__,
@@ -106,11 +107,7 @@ def metrics_of(trial: Trial, data: str, command: str, notes: Sequence[str]) -> d
         "targets": list(schema.targets),
         "inputs": list(schema.inputs),
         "columns": [asdict(column) for column in schema.columns],
-        "held_out": {
-            "n_train": found.n_train,
-            "n_train_of_rivals": found.n_rivals,
-            "n_test": found.n_test,
-        },
+        "held_out": held_out | {"n_test": found.n_test},
         "tried": facts_of(trial.tried),
         "model": facts_of(trial.model) | {"n_rows": trial.n_rows, "refitted": trial.refitted},
         "methods": [asdict(m) | {"within_noise": m.within_noise} for m in found.methods],

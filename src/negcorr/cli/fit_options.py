@@ -52,7 +52,6 @@ _TEST_HELP = "Second file for the figures, never fitted to."
 _SHARE_HELP = "Share of rows held out for figures; 0.2."
 _CRITERION_HELP = f"What chooses λ: {', '.join(CRITERIA)}; kfold, or sure with --deep."
 _MEMBERS_HELP = "Members of the ensemble; 100, or 30 with --deep."
-_COMPONENTS_HELP = "Features of each member; 10."
 _BASIS_HELP = (
     f"Features of members: {', '.join(BASES)}; fourier. auto lets the data choose, which takes "
     "seconds more and often predicts better."
@@ -65,7 +64,6 @@ _LOSS_HELP = (
 _DEEP_HELP = "Members are deep networks (needs PyTorch)."
 _RIVALS_HELP = f"What to compare with: {', '.join(RIVALS)}, or none."
 _STREAM_HELP = "Read the file in pieces; by default where it is large."
-_JOBS_HELP = "Cores that rivals may use; by default all."
 
 Text = str | None
 Number = int | None
@@ -95,7 +93,7 @@ class FitOptions:
     test_size: Annotated[float | None, Option(help=_SHARE_HELP)] = None
     criterion: Annotated[Text, _one_of(CRITERIA, _CRITERION_HELP)] = None
     members: Annotated[Number, Option(min=1, help=_MEMBERS_HELP)] = None
-    components: Annotated[Number, Option(min=1, help=_COMPONENTS_HELP)] = None
+    components: Annotated[Number, Option(min=1, help="Features of each member; 10.")] = None
     basis: Annotated[Text, _one_of(BASES, _BASIS_HELP)] = None
     solver: Annotated[Text, _one_of(SOLVERS, _SOLVER_HELP)] = None
     loss: Annotated[Text, _one_of(LOSSES, _LOSS_HELP)] = None
@@ -103,7 +101,7 @@ class FitOptions:
     rivals: Annotated[Text, Option(metavar="NAME,NAME", help=_RIVALS_HELP)] = None
     stream: Annotated[bool | None, Option(help=_STREAM_HELP)] = None
     seed: SeedOption = 0
-    jobs: Annotated[Number, Option(help=_JOBS_HELP)] = None
+    jobs: Annotated[Number, Option(help="Cores that rivals may use; by default all.")] = None
 
     def check(self) -> None:
         """Refuse what cannot be carried out.

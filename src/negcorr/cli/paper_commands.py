@@ -33,7 +33,6 @@ _TABLES_HELP = (
 )
 
 DataOption = Annotated[Path | None, Option(exists=True, file_okay=False, help=_DATA_HELP)]
-TablesOption = Annotated[Path | None, Option(exists=True, file_okay=False, help=_TABLES_HELP)]
 JsonOption = Annotated[bool, Option("--json", help="For machines.")]
 
 
@@ -61,7 +60,7 @@ class ReproduceOptions:
     times: Annotated[bool | None, Option(help=_TIMES_HELP)] = None
     download: Annotated[bool, Option("--download", help=_DOWNLOAD_HELP)] = False
     device: Annotated[str, Option(help=_DEVICE_HELP)] = "auto"
-    tables: TablesOption = None
+    tables: Annotated[Path | None, Option(exists=True, file_okay=False, help=_TABLES_HELP)] = None
 
     @property
     def timed(self) -> bool:

@@ -145,16 +145,10 @@ def report(
     >>> "src=" in text, "id='knob'" in text
     (False, True)
     """
-    measured = gather(model, X, y, outputs=outputs, evaluated=evaluated)
-    contents = replace(
-        measured,
-        title=title,
-        verdict=verdict,
-        tables=tables,
-        details=details,
-        notes=(*notes, *measured.notes),
-        snippet=measured.snippet if snippet is None else snippet,
-    )
+    found = gather(model, X, y, outputs=outputs, evaluated=evaluated)
+    found = replace(found, title=title, verdict=verdict, tables=tables, details=details)
+    code = found.snippet if snippet is None else snippet
+    contents = replace(found, notes=(*notes, *found.notes), snippet=code)
     file = Path(path)
     write_atomically(file, page(contents).encode("utf-8"))
     return file

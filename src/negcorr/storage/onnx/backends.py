@@ -18,6 +18,9 @@ __all__ = ["INT64", "Backend", "Graph", "NumpyBackend"]
 #: Operators of this version are known to every runtime of the last years.
 OPSET, IR_VERSION = 17, 8
 
+#: Shapes by name.
+Shapes: TypeAlias = dict[str, list[int | str]]
+
 #: What ONNX calls integers of 64 bits.
 INT64 = 7
 
@@ -114,12 +117,7 @@ class Graph:
         self.nodes.append(node)
         return value
 
-    def model(
-        self,
-        inputs: dict[str, list[int | str]],
-        outputs: dict[str, list[int | str]],
-        about: dict[str, str],
-    ) -> Any:
+    def model(self, inputs: Shapes, outputs: Shapes, about: dict[str, str]) -> Any:
         """All of it as an ``onnx.ModelProto``.
 
         Parameters
