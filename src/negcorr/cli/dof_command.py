@@ -49,8 +49,7 @@ def run_dof(options: DofOptions, output: Output) -> None:
     check_target(options.target, options.data)
     with output.busy(f"reading {options.data.name}") as tell:
         table = read_table(options.data)
-        for note in table.notes:
-            output.note(note)
+        output.note(*table.notes)
         asked_for = columns_asked_for(options, table.frame.columns)
         schema = infer_columns(table.frame, **asked_for)
         rows = samples(table.frame, schema)

@@ -94,8 +94,7 @@ def run_report(model: Path, data: Path | None, out: Path, output: Output) -> Non
             else:
                 table = read_table(data)
                 frame = table.frame
-                for note in table.notes:
-                    output.note(note)
+                output.note(*table.notes)
             loaded.check_columns(list(map(str, frame.columns)), data, targets=True)
             rows = loaded.rows(frame)
             _check_enough(len(rows.positions), data)
@@ -107,8 +106,7 @@ def run_report(model: Path, data: Path | None, out: Path, output: Output) -> Non
             report(loaded.model, path=out, outputs=loaded.targets, notes=notes, **shown)
         except TypeError as error:
             raise UsageError(f"{model}: {error}") from error
-    for note in notes:
-        output.note(note)
+    output.note(*notes)
     output.give_json({"report": str(out)})
     output.say(f"Wrote {out}.")
 

@@ -152,15 +152,10 @@ class FitOptions:
     @property
     def needs_memory(self) -> str:
         """The first option that needs the whole table in memory, empty where there is none."""
-        asked = {
-            "--group": self.group is not None,
-            "--time": self.time is not None,
-            "--test": self.test is not None,
-            "--deep": self.deep,
-            "--criterion loo": self.criterion == "loo",
-            "--basis auto": self.basis == "auto",
-            f"--loss {self.loss}": self.loss not in (None, "squared"),
-        }
+        asked = {f"--{n}": getattr(self, n) is not None for n in ("group", "time", "test")}
+        asked |= {"--deep": self.deep, "--criterion loo": self.criterion == "loo"}
+        asked |= {"--basis auto": self.basis == "auto"}
+        asked |= {f"--loss {self.loss}": self.loss not in (None, "squared")}
         return next((option for option, given in asked.items() if given), "")
 
     @property

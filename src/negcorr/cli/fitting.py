@@ -1,4 +1,4 @@
-"""``negcorr fit`` and ``negcorr demo``: from a file to a tuned ensemble, four files and a verdict."""
+"""``negcorr fit`` and ``negcorr demo``: from a file to a tuned ensemble, files and a verdict."""
 
 from __future__ import annotations
 
@@ -104,8 +104,7 @@ def _tried_in_memory(
 ) -> tuple[Trial, tuple[str, ...]]:
     """The trial of a table that is read as a whole, and remarks for the report."""
     table = read_table(options.data)
-    for note in table.notes:
-        output.note(note)
+    output.note(*table.notes)
     check_memory(options, len(table.frame))
     schema = infer_columns(
         table.frame,
@@ -126,8 +125,7 @@ def _tried_in_memory(
         return try_out(table.frame, schema, **settings), table.notes
     settings["tell"](f"reading {options.test.name}")
     second = read_table(options.test)
-    for note in second.notes:
-        output.note(f"{options.test.name}: {note}")
+    output.note(*(f"{options.test.name}: {note}" for note in second.notes))
     trial = try_out(table.frame, schema, test=second.frame, **settings)
     share = trial.seen.share_of(trial.test, trial.schema)
     if share < NOTICEABLE:
@@ -153,8 +151,7 @@ def _tried_in_pieces(
         **settings,
     )
     say_columns(output, options.data.name, trial.schema)
-    for note in trial.notes:
-        output.note(note)
+    output.note(*trial.notes)
     return trial, trial.notes
 
 
@@ -300,44 +297,41 @@ def rebuilding_code(options: FitOptions, schema: Schema, in_pieces: bool = False
     }
     asked |= {"weights": schema.weights, "group": schema.group, "time": schema.time}
     columns = f"{list(schema.targets)!r}" + keywords({k: v for k, v in asked.items() if v})
-    basis = [] if options.features is None else [type(options.features).__name__]
-    imports = [f"from negcorr.bases import {name}" for name in basis]
+    basis = "" if options.features is None else type(options.features).__name__
+    imports = f"from negcorr.bases import {basis}\n" if basis else ""
     if in_pieces:
         asked = {"seed": options.seed, "test_size": options.test_share}
         asked |= {"parameters": options.parameters} if options.parameters else {}
-        head = "\n".join([*imports, "from negcorr.tables import try_out_large"])
-        return (
-            f"{head}\n\ntrial = try_out_large({options.data.name!r}, {columns}{keywords(asked)}, "
-            "baselines=[])\nmodel = trial.model\n"
-        )
+        return f"""\
+{imports}from negcorr.tables import try_out_large
+
+trial = try_out_large({options.data.name!r}, {columns}{keywords(asked)}, baselines=[])
+model = trial.model
+"""
     settings = keywords({"random_state": options.seed, **options.parameters})
     if options.deep:
-        model = [
-            "from negcorr.deep import DeepNCLRegressor",
-            "",
-            f"networks = DeepNCLRegressor({settings.removeprefix(', ')})",
-            "model = make_tabular(frame, schema.targets, schema=schema, estimator=networks)",
-        ]
+        model = f"""\
+from negcorr.deep import DeepNCLRegressor
+
+networks = DeepNCLRegressor({settings.removeprefix(", ")})
+model = make_tabular(frame, schema.targets, schema=schema, estimator=networks)"""
     else:
-        model = [
-            "folds = folds_for(schema, frame.iloc[rows.positions])",
-            "model = make_tabular(",
-            f"    frame, schema.targets, schema=schema, cv=folds{settings}",
-            ")",
-        ]
-    lines = [
-        "from negcorr import make_tabular",
-        *imports,
-        "from negcorr.reading import read_table",
-        "from negcorr.tables import folds_for, infer_columns, samples",
-        "",
-        f"frame = read_table({options.data.name!r}).frame",
-        f"schema = infer_columns(frame, {columns})",
-        "rows = samples(frame, schema)",
-        *model,
-        "model.fit(rows.inputs, rows.y, **rows.fit_parameters)",
-    ]
-    return "\n".join(lines) + "\n"
+        model = f"""\
+folds = folds_for(schema, frame.iloc[rows.positions])
+model = make_tabular(
+    frame, schema.targets, schema=schema, cv=folds{settings}
+)"""
+    return f"""\
+from negcorr import make_tabular
+{imports}from negcorr.reading import read_table
+from negcorr.tables import folds_for, infer_columns, samples
+
+frame = read_table({options.data.name!r}).frame
+schema = infer_columns(frame, {columns})
+rows = samples(frame, schema)
+{model}
+model.fit(rows.inputs, rows.y, **rows.fit_parameters)
+"""
 
 
 def run_demo(out: Path, output: Output) -> None:

@@ -195,7 +195,7 @@ def warning_about(share: float) -> str:
     )
 
 
-def pieces_of(loaded: LoadedModel, data: Path, note: Callable[[str], None]) -> Iterator[Piece]:
+def pieces_of(loaded: LoadedModel, data: Path, note: Callable[..., None]) -> Iterator[Piece]:
     """A table as one piece, or in several where it is large and the model has a schema.
 
     Parameters
@@ -207,15 +207,13 @@ def pieces_of(loaded: LoadedModel, data: Path, note: Callable[[str], None]) -> I
     """
     if loaded.schema is None or not is_large(data):
         table = read_table(data)
-        for words in table.notes:
-            note(words)
+        note(*table.notes)
         names = [str(name) for name in table.frame.columns]
         loaded.check_columns(names, data)
         yield Piece(table.frame, names, table.frame.__getitem__, 0)
         return
     chunks = TableChunks.open(data, loaded.schema)
-    for words in chunks.notes:
-        note(words)
+    note(*chunks.notes)
     loaded.check_columns(chunks.names, data)
     row = 0
     for part in chunks.tables():

@@ -103,8 +103,7 @@ def tables_of_predictions(
         yield pandas.DataFrame({name: piece.column(name).to_numpy() for name in keep} | made)
     if not n_rows:
         raise TableError(f"{options.data} has no row to predict.")
-    for remark in unseen.remarks():
-        output.note(remark)
+    output.note(*unseen.remarks())
 
 
 def predictions(

@@ -18,7 +18,7 @@ from negcorr.path.curve_view import positions
 from negcorr.path.path import NCLPath
 from negcorr.plots.colours import COLOURS, GREY
 from negcorr.plots.drawing import axes_for, curve, gap_axis, legend, require_matplotlib
-from negcorr.plots.models import check_output, check_path, gaps_of, label_of_output, path_of
+from negcorr.plots.models import label_of_output, output_and_gaps, path_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,8 +134,7 @@ class DiversityDisplay:
             raise ValueError("Give both X and y, or neither for the training rows.")
         if X is None:
             return cls.from_path(path, gaps=gaps, output=output, ax=ax, line_kw=line_kw)
-        output = check_output(output, path.spectrum.n_outputs)
-        values = gaps_of(path, gaps, output, per_decade=4)
+        output, values = output_and_gaps(path, output, gaps, per_decade=4)
         target = target_columns(y, X)[:, output]
         model, inputs = inner_model(estimator, X)
         found = []
@@ -186,10 +185,8 @@ class DiversityDisplay:
         DiversityDisplay
         """
         require_matplotlib(f"{cls.__name__}.from_path")
-        check_path(path)
+        output, values = output_and_gaps(path, output, gaps)
         spectrum = path.spectrum
-        output = check_output(output, spectrum.n_outputs)
-        values = gaps_of(path, gaps, output)
         return cls(
             gaps=values,
             ensemble_error=to_host(spectrum.train_error(gap=values))[:, output],

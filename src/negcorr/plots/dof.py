@@ -20,7 +20,7 @@ from negcorr.path.curve_view import evenly, positions
 from negcorr.path.path import NCLPath
 from negcorr.plots.colours import COLOURS
 from negcorr.plots.drawing import axes_for, curve, gap_axis, legend, require_matplotlib
-from negcorr.plots.models import check_output, check_path, gaps_of, path_of, sorted_gaps
+from negcorr.plots.models import output_and_gaps, path_of, sorted_gaps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,12 +150,11 @@ class DofDisplay:
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         path = path_of(estimator)
-        output = check_output(output, path.spectrum.n_outputs)
         if (X is None) != (y is None):
             raise ValueError("Give both X and y, or neither for the exact curve alone.")
         if X is None and estimates is not None:
             raise ValueError("estimates need the training rows; give X and y too.")
-        values = gaps_of(path, gaps, output)
+        output, values = output_and_gaps(path, output, gaps)
         options = {"sample_weight": sample_weight, "random_state": random_state, **options}
         known = _others(others, X, y, output, options)
         found: dict[float, tuple[float, float]] | None = None
@@ -216,9 +215,7 @@ class DofDisplay:
         DofDisplay
         """
         require_matplotlib(f"{cls.__name__}.from_path")
-        check_path(path)
-        output = check_output(output, path.spectrum.n_outputs)
-        values = gaps_of(path, gaps, output)
+        output, values = output_and_gaps(path, output, gaps)
         return cls(
             gaps=values,
             dof=to_host(path.spectrum.dof(gap=values)),

@@ -18,7 +18,7 @@ from negcorr.path.curve_view import drawn_gaps
 from negcorr.path.path import NCLPath
 from negcorr.spectrum.gap import resolve_gap
 
-__all__ = ["check_output", "check_path", "gaps_of", "label_of_output", "path_of", "sorted_gaps"]
+__all__ = ["check_output", "label_of_output", "output_and_gaps", "path_of", "sorted_gaps"]
 
 
 def path_of(estimator: Any) -> NCLPath:
@@ -40,15 +40,6 @@ def path_of(estimator: Any) -> NCLPath:
         )
     check_is_fitted(model)
     return model.path_
-
-
-def check_path(path: Any) -> None:
-    """Raise a TypeError unless this is an NCLPath."""
-    if not isinstance(path, NCLPath):
-        raise TypeError(
-            f"path must be an NCLPath, got {type(path).__name__}; for a fitted model use "
-            "from_estimator."
-        )
 
 
 def check_output(output: Any, n_outputs: int) -> int:
@@ -77,12 +68,24 @@ def sorted_gaps(gaps: npt.ArrayLike, name: str = "gaps") -> FloatArray:
     return values
 
 
-def gaps_of(
-    path: NCLPath, gaps: npt.ArrayLike | None, output: int, per_decade: int = 20
-) -> FloatArray:
-    """Given gaps in descending order, by default those where the curves change."""
+def output_and_gaps(
+    path: Any, output: Any, gaps: npt.ArrayLike | None, per_decade: int = 20
+) -> tuple[int, FloatArray]:
+    """Which output is drawn and at which gaps, descending; by default where the curves change.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If this is no NCLPath, or it has no such output, or these are no gaps.
+    """
+    if not isinstance(path, NCLPath):
+        raise TypeError(
+            f"path must be an NCLPath, got {type(path).__name__}; for a fitted model use "
+            "from_estimator."
+        )
+    output = check_output(output, path.spectrum.n_outputs)
     if gaps is None:
-        return drawn_gaps(path, float(path.chosen_gap[output]), per_decade)
+        return output, drawn_gaps(path, float(path.chosen_gap[output]), per_decade)
     values = sorted_gaps(gaps)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -90,4 +93,4 @@ def gaps_of(
     for warning in said:
         # The warning names the user's line, whichever display was called.
         warn_caller(str(warning.message), PrecisionWarning)
-    return values
+    return output, values

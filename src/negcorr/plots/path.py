@@ -15,7 +15,7 @@ from negcorr.path.curve_view import far_apart, positions, readable_limits
 from negcorr.path.path import CRITERIA, NCLPath
 from negcorr.plots.colours import COLOURS
 from negcorr.plots.drawing import axes_for, curve, gap_axis, legend, new_axes, require_matplotlib
-from negcorr.plots.models import check_output, check_path, gaps_of, label_of_output, path_of
+from negcorr.plots.models import label_of_output, output_and_gaps, path_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -176,8 +176,7 @@ class PathDisplay:
         PathDisplay
         """
         require_matplotlib(f"{cls.__name__}.from_path")
-        check_path(path)
-        output = check_output(output, path.spectrum.n_outputs)
+        output, values = output_and_gaps(path, output, gaps)
         if criteria is None:
             names = ["kfold"] if path.folds.splits else []
             names += ["loo"] if path.leave_one_out is not None else []
@@ -185,7 +184,6 @@ class PathDisplay:
             names += ["gcv", "train_error"]
         else:
             names = _checked(criteria)
-        values = gaps_of(path, gaps, output)
         curves = {}
         for name in names:
             if name in CRITERIA:

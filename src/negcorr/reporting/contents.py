@@ -10,7 +10,6 @@ from importlib.metadata import version
 from typing import Any, TypeAlias
 
 import numpy as np
-import sklearn
 from sklearn.utils.validation import check_is_fitted
 
 from negcorr import bases
@@ -183,19 +182,16 @@ def gather(
             "n_rows": len(target),
             "by_another": evaluated is not None,
         }
+    libraries = {"negcorr": "negcorr", "scikit-learn": "scikit-learn", "NumPy": "numpy"}
+    libraries |= {"PyTorch": "torch"} if deep else {}
+    versions = ((title, version(name)) for title, name in libraries.items())
     return Contents(
         facts=facts,
         outputs=names,
         curves=None if deep else curve_data(ensemble.path_),
         grid=lam_grid(ensemble.lam_table_) if deep else None,
         snippet="\n".join([*imports, "", line, "model.fit(X, y)", ""]),
-        versions=(
-            ("negcorr", version("negcorr")),
-            ("scikit-learn", sklearn.__version__),
-            ("NumPy", np.__version__),
-            *((("PyTorch", version("torch")),) if deep else ()),
-            ("Python", platform.python_version()),
-        ),
+        versions=(*versions, ("Python", platform.python_version())),
         notes=notes,
         **of_rows,
     )
