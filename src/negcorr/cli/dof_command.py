@@ -104,22 +104,21 @@ def estimator_named(name: str, parameters: Sequence[str] = ()) -> Any:
     Ridge(alpha=0.5, solver='svd')
     """
     kind = _class_named(name)
-    given: dict[str, Any] = {}
+    known = [n for n in inspect.signature(kind).parameters if n not in ("args", "kwargs")]
+    own: dict[str, Any] = {}
+    inner: dict[str, Any] = {}
     for text in parameters:
         parameter, sign, value = (part.strip() for part in text.partition("="))
         if not sign or not parameter.isidentifier():
             raise UsageError(f"--param {text}: must be name=value.")
+        outer = parameter.partition("__")[0]
+        if known:
+            check_choice(f"--param: {kind.__name__} has no parameter", outer, known)
+        given = own if outer == parameter else inner
         try:
             given[parameter] = ast.literal_eval(value)
         except (ValueError, SyntaxError):
             given[parameter] = text.partition("=")[2]
-    known = [n for n in inspect.signature(kind).parameters if n not in ("args", "kwargs")]
-    inner = {parameter: value for parameter, value in given.items() if "__" in parameter}
-    for parameter in given:
-        outer = parameter.partition("__")[0]
-        if known and outer not in known:
-            check_choice(f"--param: {kind.__name__} has no parameter", outer, known)
-    own = {parameter: value for parameter, value in given.items() if parameter not in inner}
     if issubclass(kind, NCLRegressor):
         own["basis"] = encoded_basis(own.get("basis", "fourier"))
     try:

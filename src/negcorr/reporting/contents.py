@@ -24,6 +24,7 @@ from negcorr.reporting.curves import CurveData, LamGrid, curve_data, lam_grid
 from negcorr.reporting.held_out import (
     HeldOut,
     Importance,
+    drawn_rows,
     fingerprint,
     held_out_rows,
     importances_of,
@@ -173,11 +174,11 @@ def gather(
         if y is None:
             raise ValueError("y=None: the rows of X need their targets.")
         target = target_columns(y, X, n_outputs)
-        predictor = model if evaluated is None else evaluated
+        predictor, drawn = model if evaluated is None else evaluated, drawn_rows(X, target)
         of_rows = {
-            "held_out": held_out_rows(predictor, X, target),
-            "importances": importances_of(predictor, X, target),
-            "members": members_in_words(predictor, X, target) if deep else (),
+            "held_out": held_out_rows(predictor, *drawn),
+            "importances": importances_of(predictor, *drawn, float(np.var(target, axis=0).mean())),
+            "members": members_in_words(predictor, *drawn) if deep else (),
             "fingerprint": fingerprint(X, y),
             "n_rows": len(target),
             "by_another": evaluated is not None,

@@ -178,7 +178,8 @@ def page(contents: Contents) -> str:
     )
     shown = ("curves", "grid", "members", "held_out", "outputs")
     everything = asdict(contents)
-    data = json.dumps(_jsonable({name: everything[name] for name in shown}), allow_nan=False)
+    told = {name: everything[name] for name in shown}
+    data = json.dumps(told, allow_nan=False, default=_doubles)
     # Without < nothing in the data can end the script element.
     for character in "<>&":
         data = data.replace(character, f"\\u{ord(character):04x}")
@@ -204,16 +205,10 @@ def page(contents: Contents) -> str:
 """
 
 
-def _jsonable(value: Any) -> Any:
-    """Arrays as base64 of doubles, exact to the last bit, NaN and infinities among them."""
-    if isinstance(value, np.ndarray):
-        numbers = np.ascontiguousarray(value, dtype="<f8")
-        return {"f8": base64.b64encode(numbers.tobytes()).decode(), "shape": list(value.shape)}
-    if isinstance(value, dict):
-        return {name: _jsonable(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_jsonable(part) for part in value]
-    return value
+def _doubles(array: Any) -> dict[str, Any]:
+    """An array as base64 of doubles, exact to the last bit, NaN and infinities among them."""
+    numbers = np.ascontiguousarray(array, dtype="<f8")
+    return {"f8": base64.b64encode(numbers.tobytes()).decode(), "shape": list(array.shape)}
 
 
 def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
