@@ -14,14 +14,7 @@ from negcorr._common.memory import available_bytes, in_words
 from negcorr._common.number_text import amount, listed
 from negcorr.bases import AutoBasis, FourierFeatures
 from negcorr.cli.arguments import UsageError, check_target, columns_asked_for
-from negcorr.cli.fit_files import (
-    FILES,
-    comparison_tables,
-    facts_of,
-    metrics_of,
-    titled,
-    write_all,
-)
+from negcorr.cli.fit_files import FILES, comparison_tables, facts_of, metrics_of, titled, write_all
 from negcorr.cli.fit_options import FitOptions
 from negcorr.cli.loaded_model import NOTICEABLE, share_in_words
 from negcorr.cli.output import Output, printable

@@ -15,15 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-__all__ = [
-    "GAP_LABEL",
-    "axes_for",
-    "curve",
-    "gap_axis",
-    "legend",
-    "new_axes",
-    "require_matplotlib",
-]
+__all__ = ["GAP_LABEL", "axes_for", "curve", "gap_axis", "legend", "new_axes", "require_matplotlib"]
 
 #: Label of a gap axis: each tick has two lines of numbers.
 GAP_LABEL = "λ and, below it, the gap 1 − λ (log scale)"

@@ -23,13 +23,7 @@ from sklearn.base import BaseEstimator
 from sklearn.tree._tree import Tree
 
 from negcorr._common.arrays import is_device_array, is_ours
-from negcorr.storage.stored_types import (
-    StoredDeep,
-    StoredFrame,
-    StoredSpline,
-    deep_kind,
-    stored_type_of,
-)
+from negcorr.storage.stored_types import STORED, deep_kind, stored_type_of
 
 __all__ = ["from_file_form", "to_file_form"]
 
@@ -107,7 +101,7 @@ def _decoded(thing: Any, where: str, known: dict[int, tuple[Any, Any]]) -> Any:
         fields = vars(thing)
         for name, part in list(fields.items()):
             fields[name] = _decoded(part, f"{where}.{name}", known)
-        if isinstance(thing, StoredDeep | StoredFrame | StoredSpline):
+        if isinstance(thing, STORED):
             found = thing.restored()
     known[id(thing)] = thing, found
     return found
