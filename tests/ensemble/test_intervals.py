@@ -11,8 +11,8 @@ from hypothesis.extra import numpy as hnp
 from sklearn.model_selection import KFold, ShuffleSplit, TimeSeriesSplit
 
 from negcorr.bases import FourierFeatures
-from negcorr.criteria.kfold import HeldOutPredictions, KeptRows
 from negcorr.criteria import kfold
+from negcorr.criteria.kfold import HeldOutPredictions, KeptRows
 from negcorr.ensemble.intervals import Residuals
 from negcorr.exceptions import CalibrationWarning
 from negcorr.path.tune import PathSettings, build_path

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from negcorr._common.types import FloatArray
 
-__all__ = ["amount", "amount_with_error", "mean_and_error", "shortened", "with_error"]
+__all__ = ["amount", "amount_with_error", "listed", "mean_and_error", "shortened", "with_error"]
 
 
 #: Sizes that are written without an exponent.
@@ -116,6 +117,19 @@ def _fixed(value: float, place: int, trim: bool = False) -> str:
     """Rounded at a decimal place, which may stand before the point."""
     text = f"{round(value, place):.{max(place, 0)}f}"
     return text.rstrip("0").rstrip(".") if trim and "." in text else text
+
+
+def listed(words: Sequence[str], most: int) -> str:
+    """Words with commas, the first of them where there are many.
+
+    Examples
+    --------
+    >>> from negcorr._common.number_text import listed
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
 
 
 def shortened(text: Any, most: int = 40) -> str:

@@ -54,11 +54,9 @@ ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help=_MODEL_HELP
 TargetOption = Annotated[
     list[str], typer.Option("--target", "-t", metavar="COL,COL", help=_TARGET_HELP)
 ]
-DropOption = Annotated[list[str], typer.Option("--drop", metavar="COL,COL", help=_DROP_HELP)]
-CategoricalOption = Annotated[
-    list[str], typer.Option("--categorical", metavar="COL,COL", help=_CATEGORICAL_HELP)
-]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all that is random.")]
+DropOption = Annotated[list[str], typer.Option(metavar="COL,COL", help=_DROP_HELP)]
+CategoricalOption = Annotated[list[str], typer.Option(metavar="COL,COL", help=_CATEGORICAL_HELP)]
+SeedOption = Annotated[int, typer.Option(help="Seed of all that is random.")]
 
 
 def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -113,13 +111,12 @@ def command_line(name: str, options: Any, wanted: Sequence[str]) -> str:
         if value == parameter.default:
             continue
         (kind,) = parameter.annotation.__metadata__
-        # In an annotation, typer keeps the first name of an option where its default would stand.
-        option = str(kind.default) if isinstance(kind, OptionInfo) else ""
+        option = [f"--{field.replace('_', '-')}"] if isinstance(kind, OptionInfo) else []
         if isinstance(value, bool):
-            words.append(option.split("/")[not value])  # --stream/--no-stream
+            words += option if value else [option[0].replace("--", "--no-")]
             continue
         for each in value if isinstance(value, list | tuple) else [value]:
-            words += [option, str(each)] if option else [str(each)]
+            words += [*option, str(each)]
     return join(words)
 
 
@@ -131,11 +128,8 @@ def _parameters_of(kind: type) -> list[Parameter]:
         default = Parameter.empty if field.default is MISSING else field.default
         if field.default_factory is not MISSING:
             default = field.default_factory()
-        parameters.append(
-            Parameter(
-                field.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name]
-            )
-        )
+        words = {"default": default, "annotation": hints[field.name]}
+        parameters.append(Parameter(field.name, Parameter.KEYWORD_ONLY, **words))
     return parameters
 
 
@@ -152,12 +146,11 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-VersionOption = Annotated[
-    bool,
-    typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version."),
-]
+_VERSION = typer.Option(
+    "--version", callback=_print_version, is_eager=True, help="Print the version."
+)
 
 
 @app.callback()
-def _options(version: VersionOption = False) -> None:
+def _options(version: Annotated[bool, _VERSION] = False) -> None:
     pass

@@ -91,13 +91,11 @@ def check_target(target: Sequence[str], data: Path) -> None:
     """
     if any(parts_of(value) for value in target):
         return
-    from negcorr._common.number_text import shortened
+    from negcorr._common.number_text import listed, shortened
     from negcorr.reading.table_chunks import TableChunks
 
-    names = TableChunks.open(data).names
-    shown = ", ".join(map(shortened, names[:30]))
-    more = f" and {len(names) - 30} more" if len(names) > 30 else ""
-    raise UsageError(f"--target: name the column to predict. {data.name} has {shown}{more}.")
+    names = listed([shortened(name) for name in TableChunks.open(data).names], 30)
+    raise UsageError(f"--target: name the column to predict. {data.name} has {names}.")
 
 
 def check_choice(option: str, value: str, allowed: Sequence[str]) -> None:

@@ -49,7 +49,10 @@ def fit(options: FitOptions, output: Output) -> None:
 
 
 _OUT_HELP = ".csv, .csv.gz, .tsv, .parquet or .feather; standard output."
+_MEMBERS_HELP = "Add the predictions of single members."
 _KEEP_HELP = "Columns of DATA to copy, with commas; 'all' for all."
+
+KeepOption = Annotated[list[str], Option(metavar="COL,COL", help=_KEEP_HELP)]
 
 
 @dataclass(frozen=True)
@@ -59,15 +62,9 @@ class PredictOptions:
     model: ModelArgument
     data: DataArgument
     out: Annotated[Path | None, Option("--out", "-o", metavar="FILE", help=_OUT_HELP)] = None
-    interval: Annotated[
-        float | None, Option("--interval", help="Add intervals that cover this share.")
-    ] = None
-    members: Annotated[bool, Option("--members", help="Add the predictions of single members.")] = (
-        False
-    )
-    keep: Annotated[list[str], Option("--keep", metavar="COL,COL", help=_KEEP_HELP)] = field(
-        default_factory=list
-    )
+    interval: Annotated[float | None, Option(help="Add intervals that cover this share.")] = None
+    members: Annotated[bool, Option("--members", help=_MEMBERS_HELP)] = False
+    keep: KeepOption = field(default_factory=list)
 
     def check(self) -> None:
         """Refuse what cannot be carried out."""
@@ -132,9 +129,13 @@ def report(
     run_report(model, data, out, output)
 
 
+_USUAL = "negcorr.NCLRegressor"
+_CLASS_HELP = "Class of a regressor, with its module."
 _PARAM_HELP = (
     "Parameter of it, as name=value, or of its basis, as basis__n_members=20; may be repeated."
 )
+
+ParamOption = Annotated[list[str], Option("--param", "-p", metavar="NAME=VALUE", help=_PARAM_HELP)]
 
 
 @dataclass(frozen=True)
@@ -143,16 +144,10 @@ class DofOptions:
 
     data: DataArgument
     target: TargetOption = field(default_factory=list)
-    estimator: Annotated[
-        str, Option("--estimator", "-e", help="Class of a regressor, with its module.")
-    ] = "negcorr.NCLRegressor"
-    param: Annotated[list[str], Option("--param", "-p", metavar="NAME=VALUE", help=_PARAM_HELP)] = (
-        field(default_factory=list)
-    )
-    method: Annotated[str, Option("--method", help="auto, exact or monte-carlo.")] = "auto"
-    probes: Annotated[
-        int | None, Option("--probes", min=1, help="Perturbed targets of Monte Carlo.")
-    ] = None
+    estimator: Annotated[str, Option("--estimator", "-e", help=_CLASS_HELP)] = _USUAL
+    param: ParamOption = field(default_factory=list)
+    method: Annotated[str, Option(help="auto, exact or monte-carlo.")] = "auto"
+    probes: Annotated[int | None, Option(min=1, help="Perturbed targets of Monte Carlo.")] = None
     drop: DropOption = field(default_factory=list)
     categorical: CategoricalOption = field(default_factory=list)
     seed: SeedOption = 0

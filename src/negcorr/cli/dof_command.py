@@ -49,8 +49,7 @@ def run_dof(options: DofOptions, output: Output) -> None:
     check_target(options.target, options.data)
     with output.busy(f"reading {options.data.name}") as tell:
         table = read_table(options.data)
-        for note in table.notes:
-            output.note(note)
+        output.note(*table.notes)
         asked_for = columns_asked_for(options, table.frame.columns)
         schema = infer_columns(table.frame, **asked_for)
         rows = samples(table.frame, schema)
@@ -68,18 +67,10 @@ def run_dof(options: DofOptions, output: Output) -> None:
             raise OSError(f"{options.estimator}: {error}") from error
     dofs, errors = np.atleast_1d(found.dof), np.atleast_1d(found.std_error)
     n_rows, n_features = X.shape
-    output.give_json(
-        {
-            "estimator": repr(estimator),
-            "targets": list(schema.targets),
-            "dof": dofs.tolist(),
-            "std_error": errors.tolist(),
-            "method": found.method,
-            "reason": found.reason,
-            "n_rows": n_rows,
-            "n_features": n_features,
-        }
-    )
+    answer: dict[str, Any] = {"estimator": repr(estimator), "targets": list(schema.targets)}
+    answer |= {"dof": dofs.tolist(), "std_error": errors.tolist()}
+    answer |= {"method": found.method, "reason": found.reason}
+    output.give_json(answer | {"n_rows": n_rows, "n_features": n_features})
     output.say(f"{estimator} on {n_rows} rows, {n_features} features")
     rows_shown = [
         [name, amount_with_error(float(dof), float(error)), f"{dof / n_rows:.1%}"]
@@ -113,22 +104,21 @@ def estimator_named(name: str, parameters: Sequence[str] = ()) -> Any:
     Ridge(alpha=0.5, solver='svd')
     """
     kind = _class_named(name)
-    given: dict[str, Any] = {}
+    known = [n for n in inspect.signature(kind).parameters if n not in ("args", "kwargs")]
+    own: dict[str, Any] = {}
+    inner: dict[str, Any] = {}
     for text in parameters:
         parameter, sign, value = (part.strip() for part in text.partition("="))
         if not sign or not parameter.isidentifier():
             raise UsageError(f"--param {text}: must be name=value.")
+        outer = parameter.partition("__")[0]
+        if known:
+            check_choice(f"--param: {kind.__name__} has no parameter", outer, known)
+        given = own if outer == parameter else inner
         try:
             given[parameter] = ast.literal_eval(value)
         except (ValueError, SyntaxError):
             given[parameter] = text.partition("=")[2]
-    known = [n for n in inspect.signature(kind).parameters if n not in ("args", "kwargs")]
-    inner = {parameter: value for parameter, value in given.items() if "__" in parameter}
-    for parameter in given:
-        outer = parameter.partition("__")[0]
-        if known and outer not in known:
-            check_choice(f"--param: {kind.__name__} has no parameter", outer, known)
-    own = {parameter: value for parameter, value in given.items() if parameter not in inner}
     if issubclass(kind, NCLRegressor):
         own["basis"] = encoded_basis(own.get("basis", "fourier"))
     try:

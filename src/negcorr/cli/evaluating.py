@@ -31,40 +31,33 @@ def run_evaluate(model: Path, data: Path, output: Output) -> None:
     model, data : Path
     output : Output
     """
-    names = ("y", "predicted", "interval", "weight", "groups")
-    parts: dict[str, list[Any]] = {name: [] for name in names}
+    parts: list[tuple[Any, ...]] = []
     n_seen = 0.0
     with output.busy(f"reading {model.name}") as tell:
         loaded = open_model(model)
         tell(f"predicting {data.name}")
         loaded.known_schema  # noqa: B018 - raises an error before a long file is read
         for piece in pieces_of(loaded, data, output.note):
-            loaded.check_columns(piece.raw.columns, data, targets=True)
+            loaded.check_columns(piece.columns, data, targets=True)
             rows = loaded.rows(piece.frame)
             if not len(rows.positions):
                 continue
             n_seen += len(rows.positions) * loaded.share_of(rows)
             with loaded.placing(data, piece):
                 found = predicted_by(*loaded.ensemble_and_features(rows.inputs))
-            given = (rows.y, *found, rows.weight, rows.groups)
-            for name, values in zip(names, given, strict=True):
-                parts[name] += [] if values is None else [values]
-        n_rows = sum(map(len, parts["y"]))
+            parts.append((rows.y, *found, rows.weight, rows.groups))
+        n_rows = sum(len(part[0]) for part in parts)
         _check_enough(n_rows, data)
-        whole: dict[str, Any] = {
-            name: np.concatenate(part) if part else None for name, part in parts.items()
-        }
-        figures = held_out_figures(names=loaded.targets, **whole)
+        whole: list[Any] = [
+            None if column[0] is None else np.concatenate(column)
+            for column in zip(*parts, strict=True)
+        ]
+        names = ("y", "predicted", "interval", "weight", "groups")
+        figures = held_out_figures(names=loaded.targets, **dict(zip(names, whole, strict=True)))
     warning = warning_about(n_seen / n_rows)
-    output.give_json(
-        {
-            "model": str(model),
-            "data": str(data),
-            "n_rows": n_rows,
-            "figures": [asdict(one) for one in figures],
-            "warning": warning or None,
-        }
-    )
+    answer = {"model": str(model), "data": str(data), "n_rows": n_rows}
+    listed = [asdict(one) for one in figures]
+    output.give_json(answer | {"figures": listed, "warning": warning or None})
     table = [[f.output, *figures_in_words(f)] for f in figures]
     output.table(["target", *FIGURE_NAMES], table, f"{data.name}: {n_rows} rows")
     if warning:
@@ -89,10 +82,7 @@ def run_report(model: Path, data: Path | None, out: Path, output: Output) -> Non
         loaded = open_model(model)
         notes: list[str] = []
         title = titled(str(loaded.notes.get("data") or model.name), loaded.targets)
-        shown: dict[str, Any] = {
-            "title": title,
-            "verdict": str(loaded.notes.get("verdict") or ""),
-        }
+        shown: dict[str, Any] = {"title": title, "verdict": str(loaded.notes.get("verdict") or "")}
         if data is not None:
             tell(f"reading {data.name}")
             loaded.known_schema  # noqa: B018 - raises an error before a long file is read
@@ -104,9 +94,8 @@ def run_report(model: Path, data: Path | None, out: Path, output: Output) -> Non
             else:
                 table = read_table(data)
                 frame = table.frame
-                for note in table.notes:
-                    output.note(note)
-            loaded.check_columns(frame.columns, data, targets=True)
+                output.note(*table.notes)
+            loaded.check_columns(list(map(str, frame.columns)), data, targets=True)
             rows = loaded.rows(frame)
             _check_enough(len(rows.positions), data)
             warning = warning_about(loaded.share_of(rows))
@@ -117,8 +106,7 @@ def run_report(model: Path, data: Path | None, out: Path, output: Output) -> Non
             report(loaded.model, path=out, outputs=loaded.targets, notes=notes, **shown)
         except TypeError as error:
             raise UsageError(f"{model}: {error}") from error
-    for note in notes:
-        output.note(note)
+    output.note(*notes)
     output.give_json({"report": str(out)})
     output.say(f"Wrote {out}.")
 

@@ -67,33 +67,19 @@ def facts_of(model: Any) -> dict[str, Any]:
     model : Pipeline
         Fitted.
     """
-
-    def plain(value: Any) -> Any:
-        return np.asarray(value, dtype=float).tolist()
-
     last = model[-1]
+    path = getattr(last, "path_", None)
     facts: dict[str, Any] = {"kind": type(last).__name__, "n_inputs": int(last.n_features_in_)}
-    if hasattr(last, "path_"):
-        path = last.path_
-        return facts | {
-            "n_members": int(path.spectrum.n_members),
-            "n_features": int(path.starts[-1]),
-            "criterion": path.criterion,
-            "solver": path.solver,
-            "lam": plain(path.lam),
-            "gap": plain(path.gap),
-            "dof": plain(path.dof()),
-            "sigma": plain(np.sqrt(np.asarray(path.residual_noise_variance()))),
-        }
-    return facts | {
-        "n_members": int(last.n_members),
-        "criterion": last.criterion,
-        "lam": float(last.lam_),
-        "gap": 1.0 - float(last.lam_),
-        "dof": plain(last.dof_),
-        "dof_std_error": plain(last.dof_std_error_),
-        "sigma": plain(np.sqrt(np.asarray(last.noise_variance_))),
-    }
+    if path is None:
+        facts |= {"n_members": int(last.n_members), "criterion": last.criterion}
+        numbers = {"lam": last.lam_, "gap": 1.0 - last.lam_, "dof": last.dof_}
+        numbers |= {"dof_std_error": last.dof_std_error_, "sigma": np.sqrt(last.noise_variance_)}
+    else:
+        facts |= {"n_members": int(path.spectrum.n_members), "n_features": int(path.starts[-1])}
+        facts |= {"criterion": path.criterion, "solver": path.solver}
+        sigma = np.sqrt(np.asarray(path.residual_noise_variance()))
+        numbers = {"lam": path.lam, "gap": path.gap, "dof": path.dof(), "sigma": sigma}
+    return facts | {name: np.asarray(n, dtype=float).tolist() for name, n in numbers.items()}
 
 
 def metrics_of(trial: Trial, data: str, command: str, notes: Sequence[str]) -> dict[str, Any]:
@@ -110,6 +96,7 @@ def metrics_of(trial: Trial, data: str, command: str, notes: Sequence[str]) -> d
         Remarks that were made.
     """
     schema, found = trial.schema, trial.comparison
+    held_out = {"n_train": found.n_train, "n_train_of_rivals": found.n_rivals}
     return {
         "layout": LAYOUT,
         "negcorr": negcorr.__version__,
@@ -120,11 +107,7 @@ def metrics_of(trial: Trial, data: str, command: str, notes: Sequence[str]) -> d
         "targets": list(schema.targets),
         "inputs": list(schema.inputs),
         "columns": [asdict(column) for column in schema.columns],
-        "held_out": {
-            "n_train": found.n_train,
-            "n_train_of_rivals": found.n_rivals,
-            "n_test": found.n_test,
-        },
+        "held_out": held_out | {"n_test": found.n_test},
         "tried": facts_of(trial.tried),
         "model": facts_of(trial.model) | {"n_rows": trial.n_rows, "refitted": trial.refitted},
         "methods": [asdict(m) | {"within_noise": m.within_noise} for m in found.methods],

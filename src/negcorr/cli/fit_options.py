@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,12 +41,17 @@ _ENDINGS = {".gz", ".bz2", ".xz", ".zip"}
 _RECORDED = (
     *("data", "target", "drop", "categorical", "out", "weights", "group", "time", "test"),
     *("test_size", "criterion", "basis", "solver", "loss", "members", "components", "seed"),
-    *("rivals_given", "deep", "stream"),
+    *("rivals", "deep", "stream"),
 )
 
-#: Help of options with long texts.
+_OUT_HELP = "Folder for the files; DATA-negcorr."
+_WEIGHTS_HELP = "Column that says how often a row counts."
+_GROUP_HELP = "Column of rows that belong together."
 _TIME_HELP = "Column that rows follow in: the last are held out."
+_TEST_HELP = "Second file for the figures, never fitted to."
+_SHARE_HELP = "Share of rows held out for figures; 0.2."
 _CRITERION_HELP = f"What chooses λ: {', '.join(CRITERIA)}; kfold, or sure with --deep."
+_MEMBERS_HELP = "Members of the ensemble; 100, or 30 with --deep."
 _BASIS_HELP = (
     f"Features of members: {', '.join(BASES)}; fourier. auto lets the data choose, which takes "
     "seconds more and often predicts better."
@@ -55,12 +61,17 @@ _LOSS_HELP = (
     f"{', '.join(LOSSES)}, or huber's threshold as a number of standard deviations; squared. "
     "huber is for targets with gross errors, and needs the table in memory."
 )
+_DEEP_HELP = "Members are deep networks (needs PyTorch)."
 _RIVALS_HELP = f"What to compare with: {', '.join(RIVALS)}, or none."
 _STREAM_HELP = "Read the file in pieces; by default where it is large."
-_MEMBERS_HELP = "Members of the ensemble; 100, or 30 with --deep."
 
 Text = str | None
 Number = int | None
+
+
+def _one_of(allowed: Sequence[str], words: str) -> Any:
+    """An option whose allowed values the shell can complete."""
+    return Option(help=words, autocompletion=lambda: list(allowed))
 
 
 @dataclass(frozen=True)
@@ -72,51 +83,25 @@ class FitOptions:
 
     data: DataArgument
     target: TargetOption = field(default_factory=list)
-    out: Annotated[
-        Path | None,
-        Option("--out", "-o", metavar="DIR", help="Folder for the files; DATA-negcorr."),
-    ] = None
+    out: Annotated[Path | None, Option("--out", "-o", metavar="DIR", help=_OUT_HELP)] = None
     drop: DropOption = field(default_factory=list)
     categorical: CategoricalOption = field(default_factory=list)
-    weights: Annotated[
-        Text, Option("--weights", metavar="COL", help="Column that says how often a row counts.")
-    ] = None
-    group: Annotated[
-        Text, Option("--group", metavar="COL", help="Column of rows that belong together.")
-    ] = None
-    time: Annotated[Text, Option("--time", metavar="COL", help=_TIME_HELP)] = None
-    test: Annotated[
-        Path | None,
-        Option("--test", metavar="FILE", help="Second file for the figures, never fitted to."),
-    ] = None
-    test_size: Annotated[
-        float | None, Option("--test-size", help="Share of rows held out for figures; 0.2.")
-    ] = None
-    criterion: Annotated[
-        Text, Option("--criterion", help=_CRITERION_HELP, autocompletion=lambda: list(CRITERIA))
-    ] = None
-    members: Annotated[Number, Option("--members", min=1, help=_MEMBERS_HELP)] = None
-    components: Annotated[
-        Number, Option("--components", min=1, help="Features of each member; 10.")
-    ] = None
-    basis: Annotated[
-        Text, Option("--basis", help=_BASIS_HELP, autocompletion=lambda: list(BASES))
-    ] = None
-    solver: Annotated[
-        Text, Option("--solver", help=_SOLVER_HELP, autocompletion=lambda: list(SOLVERS))
-    ] = None
-    loss: Annotated[
-        Text, Option("--loss", help=_LOSS_HELP, autocompletion=lambda: list(LOSSES))
-    ] = None
-    deep: Annotated[bool, Option("--deep", help="Members are deep networks (needs PyTorch).")] = (
-        False
-    )
-    rivals_given: Annotated[Text, Option("--rivals", metavar="NAME,NAME", help=_RIVALS_HELP)] = None
-    stream: Annotated[bool | None, Option("--stream/--no-stream", help=_STREAM_HELP)] = None
+    weights: Annotated[Text, Option(metavar="COL", help=_WEIGHTS_HELP)] = None
+    group: Annotated[Text, Option(metavar="COL", help=_GROUP_HELP)] = None
+    time: Annotated[Text, Option(metavar="COL", help=_TIME_HELP)] = None
+    test: Annotated[Path | None, Option(metavar="FILE", help=_TEST_HELP)] = None
+    test_size: Annotated[float | None, Option(help=_SHARE_HELP)] = None
+    criterion: Annotated[Text, _one_of(CRITERIA, _CRITERION_HELP)] = None
+    members: Annotated[Number, Option(min=1, help=_MEMBERS_HELP)] = None
+    components: Annotated[Number, Option(min=1, help="Features of each member; 10.")] = None
+    basis: Annotated[Text, _one_of(BASES, _BASIS_HELP)] = None
+    solver: Annotated[Text, _one_of(SOLVERS, _SOLVER_HELP)] = None
+    loss: Annotated[Text, _one_of(LOSSES, _LOSS_HELP)] = None
+    deep: Annotated[bool, Option("--deep", help=_DEEP_HELP)] = False
+    rivals: Annotated[Text, Option(metavar="NAME,NAME", help=_RIVALS_HELP)] = None
+    stream: Annotated[bool | None, Option(help=_STREAM_HELP)] = None
     seed: SeedOption = 0
-    jobs: Annotated[Number, Option("--jobs", help="Cores that rivals may use; by default all.")] = (
-        None
-    )
+    jobs: Annotated[Number, Option(help="Cores that rivals may use; by default all.")] = None
 
     def check(self) -> None:
         """Refuse what cannot be carried out.
@@ -129,7 +114,7 @@ class FitOptions:
         check_seed(self.seed)
         check_jobs(self.jobs, "cores")
         choices = [
-            *(("--rivals", rival, (*RIVALS, "none")) for rival in self.rivals),
+            *(("--rivals", rival, (*RIVALS, "none")) for rival in self.rivals_named),
             ("--basis", self.basis, BASES),
             ("--solver", self.solver, SOLVERS),
             ("--criterion", self.criterion, DEEP_CRITERIA if self.deep else CRITERIA),
@@ -167,15 +152,10 @@ class FitOptions:
     @property
     def needs_memory(self) -> str:
         """The first option that needs the whole table in memory, empty where there is none."""
-        asked = {
-            "--group": self.group is not None,
-            "--time": self.time is not None,
-            "--test": self.test is not None,
-            "--deep": self.deep,
-            "--criterion loo": self.criterion == "loo",
-            "--basis auto": self.basis == "auto",
-            f"--loss {self.loss}": self.loss not in (None, "squared"),
-        }
+        asked = {f"--{n}": getattr(self, n) is not None for n in ("group", "time", "test")}
+        asked |= {"--deep": self.deep, "--criterion loo": self.criterion == "loo"}
+        asked |= {"--basis auto": self.basis == "auto"}
+        asked |= {f"--loss {self.loss}": self.loss not in (None, "squared")}
         return next((option for option, given in asked.items() if given), "")
 
     @property
@@ -195,11 +175,11 @@ class FitOptions:
         return threshold if 0.0 < threshold < float("inf") else None
 
     @property
-    def rivals(self) -> tuple[str, ...]:
+    def rivals_named(self) -> tuple[str, ...]:
         """Names of the methods that the ensemble is compared with."""
-        if self.rivals_given is None:
+        if self.rivals is None:
             return RIVALS
-        given = tuple(parts_of(self.rivals_given))
+        given = tuple(parts_of(self.rivals))
         return () if given == ("none",) else given
 
     @property

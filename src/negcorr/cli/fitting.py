@@ -1,31 +1,53 @@
-"""``negcorr fit`` and ``negcorr demo``: from a file to a tuned ensemble, figures and four files."""
+"""``negcorr fit`` and ``negcorr demo``: from a file to a tuned ensemble, files and a verdict."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from joblib import cpu_count
 from sklearn.datasets import load_diabetes
 
 from negcorr._common.files import check_writable, write_atomically
 from negcorr._common.memory import available_bytes, in_words
+from negcorr._common.number_text import amount, listed
 from negcorr.bases import AutoBasis, FourierFeatures
 from negcorr.cli.arguments import UsageError, check_target, columns_asked_for
-from negcorr.cli.fit_files import FILES, metrics_of, titled, write_all
+from negcorr.cli.fit_files import FILES, comparison_tables, facts_of, metrics_of, titled, write_all
 from negcorr.cli.fit_options import FitOptions
 from negcorr.cli.loaded_model import NOTICEABLE, share_in_words
-from negcorr.cli.messages import say_columns, say_outcome
-from negcorr.cli.output import Output
+from negcorr.cli.output import Output, printable
 from negcorr.columns.kinds import infer_columns
 from negcorr.reading.schema import Schema
 from negcorr.reading.table import read_table
 from negcorr.reading.table_chunks import TableChunks, is_large
+from negcorr.spectrum.gap import lam_text
 from negcorr.tables.large_trial import try_out_large
 from negcorr.tables.pipeline import make_tabular
 from negcorr.tables.trial import Trial, try_out
 
-__all__ = ["check_memory", "rebuilding_code", "run_demo", "run_fit"]
+__all__ = ["check_memory", "rebuilding_code", "run_demo", "run_fit", "say_columns", "say_outcome"]
+
+#: Roles of columns that are left out.
+LEFT_OUT = ("constant", "identifier", "text", "dropped")
+
+#: Roles whose columns are named in a line, with the plural.
+NAMED = (
+    ("number", "numbers"),
+    ("category", "categories"),
+    ("date", "dates"),
+    *((role, f"{role}s") for role in ("target", "weights", "group", "time")),
+)
+
+#: With fewer rows held out than this, a note says that the figures are uncertain.
+FEW_ROWS = 20
+
+#: Most names of columns in a line.
+MOST_NAMES = 12
+
+#: Columns of a table that are left out on a narrow terminal, in this order.
+SPARE = ("fit, s", "MAE", "95 % covers", "Best other")
 
 #: A fit holds about so many matrices of the size of the Gram matrix, or of the features, at a time.
 MATRICES = 8
@@ -54,7 +76,7 @@ def run_fit(options: FitOptions, output: Output) -> None:
         settings = {
             "test_size": options.test_share,
             "seed": options.seed,
-            "baselines": options.rivals,
+            "baselines": options.rivals_named,
             "n_jobs": cpu_count() if options.jobs is None else options.jobs,
             "parameters": options.parameters,
             "tell": tell,
@@ -75,8 +97,7 @@ def _tried_in_memory(
 ) -> tuple[Trial, tuple[str, ...]]:
     """The trial of a table that is read as a whole, and remarks for the report."""
     table = read_table(options.data)
-    for note in table.notes:
-        output.note(note)
+    output.note(*table.notes)
     check_memory(options, len(table.frame))
     schema = infer_columns(
         table.frame,
@@ -97,8 +118,7 @@ def _tried_in_memory(
         return try_out(table.frame, schema, **settings), table.notes
     settings["tell"](f"reading {options.test.name}")
     second = read_table(options.test)
-    for note in second.notes:
-        output.note(f"{options.test.name}: {note}")
+    output.note(*(f"{options.test.name}: {note}" for note in second.notes))
     trial = try_out(table.frame, schema, test=second.frame, **settings)
     share = trial.seen.share_of(trial.test, trial.schema)
     if share < NOTICEABLE:
@@ -124,9 +144,98 @@ def _tried_in_pieces(
         **settings,
     )
     say_columns(output, options.data.name, trial.schema)
-    for note in trial.notes:
-        output.note(note)
+    output.note(*trial.notes)
     return trial, trial.notes
+
+
+def say_columns(output: Output, name: str, schema: Schema) -> None:
+    """Say what every column was taken for, in short, or in full with --verbose.
+
+    Parameters
+    ----------
+    output : Output
+    name : str
+        Of the file.
+    schema : Schema
+    """
+    output.say(f"{printable(name)}: {schema.n_rows} rows, {len(schema.columns)} columns")
+    for role, plural in NAMED:
+        names = schema.named(role)
+        if names:
+            shown = listed([printable(name) for name in names], MOST_NAMES)
+            one = len(names) == 1 and role not in ("number", "category", "date")
+            output.say(f"  {role if one else plural:<15}{shown}")
+    for column in schema.columns:
+        if column.role in LEFT_OUT:
+            output.say(f"  left out       {printable(column.name)} ({printable(column.remark)})")
+        elif column.n_missing:
+            what = "rows left out" if column.role == "target" else "cells missing"
+            output.say(f"  {what:<15}{column.n_missing} in {printable(column.name)}")
+    if output.verbose:
+        output.say()
+        output.say(str(schema))
+
+
+def say_outcome(output: Output, trial: Trial, folder: Path) -> None:
+    """Say λ, degrees of freedom and σ, compare the methods, and name files and verdict.
+
+    Parameters
+    ----------
+    output : Output
+    trial : Trial
+    folder : Path
+        Where the files are.
+    """
+    found, schema = trial.comparison, trial.schema
+    saved, tried = facts_of(trial.model), facts_of(trial.tried)
+    features = f", {saved['n_features']} features" if "n_features" in saved else ""
+    chosen = f", λ chosen by {saved['criterion']}" if saved["criterion"] else ""
+    rows = f"fitted to all {trial.n_rows} rows" if trial.refitted else f"{trial.n_rows} rows"
+    output.say()
+    output.say(f"{saved['kind']}: {saved['n_members']} members{features}{chosen}")
+    if len(schema.targets) == 1:
+        lam, dof, sigma = _outputs_in_words(saved)[0]
+        words = f"λ = {lam}, {dof} degrees of freedom, σ = {sigma or 'unknown'}"
+        output.say(f"  saved model, {rows}: {words}")
+        if trial.refitted:
+            lam, dof, _ = _outputs_in_words(tried)[0]
+            words = f"λ = {lam}, {dof} degrees of freedom"
+            output.say(f"  for the figures, {found.n_train} rows: {words}")
+        units = f"units of {printable(schema.targets[0])}"
+    else:
+        output.say(f"  saved model, {rows}:")
+        outputs = zip(schema.targets, _outputs_in_words(saved), strict=True)
+        output.table(["target", "λ", "dof", "σ"], [[name, *words] for name, words in outputs])
+        units = "each target's units"
+    if not trial.refitted:
+        which = " of the second file"
+    elif trial.test.groups is not None:
+        n_groups = len(set(trial.test.groups))
+        groups = "1 group" if n_groups == 1 else f"{n_groups} groups"
+        which = f" held out, {groups} of {printable(str(schema.group))}"
+    else:
+        which = f" held out, the last by {printable(schema.time)}" if schema.time else " held out"
+    output.say()
+    for title, head, lines in comparison_tables(
+        found, f"On {found.n_test} rows{which}, in {units}"
+    ):
+        output.table(head, lines, f"{title}:", SPARE)
+    if found.n_test < FEW_ROWS:
+        output.note(f"{found.n_test} rows held out are few: the figures say little.")
+    output.say(f"Wrote {folder}: {', '.join(FILES)}.")
+    output.say(f"New rows: negcorr predict {folder / FILES[0]} NEW_DATA")
+    output.say(found.verdict(), style="bold")
+
+
+def _outputs_in_words(facts: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """λ, degrees of freedom and σ of each output, σ empty where it is not known."""
+    values = np.broadcast_arrays(
+        *(np.atleast_1d(np.asarray(facts[name], dtype=float)) for name in ("gap", "dof", "sigma"))
+    )
+    return [
+        (lam_text(float(gap), 3), f"{dof:.1f}", amount(float(sigma)))
+        for gap, dof, sigma in zip(*values, strict=True)
+    ]
 
 
 def check_memory(options: FitOptions, n_rows: int) -> None:
@@ -176,53 +285,46 @@ def rebuilding_code(options: FitOptions, schema: Schema, in_pieces: bool = False
         return "".join(f", {name}={value!r}" for name, value in given.items())
 
     asked: dict[str, Any] = {
-        "drop": [c.name for c in schema.columns if (c.role, c.remark) == ("dropped", "as asked")],
-        "categorical": [
-            c.name for c in schema.columns if (c.role, c.remark) == ("category", "as asked")
-        ],
-        "weights": schema.weights,
-        "group": schema.group,
-        "time": schema.time,
+        option: [c.name for c in schema.columns if (c.role, c.remark) == (role, "as asked")]
+        for option, role in (("drop", "dropped"), ("categorical", "category"))
     }
+    asked |= {"weights": schema.weights, "group": schema.group, "time": schema.time}
     columns = f"{list(schema.targets)!r}" + keywords({k: v for k, v in asked.items() if v})
-    basis = [] if options.features is None else [type(options.features).__name__]
-    imports = [f"from negcorr.bases import {name}" for name in basis]
+    basis = "" if options.features is None else type(options.features).__name__
+    imports = f"from negcorr.bases import {basis}\n" if basis else ""
     if in_pieces:
         asked = {"seed": options.seed, "test_size": options.test_share}
         asked |= {"parameters": options.parameters} if options.parameters else {}
-        head = "\n".join([*imports, "from negcorr.tables import try_out_large"])
-        return (
-            f"{head}\n\ntrial = try_out_large({options.data.name!r}, {columns}{keywords(asked)}, "
-            "baselines=[])\nmodel = trial.model\n"
-        )
+        return f"""\
+{imports}from negcorr.tables import try_out_large
+
+trial = try_out_large({options.data.name!r}, {columns}{keywords(asked)}, baselines=[])
+model = trial.model
+"""
     settings = keywords({"random_state": options.seed, **options.parameters})
     if options.deep:
-        model = [
-            "from negcorr.deep import DeepNCLRegressor",
-            "",
-            f"networks = DeepNCLRegressor({settings.removeprefix(', ')})",
-            "model = make_tabular(frame, schema.targets, schema=schema, estimator=networks)",
-        ]
+        model = f"""\
+from negcorr.deep import DeepNCLRegressor
+
+networks = DeepNCLRegressor({settings.removeprefix(", ")})
+model = make_tabular(frame, schema.targets, schema=schema, estimator=networks)"""
     else:
-        model = [
-            "folds = folds_for(schema, frame.iloc[rows.positions])",
-            "model = make_tabular(",
-            f"    frame, schema.targets, schema=schema, cv=folds{settings}",
-            ")",
-        ]
-    lines = [
-        "from negcorr import make_tabular",
-        *imports,
-        "from negcorr.reading import read_table",
-        "from negcorr.tables import folds_for, infer_columns, samples",
-        "",
-        f"frame = read_table({options.data.name!r}).frame",
-        f"schema = infer_columns(frame, {columns})",
-        "rows = samples(frame, schema)",
-        *model,
-        "model.fit(rows.inputs, rows.y, **rows.fit_parameters)",
-    ]
-    return "\n".join(lines) + "\n"
+        model = f"""\
+folds = folds_for(schema, frame.iloc[rows.positions])
+model = make_tabular(
+    frame, schema.targets, schema=schema, cv=folds{settings}
+)"""
+    return f"""\
+from negcorr import make_tabular
+{imports}from negcorr.reading import read_table
+from negcorr.tables import folds_for, infer_columns, samples
+
+frame = read_table({options.data.name!r}).frame
+schema = infer_columns(frame, {columns})
+rows = samples(frame, schema)
+{model}
+model.fit(rows.inputs, rows.y, **rows.fit_parameters)
+"""
 
 
 def run_demo(out: Path, output: Output) -> None:
@@ -235,10 +337,8 @@ def run_demo(out: Path, output: Output) -> None:
     output : Output
     """
     check_writable(out)
-    frame = load_diabetes(as_frame=True, scaled=False).frame.rename(
-        columns={"target": "progression"}
-    )
-    data = out / "diabetes.csv"
+    frame = load_diabetes(as_frame=True, scaled=False).frame
+    data, frame = out / "diabetes.csv", frame.rename(columns={"target": "progression"})
     table = frame.to_csv(index=False, float_format="%g", lineterminator="\n")
     write_atomically(data, table.encode())
     output.say(f"$ negcorr fit {data} --target progression --out {out}", style="dim")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from negcorr._common.number_text import shortened
+from negcorr._common.number_text import listed, shortened
 from negcorr.cli.arguments import UsageError
 from negcorr.cli.fit_files import FILES
 from negcorr.columns.kinds import no_column
@@ -46,14 +47,17 @@ class Piece:
     ----------
     frame : pandas.DataFrame
         In types that the model can read.
-    raw : mapping of str to array
-        Columns as the file has them.
+    columns : list of str
+        Names of all columns that the file has.
+    column : callable
+        Takes a name, and returns that column as the file has it.
     row : int
         Rows before them.
     """
 
     frame: Any
-    raw: Any
+    columns: list[str]
+    column: Callable[[str], Any]
     row: int
 
 
@@ -82,8 +86,7 @@ class LoadedModel:
         """Names of what is predicted."""
         if self.schema is not None:
             return self.schema.targets
-        shape = np.shape(getattr(inner_model(self.model)[0], "intercept_", 0.0))
-        n_outputs = shape[0] if shape else 1
+        n_outputs = np.size(getattr(inner_model(self.model)[0], "intercept_", 0.0))
         return ("y",) if n_outputs == 1 else tuple(f"y{k}" for k in range(n_outputs))
 
     def ensemble_and_features(self, frame: Any) -> tuple[Any, Any]:
@@ -119,21 +122,19 @@ class LoadedModel:
             )
         return self.schema
 
-    def check_columns(self, columns: Iterable[Any], data: Path, targets: bool = False) -> None:
+    def check_columns(self, columns: Sequence[str], data: Path, targets: bool = False) -> None:
         """Refuse a table that lacks columns which predictions are made from, or targets."""
         if self.schema is None:
             return
-        known = [str(name) for name in columns]
         wanted = [*self.schema.inputs, *(self.schema.targets if targets else ())]
-        lacking = [name for name in wanted if name not in known]
+        lacking = [name for name in wanted if name not in columns]
         if not lacking:
             return
         words = "column" if len(lacking) == 1 else "columns"
-        shown = ", ".join(map(shortened, lacking[:10]))
-        more = f" and {len(lacking) - 10} more" if len(lacking) > 10 else ""
+        shown = listed([shortened(name) for name in lacking], 10)
         what = "that the model predicts from" if lacking[0] in self.schema.inputs else "to compare"
-        hint = str(no_column("", lacking[0], known)).partition("; ")[2]
-        raise TableError(f"{data.name} lacks the {words} {shown}{more} {what}; {hint}")
+        hint = str(no_column("", lacking[0], columns)).partition("; ")[2]
+        raise TableError(f"{data.name} lacks the {words} {shown} {what}; {hint}")
 
     def rows(self, frame: Any) -> Samples:
         """Rows that have their targets, for figures."""
@@ -194,7 +195,7 @@ def warning_about(share: float) -> str:
     )
 
 
-def pieces_of(loaded: LoadedModel, data: Path, note: Callable[[str], None]) -> Iterator[Piece]:
+def pieces_of(loaded: LoadedModel, data: Path, note: Callable[..., None]) -> Iterator[Piece]:
     """A table as one piece, or in several where it is large and the model has a schema.
 
     Parameters
@@ -206,27 +207,17 @@ def pieces_of(loaded: LoadedModel, data: Path, note: Callable[[str], None]) -> I
     """
     if loaded.schema is None or not is_large(data):
         table = read_table(data)
-        for words in table.notes:
-            note(words)
-        loaded.check_columns(table.frame.columns, data)
-        yield Piece(table.frame, table.frame, 0)
+        note(*table.notes)
+        names = [str(name) for name in table.frame.columns]
+        loaded.check_columns(names, data)
+        yield Piece(table.frame, names, table.frame.__getitem__, 0)
         return
     chunks = TableChunks.open(data, loaded.schema)
-    for words in chunks.notes:
-        note(words)
+    note(*chunks.notes)
     loaded.check_columns(chunks.names, data)
     row = 0
     for part in chunks.tables():
-        yield Piece(chunks.frame(part, row), _ArrowColumns(part), row)
+        # A column of pyarrow is converted only where somebody asks for it.
+        one = partial(lambda part, name: part.column(name).to_pandas(), part)
+        yield Piece(chunks.frame(part, row), part.column_names, one, row)
         row += part.num_rows
-
-
-class _ArrowColumns:
-    """Columns of a table of pyarrow, by name."""
-
-    def __init__(self, table: Any) -> None:
-        self.columns = table.column_names
-        self._table = table
-
-    def __getitem__(self, name: str) -> Any:
-        return self._table.column(name).to_pandas()

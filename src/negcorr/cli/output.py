@@ -95,9 +95,9 @@ class Output:
             table.add_row(*(Text(printable(row[j])) for j in shown))
         console.print(table)
 
-    def note(self, words: str) -> None:
-        """Print a remark on standard error."""
-        if not self.quiet:
+    def note(self, *remarks: str) -> None:
+        """Print remarks on standard error, a line each."""
+        for words in () if self.quiet else remarks:
             _console(stderr=True).print(Text(f"note: {printable(words, 2000)}"), soft_wrap=True)
 
     def detail(self, words: str) -> None:
@@ -143,8 +143,7 @@ class Output:
                     raise
         # Warnings that differ in their numbers only are printed once.
         said = {re.sub(r"\d[\d.e+-]*", "#", str(w.message)): str(w.message) for w in caught}
-        for text in said.values():
-            self.note(text)
+        self.note(*said.values())
 
 
 def printable(text: str, longest: int = LONGEST) -> str:

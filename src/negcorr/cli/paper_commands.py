@@ -23,13 +23,16 @@ _PROTOCOL_HELP = (
     "says."
 )
 _TIMES_HELP = "Whether Table 1 is timed, its longest part; by default unless --quick."
+_SHUFFLE_HELP = "Shuffle rows before they are split into folds."
+_QUICK_HELP = "Few rows and features: a look in a minute."
+_DOWNLOAD_HELP = "Fetch sets that are not at hand from OpenML."
 _DEVICE_HELP = "Where deep networks are trained: cpu, cuda, or auto for the best."
 _TABLES_HELP = (
     "Folder with tables of experiments that were computed elsewhere, as NAME.csv or NAME.csv.gz: "
     "these are drawn and checked, not computed."
 )
 
-DataOption = Annotated[Path | None, Option("--data", exists=True, file_okay=False, help=_DATA_HELP)]
+DataOption = Annotated[Path | None, Option(exists=True, file_okay=False, help=_DATA_HELP)]
 JsonOption = Annotated[bool, Option("--json", help="For machines.")]
 
 
@@ -47,29 +50,17 @@ class ReproduceOptions:
 
     names: Annotated[list[str], Argument(metavar="NAME...", help=_NAMES_HELP)]
     data: DataOption = None
-    sets: Annotated[str | None, Option("--sets", help="Data sets to use, separated by commas.")] = (
-        None
-    )
-    out: Annotated[Path | None, Option("--out", help=_OUT_HELP)] = None
-    protocol: Annotated[str, Option("--protocol", help=_PROTOCOL_HELP)] = "paper"
-    shuffle: Annotated[
-        bool, Option("--shuffle", help="Shuffle rows before they are split into folds.")
-    ] = False
-    jobs: Annotated[
-        int | None, Option("--jobs", help="Processes; by default one for each core.")
-    ] = None
-    seed: Annotated[int, Option("--seed", help="Of everything random.")] = 0
-    quick: Annotated[bool, Option("--quick", help="Few rows and features: a look in a minute.")] = (
-        False
-    )
-    times: Annotated[bool | None, Option("--times/--no-times", help=_TIMES_HELP)] = None
-    download: Annotated[
-        bool, Option("--download", help="Fetch sets that are not at hand from OpenML.")
-    ] = False
-    device: Annotated[str, Option("--device", help=_DEVICE_HELP)] = "auto"
-    tables: Annotated[
-        Path | None, Option("--tables", exists=True, file_okay=False, help=_TABLES_HELP)
-    ] = None
+    sets: Annotated[str | None, Option(help="Data sets to use, separated by commas.")] = None
+    out: Annotated[Path | None, Option(help=_OUT_HELP)] = None
+    protocol: Annotated[str, Option(help=_PROTOCOL_HELP)] = "paper"
+    shuffle: Annotated[bool, Option("--shuffle", help=_SHUFFLE_HELP)] = False
+    jobs: Annotated[int | None, Option(help="Processes; by default one for each core.")] = None
+    seed: Annotated[int, Option(help="Of everything random.")] = 0
+    quick: Annotated[bool, Option("--quick", help=_QUICK_HELP)] = False
+    times: Annotated[bool | None, Option(help=_TIMES_HELP)] = None
+    download: Annotated[bool, Option("--download", help=_DOWNLOAD_HELP)] = False
+    device: Annotated[str, Option(help=_DEVICE_HELP)] = "auto"
+    tables: Annotated[Path | None, Option(exists=True, file_okay=False, help=_TABLES_HELP)] = None
 
     @property
     def timed(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,14 +13,21 @@ import numpy as np
 from negcorr.cli.arguments import UsageError, columns_named
 from negcorr.cli.data_commands import PredictOptions
 from negcorr.cli.loaded_model import LoadedModel, open_model, pieces_of
-from negcorr.cli.out_of_range import UnseenValues
 from negcorr.cli.output import Output, finite
 from negcorr.cli.table_writing import table_writer
 from negcorr.columns.kinds import no_column
+from negcorr.columns.typed_columns import MISSING_LEVEL
 from negcorr.diversity.inner_model import inner_model
 from negcorr.exceptions import TableError
 
-__all__ = ["predictions", "run_predict", "tables_of_predictions"]
+__all__ = ["UnseenValues", "predictions", "run_predict", "tables_of_predictions"]
+
+#: Most columns that a remark names.
+MOST_NAMES = 5
+
+_GAPS = "have gaps where no row of the fit had any"
+_LEVELS = "have levels that no row of the fit had"
+_RANGE = "have values outside the range of those of the fit"
 
 
 def run_predict(options: PredictOptions, output: Output) -> None:
@@ -79,7 +87,7 @@ def tables_of_predictions(
         if not len(piece.frame):
             continue
         n_rows += len(piece.frame)
-        known = [str(name) for name in piece.raw.columns]
+        known = piece.columns
         keep = columns_named(options.keep, known)
         if keep == ["all"] and "all" not in known:
             keep = known
@@ -92,11 +100,10 @@ def tables_of_predictions(
         clash = set(keep) & set(made)
         if clash:
             raise TableError(f"--keep {min(clash)}: predictions have a column of that name.")
-        yield pandas.DataFrame({name: piece.raw[name].to_numpy() for name in keep} | made)
+        yield pandas.DataFrame({name: piece.column(name).to_numpy() for name in keep} | made)
     if not n_rows:
         raise TableError(f"{options.data} has no row to predict.")
-    for remark in unseen.remarks():
-        output.note(remark)
+    output.note(*unseen.remarks())
 
 
 def predictions(
@@ -135,3 +142,60 @@ def predictions(
         for k, target in enumerate(targets):
             made |= {f"{target}_member_{m}": each[m, :, k] for m in range(len(each))}
     return made
+
+
+class UnseenValues:
+    """Counts rows with gaps, levels or values that no row of the fit had.
+
+    Predictions of such rows are less certain than their intervals say.
+
+    Parameters
+    ----------
+    loaded : LoadedModel
+        A model for tables; for other models nothing is counted.
+    """
+
+    def __init__(self, loaded: LoadedModel) -> None:
+        self._loaded = loaded
+        self._counts: dict[str, Counter[str]] = {
+            kind: Counter() for kind in (_GAPS, _LEVELS, _RANGE)
+        }
+        self._levels: dict[str, list[Any]] = {}
+        self._ranges: dict[str, tuple[float, float]] = {}
+        if loaded.schema is None:
+            return
+        for part, fitted, columns in loaded.model[1].transformers_:
+            if part == "categories":
+                self._levels = dict(zip(columns, map(list, fitted.categories_), strict=True))
+            elif part == "numbers" and hasattr(fitted[-1], "data_min_"):
+                ends = zip(fitted[-1].data_min_, fitted[-1].data_max_, strict=True)
+                self._ranges = dict(zip(columns, ends, strict=True))
+
+    def look_at(self, frame: Any) -> None:
+        """Count in some more rows."""
+        schema = self._loaded.schema
+        if schema is None:
+            return
+        typed = self._loaded.model[0].transform(frame)
+        for name in schema.named("number"):
+            values = typed[name].to_numpy()
+            if schema[name].n_missing == 0:
+                self._counts[_GAPS][name] += int(np.isnan(values).sum())
+            low, high = self._ranges.get(name, (-np.inf, np.inf))
+            self._counts[_RANGE][name] += int(((values < low) | (values > high)).sum())
+        for name, levels in self._levels.items():
+            known = typed[name].isin([*levels, MISSING_LEVEL])
+            self._counts[_LEVELS][name] += int((~known).sum())
+
+    def remarks(self) -> list[str]:
+        """A sentence for each kind of unseen value that was found."""
+        remarks = []
+        for kind, counts in self._counts.items():
+            listed = [f"{n} in {name}" for name, n in counts.items() if n]
+            if listed:
+                others = " and others" if len(listed) > MOST_NAMES else ""
+                remarks.append(
+                    f"some rows {kind} ({', '.join(listed[:MOST_NAMES])}{others}): predictions "
+                    "there are less certain than their intervals say."
+                )
+        return remarks

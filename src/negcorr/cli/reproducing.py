@@ -7,13 +7,7 @@ from importlib.util import find_spec
 
 from joblib import cpu_count
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from negcorr._common.files import write_atomically
 from negcorr.cli.arguments import UsageError, check_jobs
@@ -136,14 +130,11 @@ def _device(options: ReproduceOptions, study: Study) -> str:
     if device not in ("auto", "cpu", "cuda") and not device.startswith("cuda:"):
         raise UsageError(f"--device {device}: allowed are cpu, cuda and auto.")
     trained = {name for name in DEEP if study.table_elsewhere(name) is None}
-    by_name = trained & set(options.names)
-    if not (by_name or ("all" in options.names and trained)):
-        return "cpu"
-    if find_spec("torch") is None:
-        if by_name or device not in ("auto", "cpu"):
-            raise OSError("deep networks need torch, not installed: pip install 'negcorr[deep]'")
-        return "cpu"
-    if device == "cpu":
+    by_name, there = trained & set(options.names), find_spec("torch") is not None
+    wanted = by_name or ("all" in options.names and trained)
+    if wanted and not there and (by_name or device not in ("auto", "cpu")):
+        raise OSError("deep networks need torch, not installed: pip install 'negcorr[deep]'")
+    if not wanted or not there or device == "cpu":
         return "cpu"
     from negcorr.deep.settings import resolve_device
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,16 +53,10 @@ def _as_text(path: Path) -> Iterator[Callable[[Any], None]]:
     """CSV or TSV, which may be compressed."""
     opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
     separator = "\t" if path.name.lower().endswith(".tsv") else ","
+    looks = {"sep": separator, "index": False, "lineterminator": "\n"}
     with opener(path, "wt", encoding="utf-8", newline="") as file:
-        first = True
-
-        def write(frame: Any) -> None:
-            nonlocal first
-            # Numbers have the fewest digits from which the same number can be read.
-            frame.to_csv(file, sep=separator, index=False, header=first, lineterminator="\n")
-            first = False
-
-        yield write
+        # Numbers have the fewest digits from which the same number can be read.
+        yield lambda frame: frame.to_csv(file, header=file.tell() == 0, **looks)
 
 
 @contextmanager
@@ -80,7 +74,7 @@ def _as_arrow(path: Path) -> Iterator[Callable[[Any], None]]:
     opened: Any = pyarrow.parquet.ParquetWriter if is_parquet else pyarrow.ipc.new_file
     writer: Any = None
     schema: Any = None
-    try:
+    with ExitStack() as stack:
 
         def write(frame: Any) -> None:
             nonlocal writer, schema
@@ -88,10 +82,7 @@ def _as_arrow(path: Path) -> Iterator[Callable[[Any], None]]:
             table = pyarrow.Table.from_pandas(frame, schema=schema, preserve_index=False)
             if writer is None:
                 schema = table.schema
-                writer = opened(path, schema)
+                writer = stack.enter_context(opened(path, schema))
             writer.write_table(table)
 
         yield write
-    finally:
-        if writer is not None:
-            writer.close()

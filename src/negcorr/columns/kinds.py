@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from negcorr._common.number_text import shortened
+from negcorr._common.number_text import listed, shortened
 from negcorr.exceptions import TableError
 from negcorr.reading.dates import date_form, date_remark
 from negcorr.reading.number_cells import as_numbers, missing_cells, number_form, numbers
@@ -113,10 +113,10 @@ def no_column(argument: str, name: Any, known: Iterable[Any]) -> TableError:
     close = difflib.get_close_matches(str(name), names, n=3)
     # Letters that differ in size only are not close to difflib.
     close += [n for n in names if n.lower() == str(name).lower() and n not in close]
-    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-    hint = f"the columns are {', '.join(map(shortened, names[:10]))}{more}."
     if close:
         hint = f"did you mean {' or '.join(map(repr, close))}?"
+    else:
+        hint = f"the columns are {listed([shortened(name) for name in names], 10)}."
     return TableError(f"{argument}={name!r} is no column; {hint}")
 
 

@@ -33,7 +33,7 @@ __all__ = ["MOST_KEPT_ROWS", "HeldOutPredictions", "KFold", "KeptRows"]
 MOST_KEPT_ROWS = 4096
 
 #: Rows whose features are held at a time.
-ROWS_AT_ONCE = 4096
+ROWS_AT_ONCE = 512
 
 #: Coefficients are formed for this many gaps at a time, to bound memory.
 GAPS_AT_ONCE = 64
@@ -195,7 +195,9 @@ class KeptRows:
         """
         shape = (self.rows.n_rows, int(self.rows.y.shape[1]))
         chosen, others = np.full(shape, np.nan), np.full((len(gaps), *shape), np.nan)
-        for number, fit in zip(fits.numbers, fits.fits, strict=True):
+
+        def predict(split: tuple[int, Spectrum]) -> None:
+            number, fit = split
             coef, xp = fit.coef(gap=chosen_gap), fit.place.xp
             by_gap = fit.place.empty((0, fit.n_features))
             if len(gaps):
@@ -209,6 +211,10 @@ class KeptRows:
                 chosen[block] = to_host(centred @ coef.T) + level
                 table = np.reshape(to_host(centred @ by_gap.T), (len(block), len(gaps), shape[1]))
                 others[:, block] = table.transpose(1, 0, 2) + level
+
+        parallel = fits.fits[0].place.is_numpy and basis.thread_safe
+        with our_own_threads():
+            spread(predict, list(zip(fits.numbers, fits.fits, strict=True)), parallel=parallel)
         return chosen, others
 
 

@@ -10,13 +10,14 @@ from html import escape
 import numpy as np
 
 from negcorr._common.arrays import to_host
+from negcorr._common.number_text import listed
 from negcorr._common.types import BoolArray
 from negcorr.diversity.decompositions import USELESS_ALONE, USELESS_NOTE
 from negcorr.ensemble.huber import HuberTargets
 from negcorr.path.path import NCLPath
 from negcorr.path.sketch import path_sketch_or_nothing
 
-__all__ = ["Summary", "summarise"]
+__all__ = ["Summary", "output_names", "summarise"]
 
 
 _COLUMN_TITLES = {
@@ -77,43 +78,31 @@ class Summary:
     notes: tuple[str, ...]
     sketch: str = ""
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         left = max(len(name) for name, _ in self.facts) + 2
         body = [name.ljust(left) + value for name, value in self.facts]
-        if self.header:
-            table = self._by_output()
+        if self.header:  # one output a line, a column for every quantity
+            names = max(len(name) for name in self.header) + 2
+            table = [" " * names, *(name.ljust(names) for name in self.header)]
+            for name, values in self.rows:
+                column = [_COLUMN_TITLES.get(name, name), *values]
+                wide = max(len(cell) for cell in column) + 2
+                table = [text + cell.rjust(wide) for text, cell in zip(table, column, strict=True)]
         else:  # one quantity a line
-            left = max(len(name) for name, _ in self.rows) + 2
+            names = max(len(name) for name, _ in self.rows) + 2
             wide = max(len(values[0]) for _, values in self.rows)
-            table = [name.ljust(left) + values[0].rjust(wide) for name, values in self.rows]
+            table = [name.ljust(names) + values[0].rjust(wide) for name, values in self.rows]
         line = "-" * max(len(text) for text in [*body, *table])
         notes = [textwrap.fill(note, max(len(line), 72)) for note in self.notes]
         return "\n".join([self.title, line, *body, line, *table, line, *notes])
 
-    def _by_output(self) -> list[str]:
-        """One output a line, a column for every quantity."""
-        names = max(len(name) for name in self.header) + 2
-        lines = [" " * names, *(name.ljust(names) for name in self.header)]
-        for name, values in self.rows:
-            column = [_COLUMN_TITLES.get(name, name), *values]
-            wide = max(len(cell) for cell in column) + 2
-            lines = [text + cell.rjust(wide) for text, cell in zip(lines, column, strict=True)]
-        return lines
-
-    def __repr__(self) -> str:
-        return str(self)
-
     def _repr_html_(self) -> str:
-        facts = "".join(
-            f"<tr><th style='text-align:left'>{escape(n)}</th><td>{escape(v)}</td></tr>"
-            for n, v in self.facts
-        )
+        name, cell = "<tr><th style='text-align:left'>", "<td style='text-align:right'>"
+        facts = "".join(f"{name}{escape(n)}</th><td>{escape(v)}</td></tr>" for n, v in self.facts)
         head = "".join(f"<th>{escape(h)}</th>" for h in self.header)
         rows = "".join(
-            f"<tr><th style='text-align:left'>{escape(name)}</th>"
-            + "".join(f"<td style='text-align:right'>{escape(v)}</td>" for v in values)
-            + "</tr>"
-            for name, values in self.rows
+            f"{name}{escape(n)}</th>{''.join(f'{cell}{escape(v)}</td>' for v in values)}</tr>"
+            for n, values in self.rows
         )
         header = f"<tr><th></th>{head}</tr>" if head else ""
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
@@ -167,18 +156,21 @@ def summarise(
         ("degrees of freedom", path.dof()),
         ("sigma (residual)", np.sqrt(to_host(path.residual_noise_variance()))),
     ]
+    total = to_host(spectrum.total)
+    variance = np.where(total > 0, total, np.inf)
+    alone, held_out = np.atleast_1d(to_host(path.member_error())) / variance, np.zeros(n_outputs)
     if path.criterion is not None:
         value = np.diagonal(to_host(path.criterion_curve(path.criterion, path.chosen_gap)))
         quantities.append((f"{path.criterion} at lam", value))
         if path.criterion in HELD_OUT:
-            total = to_host(spectrum.total)
-            explained = 1.0 - value / np.where(total > 0, total, np.nan)
+            held_out = value / variance
+            explained = np.where(total > 0, 1.0 - held_out, np.nan)
             quantities.append((f"R2 by {path.criterion}", explained))
     quantities += [
         ("training error", path.train_error()),
         ("average member error", path.member_error()),
         ("diversity", path.diversity()),
-        ("variance of y", spectrum.total),
+        ("variance of y", total),
     ]
     if huber is not None:
         quantities.append(("robust sd of residuals", huber.scale))
@@ -186,58 +178,53 @@ def summarise(
         (name, tuple(_number(v) for v in np.atleast_1d(to_host(value))))
         for name, value in quantities
     )
-    if outputs is None:
-        names = tuple(f"output {j}" for j in range(n_outputs))
-    elif isinstance(outputs, str) or len(outputs) != n_outputs:
-        raise ValueError(f"outputs={outputs!r} must name each of the {n_outputs} outputs.")
-    else:
-        names = tuple(str(name) for name in outputs)
-    header = () if path.single_output else names
-    title, sketch = "Negative Correlation Learning ensemble", path_sketch_or_nothing(path)
-    notes = (
-        *_notes(path, names),
-        *((CHOSEN_NOTE,) if chosen else ()),
-        *((HUBER_NOTE,) if huber is not None else ()),
+    names = output_names(outputs, n_outputs)
+    useless, poor = alone > USELESS_ALONE, held_out > WORSE_THAN_CONSTANT
+    notes = {
+        f"{USELESS_NOTE}{_which(names, useless)}: their average error is up to {alone.max():.3g} "
+        "times the variance of y. Near lam = 1 that is normal: only the average predicts. The "
+        "spread of members is no uncertainty; for that, use predict_interval.": useless.any(),
+        f"The {path.criterion} error{_which(names, poor)} is {held_out.max():.3g} times the "
+        "variance of y: worse than predicting the mean. Features that few rows determine "
+        "(splines, one-hot) need a small ridge: try alpha=1e-3.": poor.any(),
+        "The best gap is the smallest of the search: the criterion asks for lam = 1.": (
+            path.at_small_end.any()
+        ),
+        "SURE estimates the error against the noise-free function at the training inputs; errors "
+        "on new data are larger by sigma^2, and more outside the training cloud.": (
+            path.criterion in ("sure", "cp")
+        ),
+        CHOSEN_NOTE: bool(chosen),
+        HUBER_NOTE: huber is not None,
+    }
+    return Summary(
+        title="Negative Correlation Learning ensemble",
+        facts=facts,
+        header=() if path.single_output else names,
+        rows=rows,
+        notes=tuple(note for note, holds in notes.items() if holds),
+        sketch=path_sketch_or_nothing(path),
     )
-    return Summary(title, facts, header, rows, notes, sketch)
+
+
+def output_names(outputs: Sequence[str] | None, n_outputs: int) -> tuple[str, ...]:
+    """Names of the outputs: those given, one for each, or else numbered ones.
+
+    Examples
+    --------
+    >>> from negcorr.ensemble.summary import output_names
+    >>> output_names(None, 2), output_names(["price"], 1)
+    (('output 0', 'output 1'), ('price',))
+    """
+    if outputs is None:
+        return tuple(f"output {j}" for j in range(n_outputs))
+    if isinstance(outputs, str) or len(outputs) != n_outputs:
+        raise ValueError(f"outputs={outputs!r} must name each of the {n_outputs} outputs.")
+    return tuple(str(name) for name in outputs)
 
 
 def _number(value: float) -> str:
-    if value != 0 and abs(value) < 1e-3:
-        return f"{value:.3e}"
-    return f"{value:.6g}"
-
-
-def _notes(path: NCLPath, names: tuple[str, ...]) -> tuple[str, ...]:
-    notes = []
-    total = to_host(path.spectrum.total)
-    variance = np.where(total > 0, total, np.inf)
-    ratio = np.atleast_1d(to_host(path.member_error())) / variance
-    if (ratio > USELESS_ALONE).any():
-        notes.append(
-            f"{USELESS_NOTE}{_which(names, ratio > USELESS_ALONE)}: their average error "
-            f"is up to {ratio.max():.3g} times the variance of y. Near lam = 1 that is normal: "
-            "only the average predicts. The spread of members is no uncertainty; for that, use "
-            "predict_interval."
-        )
-    if path.criterion in HELD_OUT:
-        value = to_host(path.criterion_curve(path.criterion, path.chosen_gap))
-        held_out = np.diagonal(value) / variance
-        poor = held_out > WORSE_THAN_CONSTANT
-        if poor.any():
-            notes.append(
-                f"The {path.criterion} error{_which(names, poor)} is {held_out.max():.3g} times "
-                "the variance of y: worse than predicting the mean. Features that few rows "
-                "determine (splines, one-hot) need a small ridge: try alpha=1e-3."
-            )
-    if path.at_small_end.any():
-        notes.append("The best gap is the smallest of the search: the criterion asks for lam = 1.")
-    if path.criterion in ("sure", "cp"):
-        notes.append(
-            "SURE estimates the error against the noise-free function at the training inputs; "
-            "errors on new data are larger by sigma^2, and more outside the training cloud."
-        )
-    return tuple(notes)
+    return f"{value:.3e}" if value != 0 and abs(value) < 1e-3 else f"{value:.6g}"
 
 
 def _which(names: tuple[str, ...], some: BoolArray) -> str:
@@ -247,5 +234,4 @@ def _which(names: tuple[str, ...], some: BoolArray) -> str:
     if some.all():
         return " (all outputs)"
     meant = [name for name, chosen in zip(names, some, strict=True) if chosen]
-    more = f" and {len(meant) - MOST_NAMES} more" if len(meant) > MOST_NAMES else ""
-    return f" ({', '.join(meant[:MOST_NAMES])}{more})"
+    return f" ({listed(meant, MOST_NAMES)})"

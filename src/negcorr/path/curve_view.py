@@ -10,10 +10,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from negcorr._common.arrays import to_host
-from negcorr._common.types import FloatArray
+from negcorr._common.types import FloatArray, IntArray
 from negcorr.path.path import NCLPath
 
-__all__ = ["drawn_gaps", "far_apart", "positions", "readable_limits"]
+__all__ = ["drawn_gaps", "evenly", "far_apart", "positions", "readable_limits"]
 
 
 #: Share of all freedom that may lie beyond the right end of the picture.
@@ -73,6 +73,18 @@ def drawn_gaps(path: NCLPath, chosen: float, per_decade: int = 20) -> FloatArray
     # One point for the chosen gap, not a second one beside it by rounding.
     grid = grid[np.abs(grid - chosen) > 1e-9 * grid]
     return np.unique(np.append(grid, chosen))[::-1]
+
+
+def evenly(n: int, most: int) -> IntArray:
+    """At most so many of the numbers below ``n``, evenly from the first to the last.
+
+    Examples
+    --------
+    >>> from negcorr.path.curve_view import evenly
+    >>> evenly(10, 4), evenly(2, 4)
+    (array([0, 3, 6, 9]), array([0, 1]))
+    """
+    return np.unique(np.linspace(0, n - 1, most).round().astype(int))
 
 
 def positions(gaps: FloatArray) -> FloatArray:

@@ -17,14 +17,8 @@ from negcorr.exceptions import NoiseVarianceWarning, PrecisionWarning
 from negcorr.path.curve_view import positions
 from negcorr.path.path import NCLPath
 from negcorr.plots.colours import COLOURS, GREY
-from negcorr.plots.drawing import (
-    axes_for,
-    gap_axis,
-    label_of_output,
-    legend,
-    require_matplotlib,
-)
-from negcorr.plots.models import check_output, check_path, gaps_of, path_of
+from negcorr.plots.drawing import axes_for, curve, gap_axis, legend, require_matplotlib
+from negcorr.plots.models import label_of_output, output_and_gaps, path_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,22 +134,20 @@ class DiversityDisplay:
             raise ValueError("Give both X and y, or neither for the training rows.")
         if X is None:
             return cls.from_path(path, gaps=gaps, output=output, ax=ax, line_kw=line_kw)
-        output = check_output(output, path.spectrum.n_outputs)
-        values = gaps_of(path, gaps, output, per_decade=4)
+        output, values = output_and_gaps(path, output, gaps, per_decade=4)
         target = target_columns(y, X)[:, output]
         model, inputs = inner_model(estimator, X)
-        terms: dict[str, list[float]] = {name: [] for name in _TERMS}
+        found = []
         with warnings.catch_warnings():
             # The first warning is not about predictions; the second was given once for all gaps.
             warnings.simplefilter("ignore", NoiseVarianceWarning)
             warnings.simplefilter("ignore", PrecisionWarning)
             for gap in values:
-                found = model.with_lam(gap=float(gap)).diversity(inputs, y)
-                for name, column in terms.items():
-                    column.append(float(np.atleast_1d(getattr(found, name))[output]))
+                terms = model.with_lam(gap=float(gap)).diversity(inputs, y)
+                found.append([np.atleast_1d(getattr(terms, name))[output] for name in _TERMS])
         return cls(
             gaps=values,
-            **{name: np.array(column) for name, column in terms.items()},
+            **dict(zip(_TERMS, np.array(found, dtype=float).T, strict=True)),
             variance=float(target.var()),
             chosen_gap=float(path.chosen_gap[output]),
             rows=f"{len(target)} given rows",
@@ -193,10 +185,8 @@ class DiversityDisplay:
         DiversityDisplay
         """
         require_matplotlib(f"{cls.__name__}.from_path")
-        check_path(path)
+        output, values = output_and_gaps(path, output, gaps)
         spectrum = path.spectrum
-        output = check_output(output, spectrum.n_outputs)
-        values = gaps_of(path, gaps, output)
         return cls(
             gaps=values,
             ensemble_error=to_host(spectrum.train_error(gap=values))[:, output],
@@ -227,11 +217,10 @@ class DiversityDisplay:
         self.ax_, self.figure_, self.lines_ = ax, ax.figure, {}
         for term, (label, colour, dashes) in _TERMS.items():
             values = getattr(self, term)
-            look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.8}
-            look |= {"label": label, **(line_kw or {})}
             # A diversity of 0 has no logarithm: the line has a hole there.
             shown = np.where(values > 0.0, values, np.nan)
-            (self.lines_[term],) = ax.plot(positions(self.gaps), shown, **look)
+            look: dict[str, Any] = {"color": colour, "linestyle": dashes, "label": label}
+            self.lines_[term] = curve(ax, positions(self.gaps), shown, line_kw, **look)
         if self.variance is not None and self.variance > 0.0:
             label = "variance of y: error of a constant"
             look = {"color": GREY, "linewidth": 1.2, "linestyle": ":", "label": label}

@@ -16,11 +16,11 @@ from negcorr._common.types import FloatArray, Table
 from negcorr.diversity.inner_model import inner_model
 from negcorr.dof.degrees import degrees_of_freedom
 from negcorr.dof.monte_carlo.estimate import monte_carlo_dof
-from negcorr.path.curve_view import positions
+from negcorr.path.curve_view import evenly, positions
 from negcorr.path.path import NCLPath
 from negcorr.plots.colours import COLOURS
-from negcorr.plots.drawing import axes_for, evenly, gap_axis, legend, require_matplotlib
-from negcorr.plots.models import check_output, check_path, gaps_of, path_of, sorted_gaps
+from negcorr.plots.drawing import axes_for, curve, gap_axis, legend, require_matplotlib
+from negcorr.plots.models import output_and_gaps, path_of, sorted_gaps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,12 +150,11 @@ class DofDisplay:
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         path = path_of(estimator)
-        output = check_output(output, path.spectrum.n_outputs)
         if (X is None) != (y is None):
             raise ValueError("Give both X and y, or neither for the exact curve alone.")
         if X is None and estimates is not None:
             raise ValueError("estimates need the training rows; give X and y too.")
-        values = gaps_of(path, gaps, output)
+        output, values = output_and_gaps(path, output, gaps)
         options = {"sample_weight": sample_weight, "random_state": random_state, **options}
         known = _others(others, X, y, output, options)
         found: dict[float, tuple[float, float]] | None = None
@@ -216,9 +215,7 @@ class DofDisplay:
         DofDisplay
         """
         require_matplotlib(f"{cls.__name__}.from_path")
-        check_path(path)
-        output = check_output(output, path.spectrum.n_outputs)
-        values = gaps_of(path, gaps, output)
+        output, values = output_and_gaps(path, output, gaps)
         return cls(
             gaps=values,
             dof=to_host(path.spectrum.dof(gap=values)),
@@ -244,8 +241,8 @@ class DofDisplay:
         require_matplotlib(f"{type(self).__name__}.plot")
         ax = axes_for(ax, height=4.2)
         self.ax_, self.figure_, self.errorbar_, self.other_lines_ = ax, ax.figure, None, {}
-        look: dict[str, Any] = {"color": COLOURS[0], "linewidth": 1.8, "label": "exact"}
-        (self.line_,) = ax.plot(positions(self.gaps), self.dof, **look | (line_kw or {}))
+        look: dict[str, Any] = {"color": COLOURS[0], "label": "exact"}
+        self.line_ = curve(ax, positions(self.gaps), self.dof, line_kw, **look)
         for i, (name, (dof, error)) in enumerate((self.others or {}).items()):
             # A leading underscore would hide the name from the legend.
             look = {"linewidth": 1.4, "label": f"{name.lstrip('_') or 'model'}: {dof:.4g}"}

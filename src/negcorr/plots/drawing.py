@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from negcorr._common.types import FloatArray, IntArray
+from negcorr._common.types import FloatArray
 from negcorr.path.curve_view import positions
 from negcorr.plots.colours import GREY
 from negcorr.spectrum.gap import gap_text, lam_text
@@ -15,16 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-__all__ = [
-    "GAP_LABEL",
-    "axes_for",
-    "evenly",
-    "gap_axis",
-    "label_of_output",
-    "legend",
-    "new_axes",
-    "require_matplotlib",
-]
+__all__ = ["GAP_LABEL", "axes_for", "curve", "gap_axis", "legend", "new_axes", "require_matplotlib"]
 
 #: Label of a gap axis: each tick has two lines of numbers.
 GAP_LABEL = "λ and, below it, the gap 1 − λ (log scale)"
@@ -52,21 +43,13 @@ def new_axes(
     """Panels above each other in a new figure of pyplot, with a light grid."""
     import matplotlib.pyplot as plt
 
-    _, grid = plt.subplots(
-        rows,
-        1,
-        figsize=(6.8, height),
-        height_ratios=heights,
-        sharex=True,
-        squeeze=False,
-        layout="constrained",
-    )
-    axes = list(grid[:, 0])
-    for ax in axes:
+    look: dict[str, Any] = {"figsize": (6.8, height), "layout": "constrained"}
+    _, grid = plt.subplots(rows, height_ratios=heights, sharex=True, squeeze=False, **look)
+    for ax in grid.flat:
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(alpha=0.25, linewidth=0.6)
         ax.set_axisbelow(True)
-    return axes
+    return list(grid.flat)
 
 
 def axes_for(ax: Any, height: float | None = None) -> Axes:
@@ -146,20 +129,17 @@ def gap_axis(
     return line
 
 
+def curve(
+    ax: Axes, x: FloatArray, y: FloatArray, user: dict[str, Any] | None, **look: Any
+) -> Line2D:
+    """Draw a line; keywords of the user go before ours."""
+    (line,) = ax.plot(x, y, **{"linewidth": 1.8, **look, **(user or {})})
+    return line
+
+
 def legend(ax: Axes, **options: Any) -> None:
     """Add a legend without a frame line, small on narrow axes."""
     narrow = ax.get_window_extent().width / ax.figure.dpi < _NARROW
-    look: dict[str, Any] = {"framealpha": 0.85, "edgecolor": "none", "borderpad": 0.2}
-    look |= {"fontsize": "x-small" if narrow else "small", "labelspacing": 0.3}
-    look |= {"handlelength": 1.6 if narrow else 2.0}
-    ax.legend(**{**look, **options})
-
-
-def evenly(n: int, most: int) -> IntArray:
-    """At most so many of the numbers below ``n``, evenly from the first to the last."""
-    return np.unique(np.linspace(0, n - 1, most).round().astype(int))
-
-
-def label_of_output(output: int, n_outputs: int) -> str | None:
-    """The name of one of several outputs; None for a single output."""
-    return f"output {output}" if n_outputs > 1 else None
+    look = {"framealpha": 0.85, "edgecolor": "none", "borderpad": 0.2, "labelspacing": 0.3}
+    look |= {"fontsize": "x-small", "handlelength": 1.6} if narrow else {"fontsize": "small"}
+    ax.legend(**look, **options)

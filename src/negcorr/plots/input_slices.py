@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from sklearn.utils.sparsefuncs import csc_median_axis_0
 
 from negcorr._common.arrays import is_device_array
 from negcorr._common.types import FloatArray, Table
+from negcorr._common.validation import is_integer
 
 __all__ = ["Slice"]
 
@@ -73,7 +73,7 @@ class Slice:
             if feature not in names:
                 raise ValueError(f"feature={feature!r} is no column of X; allowed are {names}.")
             number = names.index(feature)
-        if isinstance(number, bool) or not isinstance(number, numbers.Integral):
+        if not is_integer(number):
             raise TypeError(f"feature={feature!r} must be a number or a name of a column of X.")
         if not 0 <= int(number) < n_features:
             allowed = f"allowed are 0 to {n_features - 1}"

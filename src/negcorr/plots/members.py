@@ -11,17 +11,14 @@ import numpy as np
 from negcorr._common.arrays import to_host
 from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import check_positive_int, target_columns
-from negcorr.diversity.decompositions import (
-    USELESS_ALONE,
-    USELESS_NOTE,
-    ambiguity_decomposition,
-)
+from negcorr.diversity.decompositions import USELESS_ALONE, USELESS_NOTE, ambiguity_decomposition
 from negcorr.diversity.inner_model import inner_model
 from negcorr.diversity.members import members_of
+from negcorr.path.curve_view import evenly
 from negcorr.plots.colours import COLOURS, GREY
-from negcorr.plots.drawing import axes_for, evenly, label_of_output, legend, require_matplotlib
+from negcorr.plots.drawing import axes_for, curve, legend, require_matplotlib
 from negcorr.plots.input_slices import Slice
-from negcorr.plots.models import check_output
+from negcorr.plots.models import check_output, label_of_output
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -228,8 +225,8 @@ class MembersDisplay:
         look = {"color": COLOURS[5], "linewidth": 0.9, "alpha": 0.75, **(member_kw or {})}
         self.member_lines_ = ax.plot(self.x, self.members.T, **look)
         self.member_lines_[0].set_label(label)
-        look = {"color": COLOURS[1], "linewidth": 2.4, "label": "ensemble", **(line_kw or {})}
-        (self.line_,) = ax.plot(self.x, self.ensemble, **look)
+        look = {"color": COLOURS[1], "linewidth": 2.4, "label": "ensemble"}
+        self.line_ = curve(ax, self.x, self.ensemble, line_kw, **look)
         core = self.ensemble if self.points is None else np.append(self.ensemble, self.points[1])
         low, high = float(core.min()), float(core.max())
         centre, room = 0.5 * (low + high), high - low

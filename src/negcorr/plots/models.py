@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from negcorr._common.types import FloatArray
+from negcorr._common.validation import is_integer
 from negcorr.diversity.inner_model import inner_model
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.exceptions import PrecisionWarning, warn_caller
@@ -18,7 +18,7 @@ from negcorr.path.curve_view import drawn_gaps
 from negcorr.path.path import NCLPath
 from negcorr.spectrum.gap import resolve_gap
 
-__all__ = ["check_output", "check_path", "gaps_of", "path_of", "sorted_gaps"]
+__all__ = ["check_output", "label_of_output", "output_and_gaps", "path_of", "sorted_gaps"]
 
 
 def path_of(estimator: Any) -> NCLPath:
@@ -42,23 +42,19 @@ def path_of(estimator: Any) -> NCLPath:
     return model.path_
 
 
-def check_path(path: Any) -> None:
-    """Raise a TypeError unless this is an NCLPath."""
-    if not isinstance(path, NCLPath):
-        raise TypeError(
-            f"path must be an NCLPath, got {type(path).__name__}; for a fitted model use "
-            "from_estimator."
-        )
-
-
 def check_output(output: Any, n_outputs: int) -> int:
     """The number of an output; an error where there is no such output."""
-    if isinstance(output, bool) or not isinstance(output, numbers.Integral):
+    if not is_integer(output):
         raise TypeError(f"output={output!r} must be an integer, got {type(output).__name__}.")
     if not 0 <= int(output) < n_outputs:
         allowed = "only 0 is allowed" if n_outputs == 1 else f"allowed are 0 to {n_outputs - 1}"
         raise ValueError(f"output={output} does not exist; {allowed} for {n_outputs} output(s).")
     return int(output)
+
+
+def label_of_output(output: int, n_outputs: int) -> str | None:
+    """The name of one of several outputs; None for a single output."""
+    return f"output {output}" if n_outputs > 1 else None
 
 
 def sorted_gaps(gaps: npt.ArrayLike, name: str = "gaps") -> FloatArray:
@@ -72,12 +68,24 @@ def sorted_gaps(gaps: npt.ArrayLike, name: str = "gaps") -> FloatArray:
     return values
 
 
-def gaps_of(
-    path: NCLPath, gaps: npt.ArrayLike | None, output: int, per_decade: int = 20
-) -> FloatArray:
-    """Given gaps in descending order, by default those where the curves change."""
+def output_and_gaps(
+    path: Any, output: Any, gaps: npt.ArrayLike | None, per_decade: int = 20
+) -> tuple[int, FloatArray]:
+    """Which output is drawn and at which gaps, descending; by default where the curves change.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If this is no NCLPath, or it has no such output, or these are no gaps.
+    """
+    if not isinstance(path, NCLPath):
+        raise TypeError(
+            f"path must be an NCLPath, got {type(path).__name__}; for a fitted model use "
+            "from_estimator."
+        )
+    output = check_output(output, path.spectrum.n_outputs)
     if gaps is None:
-        return drawn_gaps(path, float(path.chosen_gap[output]), per_decade)
+        return output, drawn_gaps(path, float(path.chosen_gap[output]), per_decade)
     values = sorted_gaps(gaps)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -85,4 +93,4 @@ def gaps_of(
     for warning in said:
         # The warning names the user's line, whichever display was called.
         warn_caller(str(warning.message), PrecisionWarning)
-    return values
+    return output, values

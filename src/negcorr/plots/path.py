@@ -14,15 +14,8 @@ from negcorr._common.types import FloatArray
 from negcorr.path.curve_view import far_apart, positions, readable_limits
 from negcorr.path.path import CRITERIA, NCLPath
 from negcorr.plots.colours import COLOURS
-from negcorr.plots.drawing import (
-    axes_for,
-    gap_axis,
-    label_of_output,
-    legend,
-    new_axes,
-    require_matplotlib,
-)
-from negcorr.plots.models import check_output, check_path, gaps_of, path_of
+from negcorr.plots.drawing import axes_for, curve, gap_axis, legend, new_axes, require_matplotlib
+from negcorr.plots.models import label_of_output, output_and_gaps, path_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -183,8 +176,7 @@ class PathDisplay:
         PathDisplay
         """
         require_matplotlib(f"{cls.__name__}.from_path")
-        check_path(path)
-        output = check_output(output, path.spectrum.n_outputs)
+        output, values = output_and_gaps(path, output, gaps)
         if criteria is None:
             names = ["kfold"] if path.folds.splits else []
             names += ["loo"] if path.leave_one_out is not None else []
@@ -192,7 +184,6 @@ class PathDisplay:
             names += ["gcv", "train_error"]
         else:
             names = _checked(criteria)
-        values = gaps_of(path, gaps, output)
         curves = {}
         for name in names:
             if name in CRITERIA:
@@ -242,9 +233,8 @@ class PathDisplay:
         where = positions(self.gaps)
         for name, values in self.curves.items():
             label, _, colour, dashes = _CURVES[name]
-            look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.8}
-            look |= {"label": label, **(line_kw or {})}
-            (self.lines_[name],) = top.plot(where, values, **look)
+            look = {"color": colour, "linestyle": dashes, "label": label}
+            self.lines_[name] = curve(top, where, values, line_kw, **look)
         if not drawn_before and far_apart(self.curves.values()):
             top.set_yscale("log")
         elif top.get_yscale() != "log":
@@ -259,8 +249,8 @@ class PathDisplay:
             top.set_title(self.name)
         legend(top)
         if bottom is not None:
-            look = {"linewidth": 1.8, "color": "black", "label": "degrees of freedom"}
-            (self.lines_["dof"],) = bottom.plot(where, self.dof, **look | (line_kw or {}))
+            look = {"color": "black", "label": "degrees of freedom"}
+            self.lines_["dof"] = curve(bottom, where, self.dof, line_kw, **look)
             at_choice = self.dof[self.gaps == self.chosen_gap]
             self._mark_choice(bottom, f"{at_choice[0]:.4g} at " if len(at_choice) else "")
             bottom.set_ylim(0.0, max(bottom.get_ylim()[1], 1.06 * float(np.max(self.dof))))

@@ -7,28 +7,29 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-import sklearn
 from sklearn.utils.validation import check_is_fitted
 
 from negcorr import bases
+from negcorr._common.number_text import amount_with_error
 from negcorr._common.types import Table
 from negcorr._common.validation import target_columns
 from negcorr.diversity.decompositions import USELESS_NOTE
 from negcorr.diversity.inner_model import inner_model
 from negcorr.ensemble.regressor import NCLRegressor
-from negcorr.reporting.curves import CurveData, curve_data
+from negcorr.ensemble.summary import output_names
+from negcorr.reporting.curves import CurveData, LamGrid, curve_data, lam_grid
 from negcorr.reporting.held_out import (
     HeldOut,
     Importance,
+    drawn_rows,
     fingerprint,
     held_out_rows,
     importances_of,
     members_in_words,
 )
-from negcorr.reporting.lam_grid import LamGrid, deep_facts, deep_notes, lam_grid
 from negcorr.storage.stored_types import deep_kind
 
 __all__ = ["Contents", "ExtraTable", "gather"]
@@ -40,6 +41,9 @@ SHOWN = {
     "negcorr.bases": set(bases.__all__),
     "negcorr.deep": {"DeepNCLRegressor", "Training"},
 }
+
+#: Names and values.
+Facts: TypeAlias = tuple[tuple[str, str], ...]
 
 #: Title, header and rows.
 ExtraTable = tuple[str, Sequence[str], Sequence[Sequence[str]]]
@@ -83,12 +87,12 @@ class Contents:
         Further tables, as the caller has them: at the top, and before the settings.
     """
 
-    facts: tuple[tuple[str, str], ...]
+    facts: Facts
     outputs: tuple[str, ...]
     curves: CurveData | None
     grid: LamGrid | None
     snippet: str
-    versions: tuple[tuple[str, str], ...]
+    versions: Facts
     notes: tuple[str, ...] = ()
     held_out: tuple[HeldOut, ...] = ()
     importances: tuple[Importance, ...] = ()
@@ -136,12 +140,8 @@ def gather(
         )
     check_is_fitted(ensemble, "_fit" if deep else None)
     n_outputs = ensemble.network_.widths[-1] if deep else ensemble.path_.spectrum.n_outputs
-    if outputs is None:
-        names = tuple(f"output {j}" for j in range(n_outputs)) if n_outputs > 1 else ("y",)
-    elif isinstance(outputs, str) or len(outputs) != n_outputs:
-        raise ValueError(f"outputs={outputs!r} must name each of the {n_outputs} outputs.")
-    else:
-        names = tuple(str(name) for name in outputs)
+    single = ("y",) if n_outputs == 1 else None
+    names = output_names(single if outputs is None else outputs, n_outputs)
     default = type(ensemble)().get_params(deep=False)
     changed = ", ".join(
         f"{name}={value!r}"
@@ -156,7 +156,7 @@ def gather(
         if (used := called & known)
     ]
     if deep:
-        facts, notes = deep_facts(ensemble), deep_notes(ensemble)
+        facts, notes = _facts_of_networks(ensemble)
     else:
         summary = ensemble.summary(names)
         variances = ", ".join(f"{value:.6g}" for value in ensemble.path_.noise_variance)
@@ -174,28 +174,61 @@ def gather(
         if y is None:
             raise ValueError("y=None: the rows of X need their targets.")
         target = target_columns(y, X, n_outputs)
-        predictor = model if evaluated is None else evaluated
+        predictor, drawn = model if evaluated is None else evaluated, drawn_rows(X, target)
         of_rows = {
-            "held_out": held_out_rows(predictor, X, target),
-            "importances": importances_of(predictor, X, target),
-            "members": members_in_words(predictor, X, target) if deep else (),
+            "held_out": held_out_rows(predictor, *drawn),
+            "importances": importances_of(predictor, *drawn, float(np.var(target, axis=0).mean())),
+            "members": members_in_words(predictor, *drawn) if deep else (),
             "fingerprint": fingerprint(X, y),
             "n_rows": len(target),
             "by_another": evaluated is not None,
         }
+    libraries = {"negcorr": "negcorr", "scikit-learn": "scikit-learn", "NumPy": "numpy"}
+    libraries |= {"PyTorch": "torch"} if deep else {}
+    versions = ((title, version(name)) for title, name in libraries.items())
     return Contents(
         facts=facts,
         outputs=names,
         curves=None if deep else curve_data(ensemble.path_),
         grid=lam_grid(ensemble.lam_table_) if deep else None,
         snippet="\n".join([*imports, "", line, "model.fit(X, y)", ""]),
-        versions=(
-            ("negcorr", version("negcorr")),
-            ("scikit-learn", sklearn.__version__),
-            ("NumPy", np.__version__),
-            *((("PyTorch", version("torch")),) if deep else ()),
-            ("Python", platform.python_version()),
-        ),
+        versions=(*versions, ("Python", platform.python_version())),
         notes=notes,
         **of_rows,
     )
+
+
+def _facts_of_networks(model: Any) -> tuple[Facts, tuple[str, ...]]:
+    """The table of settings of a deep ensemble, and warnings in plain words."""
+    network, table = model.network_, model.lam_table_
+    layers = ", ".join(str(width) for width in network.widths[1:-1])
+    norm = ", batch norm" if network.batch_norm else ""
+    chosen = "given" if table is None or len(table.lam) == 1 else model.criterion
+    if chosen == model.criterion:
+        chosen += f", over {len(table.lam)} values of λ"
+    facts = (
+        ("Networks", f"M = {network.n_members} members, {network.activation}{norm}"),
+        ("Nodes of hidden layers", layers),
+        ("λ", ", ".join(f"{lam:.6g}" for lam in np.atleast_1d(model.lam_))),
+        ("Criterion", chosen),
+        ("Degrees of freedom", _with_errors(model.dof_, model.dof_std_error_)),
+        ("σ", _with_errors(np.sqrt(model.noise_variance_), np.nan)),
+        ("Learning rate", f"{model.learning_rate_:.3g}"),
+        ("Epochs", str(model.n_epochs_)),
+    )
+    notes = {
+        "Degrees of freedom are not known: the ensemble was trained without probes, in parts, or "
+        "by new heads.": np.isnan(np.atleast_1d(model.dof_)).any(),
+        "SURE estimates the error against the noise-free function at the training inputs; errors "
+        "on new data are larger by σ², and more outside the training cloud.": (
+            model.criterion == "sure"
+        ),
+    }
+    return facts, tuple(note for note, holds in notes.items() if holds)[:1]
+
+
+def _with_errors(values: Any, errors: Any) -> str:
+    """Numbers of several outputs with their standard errors, where these are known."""
+    pairs = np.broadcast_arrays(np.atleast_1d(values), np.atleast_1d(errors))
+    listed = (amount_with_error(float(v), float(e)) for v, e in zip(*pairs, strict=True))
+    return ", ".join(text or "unknown" for text in listed)

@@ -1,8 +1,9 @@
-"""The numbers that a page needs to compute every curve at every λ: the spectrum and a few more."""
+"""The numbers behind the curves of a page: a spectrum, or the grid of λ of a deep ensemble."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from negcorr._common.types import FloatArray
 from negcorr.path.path import NCLPath
 from negcorr.spectrum.gap import TABULATED_EVERY, lattice
 
-__all__ = ["CurveData", "curve_data"]
+__all__ = ["CurveData", "LamGrid", "curve_data", "lam_grid"]
 
 #: Nodes of the interpolant for each decade of gaps, and the least number of nodes.
 NODES_PER_DECADE, FEWEST_NODES = 14, 48
@@ -114,4 +115,62 @@ def curve_data(path: NCLPath) -> CurveData:
         ridge=ridge,
         kfold_gaps=gaps,
         kfold=kfold,
+    )
+
+
+@dataclass(frozen=True)
+class LamGrid:
+    """Errors and degrees of freedom at every λ that was trained.
+
+    Attributes
+    ----------
+    lam : ndarray of shape (G,)
+        Ascending.
+    dof, dof_std_error, train_error, sure, gcv : ndarray of shape (outputs, G)
+        NaN where there were no probes.
+    noise_variance : ndarray of shape (outputs,)
+        σ² of SURE.
+    chosen : int
+        Place of the λ that was chosen.
+    """
+
+    lam: FloatArray
+    dof: FloatArray
+    dof_std_error: FloatArray
+    train_error: FloatArray
+    sure: FloatArray
+    gcv: FloatArray
+    noise_variance: FloatArray
+    chosen: int
+
+
+def lam_grid(table: Any) -> LamGrid | None:
+    """The table of a fitted deep ensemble in the order of λ, None where it has none.
+
+    Parameters
+    ----------
+    table : LamTable or None
+        ``lam_table_`` of a :class:`~negcorr.deep.DeepNCLRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from negcorr.deep import DeepNCLRegressor, Training
+    >>> from negcorr.reporting.curves import lam_grid
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = DeepNCLRegressor(
+    ...     3, (3,), lam=[0.5, 0.0], learning_rate=0.01, training=Training(max_epochs=5)
+    ... )
+    >>> lam_grid(model.fit(X, y).lam_table_).lam
+    array([0. , 0.5])
+    """
+    if table is None:
+        return None
+    order = np.argsort(table.lam, kind="stable")
+    names = ("dof", "dof_std_error", "train_error", "sure", "gcv")
+    return LamGrid(
+        lam=np.asarray(table.lam, dtype=np.float64)[order],
+        **{name: np.ascontiguousarray(getattr(table, name)[order].T) for name in names},
+        noise_variance=np.asarray(table.noise_variance),
+        chosen=int(np.flatnonzero(order == table.chosen)[0]),
     )

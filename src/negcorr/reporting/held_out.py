@@ -9,18 +9,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from negcorr._common.types import FloatArray, IntArray, Table
-from negcorr.diversity.decompositions import (
-    USELESS_ALONE,
-    USELESS_NOTE,
-    ambiguity_decomposition,
-)
+from negcorr._common.types import FloatArray, Table
+from negcorr.diversity.decompositions import USELESS_ALONE, USELESS_NOTE, ambiguity_decomposition
 from negcorr.diversity.inner_model import inner_model
 from negcorr.rows.rows import content_hash
 
 __all__ = [
     "HeldOut",
     "Importance",
+    "drawn_rows",
     "fingerprint",
     "held_out_rows",
     "importances_of",
@@ -80,28 +77,24 @@ def held_out_rows(model: Any, X: Table, target: FloatArray) -> tuple[HeldOut, ..
         Fitted; intervals are those of the model inside pipelines and searches, if it has them.
     X, target : rows and their targets
     """
-    chosen = _some_rows(len(target))
-    ensemble, rows = inner_model(model, _safe_indexing(X, chosen))
-    observed = target[chosen]
-    predicted = np.asarray(ensemble.predict(rows)).reshape(observed.shape)
+    ensemble, rows = inner_model(model, X)
+    predicted = np.asarray(ensemble.predict(rows)).reshape(target.shape)
     ends: Any = [(None, None)] * target.shape[1]
     if hasattr(ensemble, "predict_interval"):
         intervals = np.asarray(ensemble.predict_interval(rows, COVERAGE))
-        ends = intervals.reshape(len(observed), 2, -1).transpose(2, 1, 0)
-    columns = zip(predicted.T, observed.T, ends, strict=True)
+        ends = intervals.reshape(len(target), 2, -1).transpose(2, 1, 0)
+    columns = zip(predicted.T, target.T, ends, strict=True)
     return tuple(HeldOut(one, other, lower, upper) for one, other, (lower, upper) in columns)
 
 
 def members_in_words(model: Any, X: Table, target: FloatArray) -> tuple[str, ...]:
     """How members differ on these rows, a sentence for each output; none without members."""
-    chosen = _some_rows(len(target))
-    ensemble, rows = inner_model(model, _safe_indexing(X, chosen))
+    ensemble, rows = inner_model(model, X)
     if not hasattr(ensemble, "predict_members"):
         return ()
-    observed = target[chosen]
     members = np.asarray(ensemble.predict_members(rows), dtype=np.float64)
-    terms = ambiguity_decomposition(members.reshape(len(members), *observed.shape), observed)
-    parts = (terms.ensemble_error, terms.member_error, terms.diversity, np.var(observed, axis=0))
+    terms = ambiguity_decomposition(members.reshape(len(members), *target.shape), target)
+    parts = (terms.ensemble_error, terms.member_error, terms.diversity, np.var(target, axis=0))
     sentences = []
     for error, alone, diversity, variance in zip(*map(np.atleast_1d, parts), strict=True):
         times = f"{alone / error:.4g} times the error of the ensemble" if error > 0 else "an error"
@@ -115,33 +108,38 @@ def members_in_words(model: Any, X: Table, target: FloatArray) -> tuple[str, ...
     return tuple(sentences)
 
 
-def importances_of(model: Any, X: Table, target: FloatArray) -> tuple[Importance, ...]:
-    """Inputs by what shuffling them costs, the largest first; none where there are too many."""
+def importances_of(
+    model: Any, X: Table, target: FloatArray, variance: float
+) -> tuple[Importance, ...]:
+    """Inputs by what shuffling them costs, the largest first; none where there are too many.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    X, target : rows and their targets
+    variance : float
+        Of the targets of all rows.
+    """
     from sklearn.inspection import permutation_importance  # takes a while to load
 
-    variance = float(np.var(target, axis=0).mean())
     if X.shape[1] > MOST_COLUMNS or len(target) < 2 or variance == 0:
         return ()
-    chosen = _some_rows(len(target))
-    found = permutation_importance(
-        model,
-        _safe_indexing(X, chosen),
-        target[chosen, 0] if target.shape[1] == 1 else target[chosen],
-        scoring="neg_mean_squared_error",
-        n_repeats=REPEATS,
-        random_state=0,
-    )
+    y = target[:, 0] if target.shape[1] == 1 else target
+    shuffled = {"scoring": "neg_mean_squared_error", "n_repeats": REPEATS, "random_state": 0}
+    found = permutation_importance(model, X, y, **shuffled)
     names = list(X.columns) if hasattr(X, "columns") else [f"x{j}" for j in range(X.shape[1])]
     parts = zip(names, found.importances_mean, found.importances_std, strict=True)
     listed = [Importance(str(n), float(m) / variance, float(s) / variance) for n, m, s in parts]
     return tuple(sorted(listed, key=lambda part: -part.growth))
 
 
-def _some_rows(n_rows: int) -> IntArray:
-    """Numbers of all rows, or of a random sample where there are too many to draw."""
-    if n_rows <= MOST_ROWS:
-        return np.arange(n_rows)
-    return np.sort(np.random.default_rng(0).choice(n_rows, MOST_ROWS, replace=False))
+def drawn_rows(X: Table, target: FloatArray) -> tuple[Table, FloatArray]:
+    """All rows and their targets, or a random sample where there are too many to draw."""
+    if len(target) <= MOST_ROWS:
+        return X, target
+    chosen = np.sort(np.random.default_rng(0).choice(len(target), MOST_ROWS, replace=False))
+    return _safe_indexing(X, chosen), target[chosen]
 
 
 def fingerprint(X: Table, y: Any) -> str:

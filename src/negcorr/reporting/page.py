@@ -26,7 +26,7 @@ from negcorr.reporting.contents import Contents, ExtraTable, gather
 __all__ = ["page", "report"]
 
 #: Numbers beside the slider: their keys in the script, and their names.
-QUANTITIES = (
+QUANTITIES: tuple[tuple[str, str], ...] = (
     ("dof", "degrees of freedom"),
     ("train_error", "training error"),
     ("kfold", "K-fold error"),
@@ -43,16 +43,40 @@ OF_NETWORKS = ("dof", "train_error", "sure_new", "gcv")
 _NUMBER = re.compile(r"([-+−]?[\d.]|$)")
 
 #: Charts against λ; a deep ensemble has the first two.
-CHARTS = (
+CHARTS: tuple[tuple[str, str], ...] = (
     ("chart-criteria", "Estimates of the error"),
     ("chart-dof", "Degrees of freedom"),
     ("chart-diversity", "Ambiguity decomposition on the training rows"),
 )
 
-HELD_OUT_CHARTS = (
-    ("predicted-observed", "Observed against predicted"),
-    ("residuals", "Residuals"),
+HELD_OUT_CHARTS = (("predicted-observed", "Observed against predicted"), ("residuals", "Residuals"))
+
+#: What the page is about: the two kinds of ensembles.
+_CLOSED_FORM = (
+    "A regression ensemble trained by Negative Correlation Learning: its diversity measured, its "
+    "degrees of freedom exact."
 )
+_NETWORKS = (
+    "An ensemble of deep networks trained by Negative Correlation Learning: its diversity "
+    "measured, its degrees of freedom estimated from copies with perturbed targets."
+)
+
+_SLIDER = """<label for='knob'>λ = <output id='lam-now' for='knob'></output></label>
+<button type='button' id='at-choice' hidden>Back to the chosen λ</button>
+<input type='range' id='knob' min='0' max='1' value='0' step='1'>
+<p class='soft'>From members that are trained apart (λ = 0, left) to one model (λ = 1, right), on a
+logarithmic scale of 1 − λ. All numbers are exact at every λ but K-fold, which is interpolated
+between tabulated ones.</p>"""
+
+_SLIDER_LEGEND = "The dashed line is where λ was chosen, the other where the slider is."
+
+_GRID_LEGEND = (
+    "Points are what was trained, the dashed line is the λ that was chosen. Bars are one standard "
+    "error over probes."
+)
+
+_BY_ANOTHER = """<p class='soft'>The figures on these rows are
+those of the same pipeline fitted without them.</p>"""
 
 
 def report(
@@ -121,16 +145,10 @@ def report(
     >>> "src=" in text, "id='knob'" in text
     (False, True)
     """
-    measured = gather(model, X, y, outputs=outputs, evaluated=evaluated)
-    contents = replace(
-        measured,
-        title=title,
-        verdict=verdict,
-        tables=tables,
-        details=details,
-        notes=(*notes, *measured.notes),
-        snippet=measured.snippet if snippet is None else snippet,
-    )
+    found = gather(model, X, y, outputs=outputs, evaluated=evaluated)
+    found = replace(found, title=title, verdict=verdict, tables=tables, details=details)
+    code = found.snippet if snippet is None else snippet
+    contents = replace(found, notes=(*notes, *found.notes), snippet=code)
     file = Path(path)
     write_atomically(file, page(contents).encode("utf-8"))
     return file
@@ -160,7 +178,8 @@ def page(contents: Contents) -> str:
     )
     shown = ("curves", "grid", "members", "held_out", "outputs")
     everything = asdict(contents)
-    data = json.dumps(_jsonable({name: everything[name] for name in shown}), allow_nan=False)
+    told = {name: everything[name] for name in shown}
+    data = json.dumps(told, allow_nan=False, default=_doubles)
     # Without < nothing in the data can end the script element.
     for character in "<>&":
         data = data.replace(character, f"\\u{ord(character):04x}")
@@ -186,16 +205,10 @@ def page(contents: Contents) -> str:
 """
 
 
-def _jsonable(value: Any) -> Any:
-    """Arrays as base64 of doubles, exact to the last bit, NaN and infinities among them."""
-    if isinstance(value, np.ndarray):
-        numbers = np.ascontiguousarray(value, dtype="<f8")
-        return {"f8": base64.b64encode(numbers.tobytes()).decode(), "shape": list(value.shape)}
-    if isinstance(value, dict):
-        return {name: _jsonable(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_jsonable(part) for part in value]
-    return value
+def _doubles(array: Any) -> dict[str, Any]:
+    """An array as base64 of doubles, exact to the last bit, NaN and infinities among them."""
+    numbers = np.ascontiguousarray(array, dtype="<f8")
+    return {"f8": base64.b64encode(numbers.tobytes()).decode(), "shape": list(array.shape)}
 
 
 def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -209,10 +222,9 @@ def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> 
         )
 
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
-    return (
-        f"<h2>{escape(title)}</h2>\n<div class='scroll'><table><thead><tr>{cells(header, 'th')}"
-        f"</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    return f"""<h2>{escape(title)}</h2>
+<div class='scroll'><table><thead><tr>{cells(header, "th")}</tr></thead>
+<tbody>{body}</tbody></table></div>"""
 
 
 def _charts(charts: Sequence[tuple[str, str]]) -> str:
@@ -226,72 +238,47 @@ def _charts(charts: Sequence[tuple[str, str]]) -> str:
 
 def _opening(contents: Contents) -> str:
     """Title, verdict, the caller's tables and the notes."""
-    kind = (
-        "An ensemble of deep networks trained by Negative Correlation Learning: its diversity "
-        "measured, its degrees of freedom estimated from copies with perturbed targets."
-        if contents.curves is None
-        else "A regression ensemble trained by Negative Correlation Learning: its diversity "
-        "measured, its degrees of freedom exact."
+    kind = _CLOSED_FORM if contents.curves is not None else _NETWORKS
+    verdict = f"<p class='verdict'>{escape(contents.verdict)}</p>" if contents.verdict else ""
+    return "\n".join(
+        [
+            f"<header><h1>{escape(contents.title)}</h1>\n<p class='soft'>{kind}</p></header>",
+            *([verdict] if verdict else []),
+            *(_table(*table) for table in contents.tables),
+            *(f"<p class='warning'>{escape(note)}</p>" for note in contents.notes),
+        ]
     )
-    parts = [f"<header><h1>{escape(contents.title)}</h1>\n<p class='soft'>{kind}</p></header>"]
-    if contents.verdict:
-        parts.append(f"<p class='verdict'>{escape(contents.verdict)}</p>")
-    parts += [_table(*table) for table in contents.tables]
-    parts += [f"<p class='warning'>{escape(note)}</p>" for note in contents.notes]
-    return "\n".join(parts)
 
 
 def _knob(contents: Contents) -> str:
     """The slider, or for a deep ensemble the values of λ that were trained, and charts."""
     choice, grid = "", contents.grid
-    quantities, charts = list(QUANTITIES), list(CHARTS)
+    quantities, charts, control, legend = QUANTITIES, CHARTS, _SLIDER, _SLIDER_LEGEND
     if len(contents.outputs) > 1:
         names = enumerate(map(escape, contents.outputs))
         options = "".join(f"<option value='{j}'>{name}</option>" for j, name in names)
         choice = f"<p><label for='output'>Output</label> <select id='output'>{options}</select></p>"
     if contents.curves is None and grid is None:
         return f"<div class='card'>{choice}</div>" if choice else ""
-    if grid is None:
-        control = (
-            "<label for='knob'>λ = <output id='lam-now' for='knob'></output></label> "
-            "<button type='button' id='at-choice' hidden>Back to the chosen λ</button>"
-            "<input type='range' id='knob' min='0' max='1' value='0' step='1'>"
-            "<p class='soft'>From members that are trained apart (λ = 0, left) to one model "
-            "(λ = 1, right), on a logarithmic scale of 1 − λ. All numbers are exact at every λ but "
-            "K-fold, which is interpolated between tabulated ones.</p>"
-        )
-        legend = "The dashed line is where λ was chosen, the other where the slider is."
-    else:
-        quantities = [one for one in QUANTITIES if one[0] in OF_NETWORKS]
-        several = len(grid.lam) > 1
-        charts = charts[:2] if several else []
-        others = (
-            f"One of {len(grid.lam)} values that were trained side by side."
-            if several
-            else "No other value was trained."
-        )
-        control = (
-            f"<p><strong>λ = {grid.lam[grid.chosen]:.6g}</strong></p><p class='soft'>{others} From "
-            "members that are trained apart (λ = 0) to one model (λ = 1).</p>"
-        )
-        legend = (
-            "Points are what was trained, the dashed line is the λ that was chosen. Bars are one "
-            "standard error over probes."
-        )
+    if grid is not None:
+        quantities = tuple(one for one in QUANTITIES if one[0] in OF_NETWORKS)
+        n_trained, legend = len(grid.lam), _GRID_LEGEND
+        charts = CHARTS[:2] if n_trained > 1 else ()
+        others = f"One of {n_trained} values that were trained side by side."
+        control = f"""<p><strong>λ = {grid.lam[grid.chosen]:.6g}</strong></p>
+<p class='soft'>{others if charts else "No other value was trained."} From members that are trained
+apart (λ = 0) to one model (λ = 1).</p>"""
     numbers = "".join(
         f"<div><dt>{escape(title)}</dt><dd data-quantity='{key}'></dd></div>"
         for key, title in quantities
     )
-    card = (
-        f"<h2>The knob λ</h2>\n<div class='card'>{choice}{control}"
-        f"<dl class='now' aria-live='polite'>{numbers}</dl></div>"
-    )
+    card = f"""<h2>The knob λ</h2>
+<div class='card'>{choice}{control}<dl class='now' aria-live='polite'>{numbers}</dl></div>"""
     if not charts:
         return card
-    return (
-        f"{card}\n<p class='soft'>{legend} SURE is drawn with σ² added, so that it estimates an "
-        f"error on new targets as the others do.</p>{_charts(charts)}"
-    )
+    return f"""{card}
+<p class='soft'>{legend} SURE is drawn with σ² added, so that it estimates an error on new targets
+as the others do.</p>{_charts(charts)}"""
 
 
 def _held_out(contents: Contents) -> str:
@@ -301,16 +288,9 @@ def _held_out(contents: Contents) -> str:
     drawn = len(contents.held_out[0].observed)
     count = str(drawn) if drawn == contents.n_rows else f"{drawn} of {contents.n_rows}"
     dashed = "" if contents.held_out[0].lower is None else "; dashed: the 95 % interval"
-    other = (
-        "<p class='soft'>The figures on these rows are those of the same pipeline fitted without "
-        "them.</p>"
-        if contents.by_another
-        else ""
-    )
-    return (
-        f"<h2>Rows held out</h2>\n<p class='soft'>{count} rows, at the chosen λ{dashed}.</p>{other}"
-        f"{_charts(HELD_OUT_CHARTS)}"
-    )
+    return f"""<h2>Rows held out</h2>
+<p class='soft'>{count} rows, at the chosen λ{dashed}.</p>
+{_BY_ANOTHER if contents.by_another else ""}{_charts(HELD_OUT_CHARTS)}"""
 
 
 def _members(contents: Contents) -> str:
@@ -318,12 +298,10 @@ def _members(contents: Contents) -> str:
     deep = contents.curves is None
     if deep and not contents.members:
         return ""
-    instead = "" if deep else ": for that there are intervals"
-    return (
-        "<h2>How members differ</h2>\n<p id='members-now'></p>\n<p class='soft'>Diversity is what "
-        "the average gains over its members. It is no measure of how far a prediction may be off"
-        f"{instead}.</p>"
-    )
+    return f"""<h2>How members differ</h2>
+<p id='members-now'></p>
+<p class='soft'>Diversity is what the average gains over its members. It is no measure of how far a
+prediction may be off{"" if deep else ": for that there are intervals"}.</p>"""
 
 
 def _importances(contents: Contents) -> str:
@@ -337,11 +315,9 @@ def _importances(contents: Contents) -> str:
         f"{part.growth:.3g} ± {part.spread:.1g}</span></div>"
         for part in contents.importances
     )
-    return (
-        "<h2>Which inputs matter</h2>\n<p class='soft'>Growth of the mean squared error on "
-        "held-out rows when a column is shuffled, over the variance of the target. Inputs that "
-        f"carry the same information share it.</p>{bars}"
-    )
+    return f"""<h2>Which inputs matter</h2>
+<p class='soft'>Growth of the mean squared error on held-out rows when a column is shuffled, over
+the variance of the target. Inputs that carry the same information share it.</p>{bars}"""
 
 
 def _settings(contents: Contents) -> str:
@@ -351,12 +327,11 @@ def _settings(contents: Contents) -> str:
         rows.append(("Fingerprint of the rows held out", contents.fingerprint))
     table = "".join(f"<tr><th>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
     details = "\n".join(_table(*table) for table in contents.details)
-    return (
-        f"{details}\n<h2>Settings</h2>\n"
-        f"<div class='scroll'><table><tbody>{table}</tbody></table></div>"
-        "<p><button type='button' data-copy='snippet'>Copy the code</button></p>"
-        f"<pre id='snippet'>{escape(contents.snippet)}</pre>"
-    )
+    return f"""{details}
+<h2>Settings</h2>
+<div class='scroll'><table><tbody>{table}</tbody></table></div>
+<p><button type='button' data-copy='snippet'>Copy the code</button></p>
+<pre id='snippet'>{escape(contents.snippet)}</pre>"""
 
 
 #: Sections of the page, in their order; each takes the contents and returns HTML, or nothing.

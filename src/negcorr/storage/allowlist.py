@@ -66,8 +66,13 @@ IDS = {
 
 _ID_OF = {path: name for name, path in IDS.items()}
 
+_SPLITTERS = (
+    *("GroupKFold", "GroupShuffleSplit", "KFold", "LeaveOneGroupOut", "LeaveOneOut"),
+    *("PredefinedSplit", "RepeatedKFold", "ShuffleSplit", "TimeSeriesSplit"),
+)
+
 #: Of other libraries: plain holders of data that are no estimators, and sparse matrices and trees,
-#: whose contents are checked once they are built (:mod:`negcorr.storage.checks`).
+#: whose contents are checked once they are built (:mod:`negcorr.storage.encoding`).
 THEIRS = frozenset(
     {
         "numpy.dtype",
@@ -75,18 +80,10 @@ THEIRS = frozenset(
         "scipy.sparse._csr.csr_matrix",
         "sklearn.compose._column_transformer.make_column_selector",
         "sklearn.metrics._scorer._PassthroughScorer",
-        "sklearn.model_selection._split.GroupKFold",
-        "sklearn.model_selection._split.GroupShuffleSplit",
-        "sklearn.model_selection._split.KFold",
-        "sklearn.model_selection._split.LeaveOneGroupOut",
-        "sklearn.model_selection._split.LeaveOneOut",
-        "sklearn.model_selection._split.PredefinedSplit",
-        "sklearn.model_selection._split.RepeatedKFold",
-        "sklearn.model_selection._split.ShuffleSplit",
-        "sklearn.model_selection._split.TimeSeriesSplit",
         "sklearn.tree._tree.Tree",
         "sklearn.utils._metadata_requests.MetadataRequest",
         "sklearn.utils._metadata_requests.MethodMetadataRequest",
+        *(f"sklearn.model_selection._split.{name}" for name in _SPLITTERS),
     }
 )
 

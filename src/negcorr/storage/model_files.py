@@ -121,24 +121,23 @@ def read_about(path: Path, data: bytes) -> ModelFile:
             other = "a file of skops" if SCHEMA in names else "a zip file"
             raise ModelFileError(path, f"is {other}, but was not written by negcorr.save.")
         envelope = _json_in(path, file, ENVELOPE)
+    damage = f"is damaged: {ENVELOPE} does not say what it should"
     if not isinstance(envelope, dict):
-        raise ModelFileError(path, f"is damaged: {ENVELOPE} does not say what it should.")
+        raise ModelFileError(path, f"{damage}.")
     number, versions = envelope.get("format"), envelope.get("versions")
     if type(number) is int and number != FORMAT:
         age, advice = "a newer", "Update negcorr."
         if number < FORMAT:
             age, advice = "an older", "Load it with that version, and fit again here."
         writer = versions.get("negcorr") if isinstance(versions, dict) else None
-        by = f" ({writer})" if isinstance(writer, str) else ""
+        by = f"{age} negcorr ({writer})" if isinstance(writer, str) else f"{age} negcorr"
         reads = f"this version reads format {FORMAT}"
-        raise ModelFileError(path, f"has format {number}, of {age} negcorr{by}; {reads}. {advice}")
+        raise ModelFileError(path, f"has format {number}, of {by}; {reads}. {advice}")
     missing = [name for name in FIELDS if name not in envelope]
     wrong = [n for n, kind in FIELDS.items() if n in envelope and type(envelope[n]) is not kind]
     if missing or wrong:
         lacks = f"lacks {missing}" if missing else f"has {wrong} of another kind"
-        raise ModelFileError(
-            path, f"is damaged: {ENVELOPE} does not say what it should: it {lacks}."
-        )
+        raise ModelFileError(path, f"{damage}: it {lacks}.")
     return ModelFile(path=path, n_bytes=len(data), **{name: envelope[name] for name in FIELDS})
 
 

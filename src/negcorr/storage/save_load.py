@@ -212,11 +212,10 @@ def describe(path: Any) -> ModelFile:
 
 def _likely_cause(about: ModelFile) -> str:
     """Why a file cannot be used: the versions that wrote it differ from those here, or damage."""
-    here = {name: version(name) for name in PACKAGES}
     differing = [
-        f"{name} {about.versions.get(name, 'unknown')}, here {now}"
-        for name, now in here.items()
-        if about.versions.get(name) != now
+        f"{name} {about.versions.get(name, 'unknown')}, here {version(name)}"
+        for name in PACKAGES
+        if about.versions.get(name) != version(name)
     ]
     if differing:
         return f"it was written by other versions ({'; '.join(differing)}), or is damaged"

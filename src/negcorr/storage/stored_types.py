@@ -15,7 +15,7 @@ from scipy.interpolate import BSpline
 
 from negcorr.path.path import NCLPath
 
-__all__ = ["StoredDeep", "StoredFrame", "StoredSpline", "deep_kind", "stored_type_of"]
+__all__ = ["STORED", "StoredDeep", "StoredFrame", "StoredSpline", "deep_kind", "stored_type_of"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,6 +162,10 @@ class StoredDeep:
         if self.path is not None:
             model.path_ = self.path
         return model
+
+
+#: All stored types.
+STORED = (StoredDeep, StoredFrame, StoredSpline)
 
 
 def deep_kind(thing: Any) -> type | None:

@@ -18,6 +18,9 @@ __all__ = ["INT64", "Backend", "Graph", "NumpyBackend"]
 #: Operators of this version are known to every runtime of the last years.
 OPSET, IR_VERSION = 17, 8
 
+#: Shapes by name.
+Shapes: TypeAlias = dict[str, list[int | str]]
+
 #: What ONNX calls integers of 64 bits.
 INT64 = 7
 
@@ -29,28 +32,22 @@ def _rounded(values: Any, dtype: Any) -> AnyArray:
     return array.astype(kinds.get(array.dtype.kind, dtype), order="C", copy=False)
 
 
+#: Functions of NumPy by the names of ONNX, which are often the same.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "Abs": np.abs,
-    "Add": np.add,
+    **{name: getattr(np, name.lower()) for name in ("Abs", "Add", "Cos", "Exp", "IsNaN", "MatMul")},
+    **{name: getattr(np, name.lower()) for name in ("Reciprocal", "Sqrt", "Where")},
     "Cast": lambda values, to: values.astype({INT64: np.int64}[to]),
     "Concat": lambda *columns, axis: np.concatenate(columns, axis=axis),
-    "Cos": np.cos,
     "Div": np.divide,
-    "Exp": np.exp,
     "Gather": np.take,
     "GreaterOrEqual": np.greater_equal,
-    "IsNaN": np.isnan,
-    "MatMul": np.matmul,
     "Max": np.maximum,
     "Min": np.minimum,
     "Mul": np.multiply,
-    "Reciprocal": np.reciprocal,
     "ReduceSum": lambda values, axes, keepdims: np.sum(values, axis=tuple(axes), keepdims=keepdims),
     "Round": np.rint,
-    "Sqrt": np.sqrt,
     "Squeeze": lambda values, axes: np.squeeze(values, axis=tuple(axes)),
     "Sub": np.subtract,
-    "Where": np.where,
 }
 
 
@@ -120,12 +117,7 @@ class Graph:
         self.nodes.append(node)
         return value
 
-    def model(
-        self,
-        inputs: dict[str, list[int | str]],
-        outputs: dict[str, list[int | str]],
-        about: dict[str, str],
-    ) -> Any:
+    def model(self, inputs: Shapes, outputs: Shapes, about: dict[str, str]) -> Any:
         """All of it as an ``onnx.ModelProto``.
 
         Parameters

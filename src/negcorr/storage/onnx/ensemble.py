@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -92,12 +91,10 @@ class Ensemble:
 
     def predict(self, backend: Backend, values: list[Any]) -> Any:
         """Node ``y``: predictions of the whole ensemble."""
-        mean = self._weighted(backend, values, self.coef.T)
-        if not self.single_output:
-            return backend.node("Add", mean, self.intercept, output="y")
-        return backend.node(
-            "Add", backend.node("Squeeze", mean, [1]), self.intercept[0], output="y"
-        )
+        mean, intercept = self._weighted(backend, values, self.coef.T), self.intercept
+        if self.single_output:
+            mean, intercept = backend.node("Squeeze", mean, [1]), intercept[0]
+        return backend.node("Add", mean, intercept, output="y")
 
     def predict_members(self, backend: Backend, values: list[Any]) -> Any:
         """Node ``members``: predictions of every member."""
@@ -127,13 +124,11 @@ class Ensemble:
 
     def _weighted(self, backend: Backend, values: list[Any], weights: FloatArray) -> Any:
         """Sum over the parts of values times weights; of features, of shape (Q, k)."""
-        ends = itertools.accumulate(
-            (part.basis.block_starts_[-1] for part in self.parts), initial=0
-        )
+        ends = np.cumsum([part.basis.block_starts_[-1] for part in self.parts])
         products = (
-            backend.node("MatMul", value, part.weights(weights[a:b]))
-            for value, part, (a, b) in zip(
-                values, self.parts, itertools.pairwise(ends), strict=True
+            backend.node("MatMul", value, part.weights(own))
+            for value, part, own in zip(
+                values, self.parts, np.split(weights, ends)[:-1], strict=True
             )
         )
         return functools.reduce(functools.partial(backend.node, "Add"), products)
