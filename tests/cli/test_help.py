@@ -111,7 +111,7 @@ def test_what_is_not_understood_is_named(negcorr, arguments, words):
         (["table1", "--protocol", "Printed"], "protocol='Printed' is unknown"),
         (["table1", "--jobs", "0"], "--jobs 0"),
         (["table1", "--jobs", "-2"], "--jobs -2"),
-        (["table1", "--seed", "-1"], "seed=-1 must not be negative"),
+        (["table1", "--seed", "-1"], "seed=-1 must be at least 0"),
     ],
 )
 def test_requests_that_cannot_be_carried_out_are_met_with_one_line(

@@ -12,7 +12,7 @@ from negcorr.moments.moments import total
 from negcorr.moments.scan import scan_moments
 from negcorr.rows.rows import Rows
 from negcorr.spectrum.factorise import RowsSpectrum, factorise
-from negcorr.spectrum.gap import tabulated_gaps
+from negcorr.spectrum.gap import lattice
 from negcorr.spectrum.tabulated import CurvesOnly, CurveTable
 
 CURVES = ["shrinkage", "dof", "dof_derivative", "residual_dof", "train_error"]
@@ -26,7 +26,7 @@ class TestCurveTable:
     @settings(derandomize=True, deadline=None, max_examples=40)
     @given(st.lists(st.floats(-5.0, 0.0), min_size=1, max_size=8))
     def test_is_exact_at_its_gaps_and_close_between(self, exponents):
-        known = np.append(tabulated_gaps(1e-5), 0.0)
+        known = np.append(lattice(1e-5, stride=5), 0.0)
         table = CurveTable(known, self.shares(known))
         np.testing.assert_array_equal(table.at(known), table.values)
         np.testing.assert_array_equal(table.at(known[::-3]), table.values[::-3])
@@ -34,7 +34,7 @@ class TestCurveTable:
         np.testing.assert_allclose(table.at(gaps), self.shares(gaps), atol=1e-5)
 
     def test_below_its_smallest_gap_is_a_line_to_lam_1_or_constant(self):
-        known = tabulated_gaps(1e-3)
+        known = lattice(1e-3, stride=5)
         values = self.shares(known)
         least = np.array([known[-1] / 2, known[-1] / 1e6, 0.0])
         np.testing.assert_array_equal(CurveTable(known, values).at(least), values[[-1] * 3])
@@ -105,7 +105,7 @@ class TestCurvesAlone:
     def both(self, alpha):
         rows, basis = problem(n=200)
         spectrum = factorised(rows, basis, [np.arange(200)], alpha, "qr")
-        known = np.append(tabulated_gaps(spectrum.smallest_useful_gap), 0.0)
+        known = np.append(lattice(spectrum.smallest_useful_gap, stride=5), 0.0)
         excess = CurveTable(known, spectrum.excess(known)) if spectrum.has_excess else None
         return spectrum, CurvesOnly.of(spectrum, excess)
 

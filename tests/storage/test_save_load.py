@@ -297,7 +297,7 @@ PUBLISHED = """
     basis.clones basis.fourier basis.input_map basis.kernel basis.linear basis.nested
     basis.nested.nesting basis.nystroem basis.trees columns.date_parts columns.squashing_scaler
     columns.typed criterion.leave_one_out curve_table ensemble.answers ensemble.fitted
-    ensemble.held_out ensemble.huber_targets ensemble.kept_rows ensemble.residuals
+    ensemble.held_out ensemble.huber_targets ensemble.kept_rows
     ensemble.solution ensemble.stream frame moments.factor moments.gram path.settings rows
     rows.folds selection.candidate selection.choice selection.chosen selection.trial
     spectrum.banded spectrum.curves spectrum.dense spectrum.from_rows

@@ -207,7 +207,7 @@ def check_noise_variance(
     target = np.asarray(y)
     if not isinstance(value, str):
         allowed, limits = "numbers or 'difference'", "finite and not negative"
-        variance = check_per_output("noise_variance", value, outputs_of(y), allowed, limits)
+        variance = check_per_output("noise_variance", value, outputs_of(target), allowed, limits)
     elif value == "difference":
         try:
             variance = np.atleast_1d(difference_noise_variance(X, target, sample_weight))
