@@ -48,11 +48,14 @@ format: $(VENV)/.test
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# The daily round: what is quick, without networks in training, clusters and reproductions.
+# The daily round: the rooms that decide numbers, but for their slow tests.
+CHECKED := $(addprefix tests/, test_package.py _common rows columns bases moments spectrum criteria path ensemble diversity)
+SLOW := $(addprefix --ignore=tests/ensemble/, test_coverage.py test_estimator_checks.py test_huber.py)
+
 check: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow"
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal $(CHECKED) $(SLOW)
 
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
