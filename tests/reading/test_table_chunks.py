@@ -22,7 +22,7 @@ from negcorr.reading.number_cells import as_numbers
 from negcorr.reading.schema import Schema
 from negcorr.reading.table import read_table
 from negcorr.reading.table_chunks import TableChunks, is_large
-from negcorr.tables.smallest import SmallestHashes, table_hash
+from negcorr.tables.piecewise_sample import SmallestHashes, table_hash
 from negcorr.tables.table_sample import sample_of
 
 pyarrow = pytest.importorskip("pyarrow")

@@ -11,9 +11,9 @@ from negcorr.bases import FourierFeatures, NestedFeatures
 from negcorr.moments.moments import total
 from negcorr.moments.scan import scan_moments
 from negcorr.rows.rows import Rows
+from negcorr.spectrum.curve_table import CurvesOnly, CurveTable
 from negcorr.spectrum.factorise import RowsSpectrum, factorise
 from negcorr.spectrum.gap import lattice
-from negcorr.spectrum.tabulated import CurvesOnly, CurveTable
 
 CURVES = ["shrinkage", "dof", "dof_derivative", "residual_dof", "train_error"]
 

@@ -22,10 +22,10 @@ from negcorr.moments.moments import Moments, total
 from negcorr.moments.scan import features_of
 from negcorr.rows.folds import Folds
 from negcorr.rows.rows import Rows, content_hash, weight_of
-from negcorr.rows.smallest import smallest_keys
+from negcorr.rows.smallest_keys import smallest_keys
+from negcorr.spectrum.curve_table import CurveTable
 from negcorr.spectrum.factorise import factorise
 from negcorr.spectrum.spectrum import Spectrum
-from negcorr.spectrum.tabulated import CurveTable
 
 __all__ = ["MOST_KEPT_ROWS", "HeldOutPredictions", "KFold", "KeptRows"]
 

@@ -33,7 +33,7 @@ from negcorr.path.path import NCLPath
 from negcorr.path.tune import MOST_FOLD_BYTES, Form, PathSettings, Route, build_path
 from negcorr.rows.folds import Folds
 from negcorr.rows.rows import HashArray, Rows, content_hash, joined, weight_of
-from negcorr.rows.smallest import smallest_keys
+from negcorr.rows.smallest_keys import smallest_keys
 
 __all__ = ["Stream"]
 

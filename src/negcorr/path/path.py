@@ -20,9 +20,9 @@ from negcorr.criteria.noise import paper_noise_variance, residual_noise_variance
 from negcorr.exceptions import NoiseVarianceWarning, PrecisionWarning
 from negcorr.moments.moments import Moments
 from negcorr.rows.folds import Folds
+from negcorr.spectrum.curve_table import CurvesOnly, CurveTable
 from negcorr.spectrum.gap import TABULATED_EVERY, gap_per_output, lattice, one_gap, resolve_gap
 from negcorr.spectrum.spectrum import Spectrum
-from negcorr.spectrum.tabulated import CurvesOnly, CurveTable
 from negcorr.spectrum.tikhonov import TikhonovEquivalent, tikhonov_equivalent
 from negcorr.spectrum.tridiagonal import BandedSpectrum
 

@@ -27,7 +27,7 @@ from negcorr.reading.table_chunks import TableChunks
 from negcorr.scale.passes import read_ahead
 from negcorr.tables.baselines import dense
 from negcorr.tables.fingerprint import Fingerprint
-from negcorr.tables.smallest import SmallestHashes
+from negcorr.tables.piecewise_sample import SmallestHashes
 from negcorr.tables.splitting import LEAST_ROWS
 from negcorr.tables.table_sample import TableSample
 

@@ -20,7 +20,7 @@ from negcorr.reading.number_cells import as_numbers
 from negcorr.reading.schema import Schema
 from negcorr.reading.table_chunks import TableChunks
 from negcorr.scale.passes import read_ahead
-from negcorr.tables.smallest import SmallestHashes, table_hash
+from negcorr.tables.piecewise_sample import SmallestHashes, table_hash
 
 __all__ = ["SAMPLE_ROWS", "TableSample", "sample_of"]
 

@@ -81,7 +81,7 @@ def smallest_keys(
     Examples
     --------
     >>> import numpy as np
-    >>> from negcorr.rows.smallest import smallest_keys
+    >>> from negcorr.rows.smallest_keys import smallest_keys
     >>> keys = np.array([7, 3, 5, 3, 9], dtype=np.uint64)
     >>> smallest_keys(keys, 3).index, smallest_keys(keys, 3).cut
     (array([1, 3, 2]), np.uint64(5))

@@ -11,7 +11,7 @@ from negcorr._common.types import AnyArray, IntArray
 from negcorr.columns.samples import halves
 from negcorr.reading.cell_kinds import text_buffers
 from negcorr.rows.rows import HashArray, content_hash, hash_of_bytes, mix
-from negcorr.rows.smallest import smallest_keys
+from negcorr.rows.smallest_keys import smallest_keys
 
 __all__ = ["Kept", "SmallestHashes", "table_hash"]
 
@@ -58,7 +58,7 @@ class SmallestHashes:
     --------
     >>> import numpy as np
     >>> import pyarrow
-    >>> from negcorr.tables.smallest import SmallestHashes
+    >>> from negcorr.tables.piecewise_sample import SmallestHashes
     >>> kept = SmallestHashes(2)
     >>> kept.add(np.array([7, 3, 5], dtype=np.uint64), pyarrow.table({"x": [70, 30, 50]}), 0)
     >>> kept.rows().table["x"].to_pylist()
@@ -132,7 +132,7 @@ def table_hash(table: Any, seed: int = 0) -> HashArray:
     Examples
     --------
     >>> import pyarrow
-    >>> from negcorr.tables.smallest import table_hash
+    >>> from negcorr.tables.piecewise_sample import table_hash
     >>> h = table_hash(pyarrow.table({"x": [1, 2, 1], "word": ["a", "a", "a"]}))
     >>> bool(h[0] == h[2]), bool(h[0] == h[1])
     (True, False)

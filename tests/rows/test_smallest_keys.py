@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from negcorr.rows.smallest import smallest_keys
+from negcorr.rows.smallest_keys import smallest_keys
 
 #: The same examples in every run, however slow the machine.
 repeatable = settings(derandomize=True, deadline=None)

@@ -29,7 +29,7 @@ class CurveTable:
     --------
     >>> import numpy as np
     >>> from negcorr.spectrum.gap import lattice
-    >>> from negcorr.spectrum.tabulated import CurveTable
+    >>> from negcorr.spectrum.curve_table import CurveTable
     >>> gaps = lattice(1e-4, stride=5)
     >>> table = CurveTable(gaps, 1.0 / (1.0 + 100.0 * gaps))
     >>> bool(abs(table.at(np.array([0.0123]))[0] - 1.0 / 2.23) < 1e-5)
