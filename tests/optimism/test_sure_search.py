@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -673,7 +674,7 @@ def test_a_second_fit_without_refit_forgets_the_model():
         ({"estimator": Lasso(), "method": "exact"}, ValueError, "Lasso has no closed form"),
         ({"random_state": "x"}, ValueError, "seed"),
     ],
-    ids=lambda v: str(v)[:40],
+    ids=lambda v: re.sub(" at 0x.*", "", str(v))[:40],
 )
 def test_bad_settings_are_named(settings, error, message):
     X, y = data()
