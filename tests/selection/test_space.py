@@ -21,6 +21,24 @@ class TestSpace:
         assert search_space(AutoBasis(), None) == SearchSpace(alphas=(10.0,))
         assert search_space(AutoBasis(), "auto") == SearchSpace(alphas=(10.0, *ALPHAS))
 
+    @pytest.mark.parametrize(
+        ("given", "lines"),
+        [
+            ({}, 5),
+            ({"kernels": ("rbf", "cauchy")}, 2 + 3),
+            ({"kernels": "cauchy", "inputs": ("none", "rank")}, 2),
+            ({"kernels": ("rbf", "laplacian"), "inputs": ("none", "rank")}, 2 + 1),
+            ({"inputs": "none"}, 3),
+        ],
+        ids=str,
+    )
+    def test_tries_every_kernel_that_it_has(self, given, lines):
+        space = search_space(AutoBasis(**given), None)
+        found = space.lines("kernel")
+        assert {line.kernel for line in found} == set(space.kernels)
+        assert {line.inputs for line in found} <= set(space.inputs)
+        assert len(found) == len(set(found)) == lines
+
     @pytest.mark.parametrize("basis", BASES)
     def test_of_one_basis_has_the_ridge_that_suits_it(self, basis):
         alpha = 10.0 if basis == "kernel" else 0.0

@@ -182,11 +182,14 @@ class SearchSpace:
         if len(kernels) > 1 and (basis != "kernel" or share < 1.0):
             kernels = tuple(name for name in kernels if name != "linear")
         pairs = [(kernel, kind) for kernel in kernels for kind in self.inputs]
-        chosen = [pair for pair in LINES if pair in pairs] if len(self.inputs) > 1 else pairs
+        if len(self.inputs) > 1:
+            # A kernel that none of these inputs is known to suit is tried with all of them.
+            known = [pair for pair in LINES if pair in pairs]
+            pairs = known + [p for p in pairs if p[0] not in dict(known)]
         relevant, alpha = self.relevance == (True,), self.alphas[0]
         return [
             Candidate(basis, kernel, 1.0, kind, relevant, alpha, subspace=share)
-            for kernel, kind in chosen or pairs
+            for kernel, kind in pairs
         ]
 
     def suited_to(self, X: Table) -> SearchSpace:
