@@ -188,10 +188,7 @@ class Stream:
     @property
     def folds(self) -> Folds:
         """Which cells train and test each split; rows themselves are not known any more."""
-        ids = range(len(self.cells))
-        nothing = np.empty(0, dtype=np.intp)
-        splits = tuple((tuple(j for j in ids if j != k), (k,)) for k in ids)
-        return Folds(tuple(nothing for _ in ids), splits, tuple(ids), tuple(ids), len(ids))
+        return Folds.from_partition([np.empty(0, dtype=np.intp)] * len(self.cells))
 
     @property
     def _splittable(self) -> bool:

@@ -34,18 +34,11 @@ class Folds:
         The numbers of the sets that train and that test each split.
     whole : tuple of int
         Numbers of sets that together hold every row once.
-    numbers : tuple of int or None
-        Number of each set among the folds by content, of which empty ones are left out; None for
-        splits of any other kind.
-    count : int or None
-        Number of folds by content, with the empty ones.
     """
 
     cells: tuple[IntArray, ...]
     splits: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
     whole: tuple[int, ...]
-    numbers: tuple[int, ...] | None = None
-    count: int | None = None
 
     def usable_splits(self, weight: FloatArray | None) -> int:
         """Number of splits with weight on both sides."""
@@ -56,16 +49,11 @@ class Folds:
         return sum(any(heavy[i] for i in a) and any(heavy[i] for i in b) for a, b in self.splits)
 
     @classmethod
-    def from_partition(
-        cls,
-        cells: Sequence[IntArray],
-        numbers: tuple[int, ...] | None = None,
-        count: int | None = None,
-    ) -> Folds:
+    def from_partition(cls, cells: Sequence[IntArray]) -> Folds:
         """Folds that hold out one set after the other; together the sets hold every row once."""
         ids = tuple(range(len(cells)))
         splits = tuple((ids[:k] + ids[k + 1 :], (k,)) for k in ids)
-        return cls(tuple(cells), splits, ids, numbers, count)
+        return cls(tuple(cells), splits, ids)
 
     @classmethod
     def none(cls, n_rows: int) -> Folds:
@@ -182,12 +170,10 @@ def make_folds(cv: Any, X: Table, y: FloatArray, groups: Any = None) -> Folds:
         fold = content_hash(X, y) % np.uint64(count)
         known = np.unique(fold).tolist()
     cells = [place_of(fold).xp.nonzero(fold == k)[0] for k in known]
-    numbers = [k for k, cell in zip(known, cells, strict=True) if cell.shape[0] > 0]
-    if len(numbers) < 2:
+    cells = [cell for cell in cells if cell.shape[0] > 0]
+    if len(cells) < 2:
         raise UnsplittableError(_ONE_FOLD.format(X.shape[0], count))
-    return Folds.from_partition(
-        [cell for cell in cells if cell.shape[0] > 0], tuple(numbers), count
-    )
+    return Folds.from_partition(cells)
 
 
 def _folds_of_splitter(cv: Any, X: Table, y: FloatArray, groups: Any) -> Folds:
