@@ -1,1 +1,1 @@
-"""What every room may use: arrays, threads, LAPACK, files, checks, progress, number text."""
+"""Helpers of all subpackages: arrays, threads, LAPACK, files, checks, progress, number text."""

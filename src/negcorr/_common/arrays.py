@@ -100,10 +100,10 @@ class Place:
         return self.xp.eye(size, dtype=self.xp.float64, device=self.device)
 
 
-#: Tests for arrays that follow the standard but cannot be written into.
+#: Functions that test for arrays that follow the standard but cannot be written into.
 _READ_ONLY = (array_api_compat.is_jax_array, array_api_compat.is_pydata_sparse_array)
 
-#: NumPy.
+#: NumPy as a place of arrays.
 NUMPY = Place(array_api_compat.array_namespace(np.empty(0)), None)
 
 
@@ -125,7 +125,7 @@ def is_device_array(values: Any) -> bool:
 
 
 def place_of(values: Any) -> Place:
-    """The place of an array; NumPy for tables that are no arrays."""
+    """The place of an array; NumPy for tables that are not arrays."""
     if not is_device_array(values):
         return NUMPY
     if any(is_of(values) for is_of in _READ_ONLY):
@@ -204,7 +204,8 @@ def thin_svd(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """U, s and Vᵀ of the thin singular value decomposition, s descending.
 
     LAPACK's fast divide-and-conquer driver sometimes fails on a matrix with many equal singular
-    values, as identical members make. Then the classical driver, slower and as accurate, does it.
+    values, which identical members cause. Then the classical driver is used. It is slower and
+    equally accurate.
     """
     if is_device_array(matrix):
         return tuple(place_of(matrix).xp.linalg.svd(matrix, full_matrices=False))
@@ -226,7 +227,7 @@ def arrays_to_numpy(thing: Any, copies: dict[int, Any] | None = None) -> Any:
         An array, a container, or an object of this package or of a class derived from one of its.
         Anything else is returned as it is.
     copies : dict, optional
-        Copies made so far, by the ``id`` of what they are copies of: what is shared stays shared.
+        Copies made so far, by the ``id`` of the originals. So shared parts stay shared.
     """
     copies = {} if copies is None else copies
     if id(thing) in copies:
@@ -239,7 +240,7 @@ def arrays_to_numpy(thing: Any, copies: dict[int, Any] | None = None) -> Any:
         found = {name: arrays_to_numpy(part, copies) for name, part in thing.items()}
     elif is_ours(thing):
         found = copies[id(thing)] = copy.copy(thing)
-        # The parts of the copy: it may leave out what is computed again when needed.
+        # The copy's own state: it may omit values that are computed again when needed.
         parts = vars(found)
         parts.update({name: arrays_to_numpy(part, copies) for name, part in parts.items()})
     else:

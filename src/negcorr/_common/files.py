@@ -12,7 +12,7 @@ from pathlib import Path
 
 __all__ = ["check_writable", "remove_leftovers", "staged", "write_atomically"]
 
-#: Names of unfinished files begin and end with these, and no other program's do.
+#: Names of our unfinished files begin and end with these; those of other programs do not.
 _PREFIX, _SUFFIX = ".negcorr-", ".part"
 
 #: Unfinished folders of this age in seconds belong to runs that were killed.
@@ -23,14 +23,14 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Replace ``path`` by ``content`` in one step; its folder is made where needed.
 
     The bytes go to a temporary file beside it and reach the disk before that file gets the name.
-    Where that fails (disk full, no permission) the temporary file goes and the old file stays.
+    If that fails (disk full, no permission), the temporary file is removed and the old file stays.
 
     Parameters
     ----------
     path : Path
         What to write.
     content : bytes
-        All of it.
+        The whole content of the file.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def check_writable(folder: Path) -> None:
-    """Fail now where a folder cannot be made or written to, rather than after a long fit.
+    """Raise an error if a folder cannot be made or written to; called before a long fit.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ def staged(folder: Path) -> Iterator[Path]:
     Parameters
     ----------
     folder : Path
-        Where the files go when the block ends normally. It is made where needed, and removed where
-        the block fails and it was made here.
+        Where the files go when the block ends normally. It is made if it does not exist. If it was
+        made here and the block fails, it is removed.
 
     Yields
     ------

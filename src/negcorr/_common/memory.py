@@ -20,7 +20,7 @@ UNITS = {
     **{f"{letter}ib": 1024 ** (k + 1) for k, letter in enumerate("kmgt")},
 }
 
-#: A control group without a limit tells a number of at least this.
+#: A control group without a limit reports a limit of at least this.
 NO_LIMIT = 2**60
 
 
@@ -91,14 +91,14 @@ def available_bytes(root: Path = Path("/")) -> int | None:
     Returns
     -------
     int or None
-        None where the system does not tell.
+        None where it is not known.
     """
     known = [_left_on_machine(root), *_left_in_control_groups(root)]
     return min((found for found in known if found is not None), default=None)
 
 
 def _left_on_machine(root: Path) -> int | None:
-    """Free memory of the machine; half of all memory where the system tells no more."""
+    """Free memory of the machine; half of all memory where that is not known."""
     kilobytes = _number(root / "proc" / "meminfo", "MemAvailable")
     if kilobytes is not None:
         return 1024 * kilobytes
@@ -160,7 +160,7 @@ def _number(file: Path, name: str = "") -> int | None:
 
 
 def _text(file: Path) -> str:
-    """All of a file, nothing where it cannot be read."""
+    """The text of a file; empty if it cannot be read."""
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

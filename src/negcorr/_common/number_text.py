@@ -18,13 +18,13 @@ SMALLEST, LARGEST = 1e-4, 1e9
 
 
 def amount(value: float, digits: int = 4) -> str:
-    """A number to so many digits.
+    """A number as text with a given number of significant digits.
 
     Parameters
     ----------
     value : float
     digits : int, default=4
-        Digits that count; whole numbers keep all before the point.
+        Significant digits; whole numbers keep all digits before the decimal point.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def _fixed(value: float, place: int, trim: bool = False) -> str:
 
 
 def listed(words: Sequence[str], most: int) -> str:
-    """Words with commas, the first of them where there are many.
+    """Words joined by commas; of many words only the first ones.
 
     Examples
     --------

@@ -41,15 +41,15 @@ def progress_bar(
         What the user asked for. False and None show nothing. True shows scikit-learn's
         ``ProgressBar`` where scikit-learn has it (since 1.9) and rich is installed, else a bar
         of tqdm; with a ``unit`` a bar of rich, else of tqdm. An instance that follows
-        scikit-learn's ``FitCallback`` protocol is told of one task named ``title`` and of a
-        subtask for each finished piece; its answer whether to stop is ignored.
+        scikit-learn's ``FitCallback`` protocol gets one task named ``title`` and a subtask for
+        each finished piece; its answer whether to stop is ignored.
     total : int or None
-        Number of pieces, of units where there are some, None where it is not known. What is
-        beyond it is not shown.
+        Number of pieces, or of units if there is a ``unit``; None if it is not known. Pieces
+        beyond this number are not shown.
     title : str
         Name of the work.
     unit : str, optional
-        What is counted, in the plural. Callbacks hear of pieces only.
+        What is counted, in the plural. Callbacks are called for pieces only.
 
     Yields
     ------
@@ -177,7 +177,7 @@ def _in_words(done: int, total: int | None, unit: str, seconds: float) -> dict[s
 
 
 def _short(number: float) -> str:
-    """Three digits and a power of thousand."""
+    """A number as text with three digits and a letter for a power of 1000."""
     for letter in ("", "k", "M", "G"):
         if number < 999.5:
             digits = 0 if not letter or number >= 99.95 else 1 if number >= 9.995 else 2

@@ -39,8 +39,8 @@ _worker = threading.local()
 
 
 #: Lets this thread set the limits of BLAS, whichever thread set them last. Newer releases of
-#: threadpoolctl accept limits from one thread only and silently ignore other threads. But of
-#: callers that overlap in time the first need not be the last to leave.
+#: threadpoolctl accept limits from one thread only and silently ignore other threads. But if
+#: callers overlap in time, the thread that entered first may leave before the others.
 _take_control = getattr(
     threadpoolctl.OpenBLASController, "clear_controlling_thread", lambda force: None
 )
@@ -66,8 +66,8 @@ def our_own_threads() -> Iterator[None]:
     """Limit BLAS to one thread while any caller is inside the block: our threads use the cores.
 
     Threads of BLAS stay busy for a while after each call, on cores that ours need. The limit
-    belongs to the process: of callers that overlap in time the first sets it and the last restores
-    what was there before.
+    holds for the whole process. If callers overlap in time, the first one sets it and the last one
+    restores the limit from before.
     """
     with _limit.lock:
         if _limit.callers == 0:
@@ -87,13 +87,13 @@ def our_own_threads() -> Iterator[None]:
 
 
 class _AbandonedError(Exception):
-    """Ends a worker whose caller was interrupted, or of whose group another worker failed."""
+    """Raised to end a worker whose caller was interrupted, or when another worker has failed."""
 
 
 def stop_if_abandoned() -> None:
     """End this worker thread here if its caller no longer waits for it.
 
-    Work of several seconds calls it now and then, so that Ctrl-C takes effect soon.
+    Work of several seconds calls it regularly, so that Ctrl-C takes effect soon.
     """
     stop = getattr(_worker, "stop", None)
     if stop is not None and stop.is_set():

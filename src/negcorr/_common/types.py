@@ -1,4 +1,4 @@
-"""The few array types that cross module borders."""
+"""Types of arrays and numbers that several modules use."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ __all__ = [
 
 
 def is_integer(value: Any) -> bool:
-    """Whether a value is an integer, and no truth value."""
+    """Whether a value is an integer, and not True or False."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 

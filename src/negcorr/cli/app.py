@@ -1,7 +1,7 @@
 """The application that commands are added to, and how a command gets its options.
 
-An argument of a command that is a dataclass stands for its fields: each is an argument or an option
-of the command line, and the command gets one object. So options travel as one value.
+If an argument of a command is a dataclass, each of its fields becomes an argument or an option of
+the command line. The command gets all of them as one object of this dataclass.
 """
 
 from __future__ import annotations

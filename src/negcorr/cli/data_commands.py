@@ -36,9 +36,9 @@ __all__ = ["DofOptions", "PredictOptions", "demo", "dof", "evaluate", "fit", "pr
     "negcorr fit patients.xlsx --target dose --group hospital --json",
 )
 def fit(options: FitOptions, output: Output) -> None:
-    """Fit a tuned ensemble to a table, and say honestly how good it is.
+    """Fit a tuned ensemble to a table, and report how accurate it is on held-out rows.
 
-    Numbers, categories, dates and missing values are found out. A fifth of the rows is held out
+    Numbers, categories, dates and missing values are recognised. A fifth of the rows is held out
     for the figures; the saved model is then fitted to all rows. Writes model.skops, report.html,
     metrics.json and path.csv.
     """
@@ -99,7 +99,7 @@ def predict(options: PredictOptions, output: Output) -> None:
 def evaluate(model: ModelArgument, data: DataArgument, output: Output) -> None:
     """Measure a model on rows whose targets are known.
 
-    Says so where the model has seen them: figures on such rows are too good.
+    A warning is printed if the model was fitted to these rows: figures on them are too good.
     """
     from negcorr.cli.evaluating import run_evaluate
 

@@ -49,7 +49,7 @@ MOST_NAMES = 12
 #: Columns of a table that are left out on a narrow terminal, in this order.
 SPARE = ("fit, s", "MAE", "95 % covers", "Best other")
 
-#: A fit holds about so many matrices of the size of the Gram matrix, or of the features, at a time.
+#: About how many matrices of the size of the Gram matrix or the features a fit holds at a time.
 MATRICES = 8
 
 
@@ -149,7 +149,7 @@ def _tried_in_pieces(
 
 
 def say_columns(output: Output, name: str, schema: Schema) -> None:
-    """Say what every column was taken for, in short, or in full with --verbose.
+    """Print the role of every column, in short, or in full with --verbose.
 
     Parameters
     ----------

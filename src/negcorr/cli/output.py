@@ -49,7 +49,7 @@ class Output:
 
     @property
     def shows_progress(self) -> bool:
-        """Whether standard error is a terminal, and is to show what is being done."""
+        """Whether progress is shown: standard error is a terminal, without --quiet."""
         return not self.quiet and sys.stderr.isatty()
 
     def say(self, words: str = "", style: str = "") -> None:

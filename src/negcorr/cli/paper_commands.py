@@ -38,7 +38,7 @@ JsonOption = Annotated[bool, Option("--json", help="For machines.")]
 
 @command("negcorr datasets --data ~/data", "negcorr datasets --json")
 def datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
-    """List the paper's data sets, and which of them are at hand."""
+    """List the paper's data sets, and which of them are on this computer."""
     from negcorr.cli.listing import print_datasets
 
     print_datasets(data, as_json)
@@ -91,7 +91,7 @@ def reproduce(options: ReproduceOptions) -> None:
     """Compute figures and tables of the paper, beside the paper's numbers.
 
     Finished pieces are kept in OUT/pieces: the same command, started again after it was stopped,
-    goes on from there.
+    does not compute them again.
     """
     from negcorr.cli.reproducing import run_reproduce
 

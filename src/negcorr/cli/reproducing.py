@@ -68,7 +68,7 @@ def run_reproduce(options: ReproduceOptions) -> None:
         def show(piece: Piece, stored: bool) -> None:
             nonlocal done, left
             done += 1
-            # A stored piece takes no time, so it does not help to estimate the time that is left.
+            # A stored piece takes no time, so the time that is left is not estimated from it.
             left -= piece.effort if stored else 0.0
             advance = 0.0 if stored else piece.effort
             progress.update(bar, total=left, advance=advance, description=piece.title, done=done)

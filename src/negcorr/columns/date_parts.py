@@ -25,7 +25,7 @@ class DateParts(TransformerMixin, BaseEstimator):
     origins_, middles_, scales_ : dict of str to number
         First moment of each column in days since 1970, middle and spread of the days after it.
     cycles_ : dict of str to list of str
-        Of "month", "weekday" and "hour" those that vary.
+        Those of "month", "weekday" and "hour" that vary.
     lacking_ : list of str
         Columns with missing dates.
 
@@ -94,7 +94,7 @@ class DateParts(TransformerMixin, BaseEstimator):
             turns = _turns(times)
             for key in self.cycles_[name]:
                 angle = 2.0 * np.pi * turns[key]
-                # A missing one is at the centre of the circle: as far from each month as from any.
+                # A missing one is at the centre of the circle, equally far from all months.
                 parts += [np.where(missing, 0.0, f(angle)) for f in (np.sin, np.cos)]
             if name in self.lacking_:
                 parts.append(missing.astype(np.float64))

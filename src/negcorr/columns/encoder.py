@@ -42,7 +42,7 @@ def column_encoder(
     )
     parts = [
         ("numbers", scaled, numbers),
-        # Apart from the imputer, whose indicator would be scaled with the numbers.
+        # Separate from the imputer, whose own indicator would be scaled with the numbers.
         ("missing", MissingIndicator(error_on_new=False), numbers),
         ("categories", one_hot, categories),
         ("dates", DateParts(), dates),
@@ -55,9 +55,9 @@ class SquashingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Centre and scale columns, with values far from the mean squashed smoothly.
 
     Deviations z from the mean become :math:`z / \sqrt{1 + (z / b)^2}`: about the same near the
-    mean, in the same order everywhere, never beyond the bound b. To features of distances, one
-    value a hundred deviations out would make all others look equal, and new rows may lie farther
-    out than any.
+    mean, in the same order everywhere, never beyond the bound b. Without this, one value at a
+    hundred deviations would make all other values nearly equal for features that depend on
+    distances. New rows may lie even farther out than all rows of the fit.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class SquashingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     mean_, deviation_ : ndarray of shape (d,)
         Of the columns as they are.
     center_, scale_ : ndarray of shape (d,)
-        Mean and deviation of what they become, taken out and divided by.
+        Mean and deviation of the squashed columns, which are subtracted and divided by.
     n_features_in_ : int
         Number of input columns.
 
@@ -124,17 +124,17 @@ class SquashingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return (self._squashed(values) - self.center_) / self.scale_
 
     def _squashed(self, values: FloatArray) -> FloatArray:
-        # Halves first: the difference of the two largest numbers there are is not one of them.
+        # Halves first: the difference of two very large numbers would overflow.
         z = (values / 2.0 - self.mean_ / 2.0) / self.deviation_ * 2.0
         return np.asarray(z / np.hypot(1.0, z / self.bound))
 
 
 def _mean_and_deviation(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Of each column, without overflow; 1 for the deviation of a constant."""
+    """Mean and deviation of each column, without overflow; a constant has deviation 1."""
     size = np.abs(values).max(axis=0)
     size = np.where(size > 0, size, 1.0)
     small = values / size
     mean, deviation = small.mean(axis=0), small.std(axis=0)
-    # What rounding leaves of a constant is no deviation.
+    # The tiny deviation that rounding leaves of a constant column is ignored.
     varies = deviation > 1e-14
     return mean * size, np.where(varies, deviation * size, 1.0)

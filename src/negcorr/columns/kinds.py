@@ -20,7 +20,7 @@ from negcorr.reading.schema import Column, Schema
 __all__ = ["infer_columns", "no_column"]
 
 
-#: More different words than this, and than the share of the rows below, are text.
+#: A column with more different words than this, and than the share of rows below, is text.
 MOST_LEVELS = 20
 MOST_LEVELS_SHARE = 0.2
 
@@ -111,7 +111,7 @@ def no_column(argument: str, name: Any, known: Iterable[Any]) -> TableError:
     """The error for a name that no column has, with those it may have been meant for."""
     names = [str(each) for each in known]
     close = difflib.get_close_matches(str(name), names, n=3)
-    # Letters that differ in size only are not close to difflib.
+    # difflib does not treat capital and small letters as equal.
     close += [n for n in names if n.lower() == str(name).lower() and n not in close]
     if close:
         hint = f"did you mean {' or '.join(map(repr, close))}?"
@@ -203,7 +203,7 @@ def _by_content(present: Any, plain: Column) -> Column:
     values = numbers(present, form, plain.name) if form is not None else np.array([])
     lost = int(np.isnan(values).sum())
     if form is None or lost == len(values):
-        # Text, or nothing but words for missing values, which may as well be words.
+        # Text, or only marks of missing values, which may also be ordinary words.
         return category
     shown = max(distinct, key=lambda text: not text.strip().isdigit())
     marks = f", {lost} of them missing" if lost else ""

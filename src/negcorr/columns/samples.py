@@ -29,7 +29,7 @@ class Samples:
     inputs : pandas.DataFrame
         Columns that predictions are made from.
     y : ndarray of shape (n,) or (n, outputs)
-        Targets, one-dimensional for one of them.
+        Targets, one-dimensional if there is one target.
     weight : ndarray of shape (n,) or None
         Frequencies.
     groups : ndarray of shape (n,) or None

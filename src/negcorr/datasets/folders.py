@@ -134,8 +134,8 @@ def read_file(path: Path, entry: DatasetInfo) -> Columns:
     is_published = entry.sha256 in (None, digest)
     try:
         blocks = TableFile(path, ("gzip",) if path.suffix == ".gz" else ()).blocks(2**20)
-        # Another file is only unpacked to see whether it is damaged, which says more than that its
-        # checksum differs, and not kept: it may unpack to more than there is memory.
+        # A file with another checksum is only unpacked to see whether it is damaged, for a more
+        # exact error. Its content is not kept: it may be larger than the memory.
         content = b"".join(block for block in blocks if is_published)
     except TableError as error:
         raise DatasetError(f"{error} Copy or download it again.") from error

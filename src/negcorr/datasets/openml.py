@@ -96,16 +96,16 @@ def _fetched(entry: DatasetInfo, cache: Path) -> Any:
     socket.setdefaulttimeout(_PATIENCE)
     try:
         with warnings.catch_warnings():
-            # A failure that lasts is raised below, so the notice of each retry says nothing more.
+            # A lasting failure is raised below, so the notice of each retry is not needed.
             warnings.filterwarnings("ignore", message="A network error occurred")
             # The client appends "openml" to the folder itself.
             wanted = {"data_id": entry.openml_id, "data_home": str(cache), "parser": "liac-arff"}
             return fetch_openml(**wanted, as_frame=False, n_retries=1)
     except Exception as error:
-        # What it raises is not documented: errors of sockets, HTTP, gzip, JSON and ARFF, and
+        # Its errors are not documented: they are of sockets, HTTP, gzip, JSON and ARFF, and
         # a ValueError for an unknown number. All mean that the data did not come.
         if isinstance(error, HTTPError):
-            error.close()  # it is an open answer too, and kept by the error below
+            error.close()  # it is also an open response, and the error below keeps it
         problem = f"{type(error).__name__}: {error}"
         raise DownloadError(f"OpenML {entry.openml_id} could not be fetched: {problem}") from error
     finally:

@@ -40,11 +40,11 @@ class DatasetInfo:
     openml_id : int or None
         Number at OpenML; None where no copy there is known to be the same.
     sha256 : str or None
-        Checksum of the file ``<name>.csv.gz``; None if no copy was at hand.
+        Checksum of the file ``<name>.csv.gz``; None if no copy was available.
     paper_shape : tuple of int
         Rows, features and outputs according to Table E.2.
     notes : str
-        Where the paper is wrong about it, and traps; may be empty.
+        Errors of the paper about it, and other cautions; may be empty.
     """
 
     name: str

@@ -50,7 +50,7 @@ class DiversityDisplay:
     variance : float, optional
         Variance of the targets: the error of a constant. Members above it are useless alone.
     chosen_gap : float, optional
-        Where the ensemble stands.
+        The gap of the ensemble.
     rows : str, default="training rows"
         What the terms are means over.
     name : str, optional
@@ -117,7 +117,7 @@ class DiversityDisplay:
             Fitted; a pipeline or a search must end in an NCLRegressor.
         X : table of shape (n, d), optional
             Rows to average over, held-out ones for instance; by default the training rows,
-            whose terms the path knows without a prediction.
+            whose terms the path has without a prediction.
         y : array-like of shape (n,) or (n, outputs), optional
             Their targets; with ``X``.
         gaps, output, ax, line_kw
@@ -171,8 +171,8 @@ class DiversityDisplay:
         path : NCLPath
             From a fitted model (``path_``) or :func:`ncl_path`.
         gaps : array-like, optional
-            Where, in [0, 1]; by default from 1 (λ = 0) to where the curves stop changing, or
-            to what the factorisation resolves.
+            Gaps to draw at, in [0, 1]; by default from 1 (λ = 0) to where the curves stop
+            changing, or to the smallest gap that the factorisation resolves.
         output : int, default=0
             Which output, of several.
         ax : Axes, optional
@@ -217,7 +217,7 @@ class DiversityDisplay:
         self.ax_, self.figure_, self.lines_ = ax, ax.figure, {}
         for term, (label, colour, dashes) in _TERMS.items():
             values = getattr(self, term)
-            # A diversity of 0 has no logarithm: the line has a hole there.
+            # A diversity of 0 has no logarithm: the line has a gap there.
             shown = np.where(values > 0.0, values, np.nan)
             look: dict[str, Any] = {"color": colour, "linestyle": dashes, "label": label}
             self.lines_[term] = curve(ax, positions(self.gaps), shown, line_kw, **look)

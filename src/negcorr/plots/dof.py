@@ -50,7 +50,7 @@ class DofDisplay:
     dof : ndarray of shape (k,)
         Exact degrees of freedom (Theorem 5).
     chosen_gap : float, optional
-        Where the ensemble stands.
+        The gap of the ensemble.
     estimates : dict of float to (float, float), optional
         By gap, a Monte-Carlo estimate and its standard error.
     others : dict of str to (float, float), optional
@@ -201,8 +201,8 @@ class DofDisplay:
             Degrees of freedom of other models by name: numbers, or what
             :func:`degrees_of_freedom` and :func:`monte_carlo_dof` return.
         gaps : array-like, optional
-            Where, in [0, 1]; by default from 1 (λ = 0) to where the curves stop changing, or
-            to what the factorisation resolves.
+            Gaps to draw at, in [0, 1]; by default from 1 (λ = 0) to where the curves stop
+            changing, or to the smallest gap that the factorisation resolves.
         output : int, default=0
             Whose choice is marked, of several outputs; the curve is the same for all.
         ax : Axes, optional

@@ -33,7 +33,7 @@ class Slice:
     name : str
         What the input is called.
     others : str or None
-        Where the other inputs stand, in words; None where there are none.
+        The fixed values of the other inputs, in words; None if there are no others.
     """
 
     x: FloatArray

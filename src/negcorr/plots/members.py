@@ -42,8 +42,8 @@ LETTERS = 16
 class MembersDisplay:
     """Members as curves around their ensemble, along one input.
 
-    The other inputs stand still. Their spread is the diversity of the ensemble: NCL rewards it,
-    and it says nothing about how sure a prediction is (for that there is
+    The other inputs have fixed values. The spread of the members is the diversity of the ensemble:
+    NCL rewards it, and it does not show how certain a prediction is (for that use
     :meth:`NCLRegressor.predict_interval`). Make one by :meth:`from_estimator`; all parameters are
     kept as attributes.
 
@@ -60,7 +60,7 @@ class MembersDisplay:
     feature_name : str, default="x"
         What the input is called.
     others : str, optional
-        Where the other inputs stand, in words.
+        The fixed values of the other inputs, in words.
     points : tuple of two ndarrays of shape (p,), optional
         Values of the input and targets of data, drawn as dots.
     member_error_ratio : float, optional
@@ -136,15 +136,15 @@ class MembersDisplay:
             Fitted ensemble that :func:`members_of` takes: an NCLRegressor, a compact one too, a
             forest and so on, alone or at the end of a pipeline or a search.
         X : {array-like, sparse matrix, data frame} of shape (n, d)
-            Rows that say from where to where to draw, and where the other inputs stand.
+            Rows that set the range of the input and the fixed values of the other inputs.
         feature : int or str, default=0
             The input, by number or, for data frames, by name. It must be numeric.
         y : array-like of shape (n,) or (n, outputs), optional
             Targets of the rows, drawn as dots (at most 1000 of them). Other inputs of a dot are
             its own.
         row : array-like of shape (d,), optional
-            Where the other inputs stand; by default at their medians over X, those of a data
-            frame that are not numeric at their most frequent value.
+            Fixed values of the other inputs; by default their medians over X. Inputs of a data
+            frame that are not numeric get their most frequent value.
         n_members : int, default=20
             Members drawn at most, evenly from the first to the last.
         n_points : int, default=100

@@ -57,13 +57,13 @@ class PathDisplay:
     curves : dict of str to ndarray of shape (k,)
         Values by name: ``"kfold"``, ``"loo"``, ``"sure"``, ``"gcv"``, ``"train_error"``, all of
         them errors; or ``"aic"``, ``"aicc"``, ``"bic"``; or ``"cp"``. SURE has σ² added, so that
-        it speaks of observed targets as the others do.
+        it estimates the error on observed targets, as the others do.
     dof : ndarray of shape (k,)
         Degrees of freedom.
     chosen_gap : float, optional
-        Where the ensemble stands.
+        The gap of the ensemble.
     criterion : str, optional
-        What chose it; None for a λ that was given.
+        The criterion that chose λ; None for a λ that was given.
     name : str, optional
         What is drawn, for the title.
 
@@ -161,8 +161,8 @@ class PathDisplay:
             errors that this path has: K-fold where there are folds, SURE where σ² is known, GCV
             and the training error, leave-one-out where the path was made for it.
         gaps : array-like, optional
-            Where, in [0, 1]; by default from 1 (λ = 0) to where the curves stop changing, or
-            to what the factorisation resolves.
+            Gaps to draw at, in [0, 1]; by default from 1 (λ = 0) to where the curves stop
+            changing, or to the smallest gap that the factorisation resolves.
         output : int, default=0
             Which output, of several.
         ax : Axes or sequence of two, optional

@@ -1,6 +1,6 @@
 """Parquet and Feather by pyarrow: whole, or in batches of some columns.
 
-The readers of tables and of chunks, and the scale room, read these formats here.
+The readers of tables and of chunks, and ``negcorr.scale``, read these formats with it.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def parse_excel(data: bytes, path: Path) -> tuple[dict[str, Any], list[str]]:
     openpyxl = import_optional("openpyxl", "Excel files are read by openpyxl")
     try:
         with warnings.catch_warnings():
-            # About drawings and rules of validation, which are not read.
+            # Warnings about drawings and validation rules, which are not read.
             warnings.simplefilter("ignore", UserWarning)
             book = openpyxl.load_workbook(io.BytesIO(data), read_only=False, data_only=True)
             rows = list(book.worksheets[0].iter_rows(values_only=True)) if book.worksheets else []

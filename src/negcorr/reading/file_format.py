@@ -54,7 +54,7 @@ _OTHER_FILES: tuple[tuple[bytes | tuple[bytes, ...], str], ...] = (
     ((b"<!doctype html", b"<html"), "a web page, often the error page of a failed download"),
 )
 
-#: Most bytes that an archive may grow to: small files can be made that never end.
+#: Most bytes that an archive may unpack to: a small crafted archive can unpack without end.
 MOST_BYTES = 8 * 2**30
 
 #: Archives within archives that are unpacked.
@@ -79,7 +79,7 @@ class TableFile:
     ending : str
         Ending of the innermost name, such as ".tsv".
     notes : tuple of str
-        Where the ending of a name promised something else.
+        Remarks where the ending of a name does not fit the content.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""Cells of text as numbers: which way of writing a whole column keeps to, and its values.
+"""Cells of text as numbers: the form in which a whole column is written, and its values.
 
 A *form* is that way, in a word: ``"plain"``, ``"truth"`` (true and false), ``"thousands"``
 (1,234.5), ``"comma"`` (1234,5 or 1.234,5), and all but truth with a sign in front that every cell
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-#: How people write that there is no value, in lower case.
+#: Marks of missing values, in lower case.
 MISSING_MARKS = frozenset(["", "na", "n/a", "nan", "null", "none", "?", "-", "--", "<na>"])
 
 #: What spreadsheets leave where a formula failed.
@@ -235,7 +235,7 @@ def _comma(cell: str) -> float | None:
     return float(cell.replace(".", "").replace(",", "."))
 
 
-#: In the order in which they are tried: 1,234 is more than a thousand, not a bit more than one.
+#: In the order in which they are tried: 1,234 is 1234 and not 1.234.
 _INNER = {"plain": plain_number, "truth": _truth, "thousands": _thousands, "comma": _comma}
 
 

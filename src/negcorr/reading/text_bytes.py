@@ -1,4 +1,4 @@
-"""Large text as bytes of UTF-8 in blocks, and what one look at all of them shows.
+"""Large text as bytes of UTF-8 in blocks, and their encoding and quotes, from one pass.
 
 Between the file and the reader of records: pyarrow's reader wants UTF-8, whole records in each
 block, and to know how quotes are used.
@@ -24,7 +24,7 @@ __all__ = ["TextBytes", "lines_of", "whole_records"]
 #: Bytes of a file that are read at a time.
 BLOCK_BYTES = 2**22
 
-#: Bytes that Windows-1252 has no letters for.
+#: Bytes that stand for no character in Windows-1252.
 _NOT_1252 = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])
 
 
@@ -57,7 +57,7 @@ class TextBytes:
     def scan(cls, file: TableFile, delimiter: str) -> TextBytes:
         """Read all bytes once.
 
-        The encoding of a text without a mark shows nowhere but in all of its bytes.
+        The encoding of a text without a mark is known only after all of its bytes are read.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What a report says: gathered from a model and rows, before any HTML is written."""
+"""The contents of a report: gathered from a model and rows, before any HTML is written."""
 
 from __future__ import annotations
 

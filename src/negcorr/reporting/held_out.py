@@ -1,4 +1,4 @@
-"""Rows that a model has not seen: what it predicts there, how members differ, what matters."""
+"""Rows that a model has not seen: its predictions, how members differ, importance of inputs."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def members_in_words(model: Any, X: Table, target: FloatArray) -> tuple[str, ...
 def importances_of(
     model: Any, X: Table, target: FloatArray, variance: float
 ) -> tuple[Importance, ...]:
-    """Inputs by what shuffling them costs, the largest first; none where there are too many.
+    """Importance of inputs when shuffled, the largest first; empty if there are too many inputs.
 
     Parameters
     ----------

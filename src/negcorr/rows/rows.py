@@ -40,7 +40,7 @@ HashArray = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Rows:
-    """Validated rows of a fit: what its stages hand to each other.
+    """Validated rows of a fit: the data that is passed between its stages.
 
     An estimator validates what the user gives and makes the rows once, in their canonical order.
     Folds, bases, the scan of the moments and leave-one-out read them, and nothing changes them.
@@ -288,7 +288,7 @@ def on_device_modulo(keys: Any, count: int) -> Any:
 
 
 def _mix_on_device(x: Any) -> Any:
-    """:func:`mix` in signed numbers, without the ones that their shifts to the right bring in."""
+    """:func:`mix` in signed numbers, without the 1 bits that signed shifts to the right insert."""
     x = x + _signed(0x9E3779B97F4A7C15)
     x = (x ^ ((x >> 30) & (2**34 - 1))) * _signed(0xBF58476D1CE4E5B9)
     x = (x ^ ((x >> 27) & (2**37 - 1))) * _signed(0x94D049BB133111EB)
@@ -301,7 +301,7 @@ def _signed(number: int) -> int:
 
 
 def word_hashes(words: AnyArray) -> HashArray:
-    """64-bit hash of every word, of whatever length.
+    """64-bit hash of every word, of any length.
 
     Parameters
     ----------
@@ -325,5 +325,5 @@ def word_hashes(words: AnyArray) -> HashArray:
 
 
 def hash_of_bytes(data: bytes) -> int:
-    """64-bit hash of some bytes."""
+    """64-bit hash of a bytes object."""
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")

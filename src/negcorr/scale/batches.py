@@ -18,7 +18,7 @@ def unreadable() -> tuple[type[Exception], ...]:
     """Types of the errors that pyarrow raises for files that are damaged, gone or unusual.
 
     Errors of pyarrow are of many types, TypeError among them, and have one parent. Other errors of
-    these types would be mistakes in our code, and no message may blame the file for them.
+    these types would come from mistakes in our code, and no message may name the file as the cause.
     """
     import pyarrow
 

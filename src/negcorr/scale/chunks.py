@@ -1,4 +1,4 @@
-"""Chunks of rows from wherever rows are: arrays, iterables, files, pyarrow datasets."""
+"""Chunks of rows from all kinds of sources: arrays, iterables, files, pyarrow datasets."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ def usable(chunks: Iterator[Chunk], name: str) -> Iterator[Chunk]:
 
 
 def weightless(weight: Any) -> bool:
-    """Whether all frequencies are zero; what is no frequency is for others to refuse."""
+    """Whether all frequencies are zero; values that are not frequencies are refused elsewhere."""
     if weight is None:
         return False
     try:

@@ -35,8 +35,8 @@ def is_dask(X: Any) -> bool:
 def fit_blocks(model: Any, drawn: bool, X: Any, y: Any, target: Any, sample_weight: Any) -> None:
     """Fit a model on the blocks of Dask's tables, by whatever scheduler is set up.
 
-    Blocks are worked on where they are; moments, and the few rows that are kept for intervals, are
-    all that travels. If that fails, the model is as it was.
+    Blocks are worked on where they are. Only moments, and the few rows that are kept for intervals,
+    are sent between processes. If that fails, the model is as it was.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def _stream_of(X: Any, y: Any, weight: Any, model: Any) -> Stream:
 def _worked_on(
     number: int, block: tuple[Any, Any, Any], work: Callable[..., Any], given: tuple[Any, ...]
 ) -> Any:
-    """What comes of a block, None where it has no rows of positive weight; errors name it."""
+    """The result of a block, None if it has no rows of positive weight; errors name the block."""
     if len(block[0]) == 0 or weightless(block[2]):
         return None
     try:
@@ -164,7 +164,7 @@ def _reduced(
     blocks: list[tuple[int, Any]],
     add: Callable[[Any, Any], Any],
 ) -> Any:
-    """What comes of all blocks, added up in a tree."""
+    """The results of all blocks, added up in a tree."""
     from dask.base import compute
     from dask.delayed import delayed
 
@@ -203,7 +203,7 @@ def _lost(why: str) -> ConnectionError:
 
 
 def _of_cluster(error: Exception) -> bool:
-    """Whether an error tells of a cluster, and not of the rows that somebody's tasks read.
+    """Whether an error comes from the cluster, and not from the rows that a task reads.
 
     Lost connections and workers have errors of their own. A plain OSError or TimeoutError is one of
     a connection if the code of Dask has raised it: a task may look for a file that is not there.

@@ -1,4 +1,4 @@
-"""What files say of their size before their rows are read."""
+"""Sizes of files and numbers of rows, known before the rows are read."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def held_while_reading(fragments: Any, columns: list[str]) -> int:
             return whole_pages
         groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
     except unreadable():
-        return whole_pages  # what is wrong is told when it is read
+        return whole_pages  # the error is raised when the file is read
     largest = max(groups, key=lambda group: group.total_byte_size)
     read = (
         c for c in map(largest.column, range(largest.num_columns)) if c.path_in_schema in columns
@@ -75,4 +75,4 @@ def rows_known(dataset: Any) -> int | None:
     try:
         return int(dataset.count_rows())
     except unreadable():
-        return None  # what is wrong is told when it is read
+        return None  # the error is raised when the file is read

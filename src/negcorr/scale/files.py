@@ -141,7 +141,7 @@ class FileSource(Source):
                     break
                 if batch.num_rows > 0:
                     chunk = self._chunk(batch, f"{where}, chunk {number}", row)
-                    # Gone before somebody waits with the chunk.
+                    # Deleted before the chunk is handed on, to free the memory.
                     del batch
                     row += chunk.n_rows
                     yield chunk

@@ -1,4 +1,4 @@
-"""The first pass: what the basis needs to know of the inputs, from one cheap look at all rows."""
+"""The first pass: the moments and the sample of inputs that a basis needs."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def _sampled(
 def summarise_inputs(
     chunks: Iterable[Chunk], sampled: bool = True, targets: bool = False
 ) -> InputSummary:
-    """Look at all rows once.
+    """The summary of all rows, which are read once.
 
     Parameters
     ----------

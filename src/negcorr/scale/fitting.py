@@ -64,7 +64,7 @@ def fit(
         the container. Excludes ``block_size``.
     progress : bool or scikit-learn callback, default=False
         Whether a bar is shown for each pass, with rows per second (by rich or tqdm). A callback
-        hears of the chunks of the last pass. Dask has displays of its own.
+        is called for the chunks of the last pass. Dask has displays of its own.
 
     Returns
     -------

@@ -133,7 +133,7 @@ def watched_passes(progress: Any, source: Source, count: int) -> Iterator[Passes
     Parameters
     ----------
     progress : bool, None or scikit-learn callback
-        A callback is told of each chunk of the last pass.
+        A callback is called for each chunk of the last pass.
     source : Source
         What is read.
     count : int

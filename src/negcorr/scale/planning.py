@@ -1,6 +1,6 @@
 """Rows of a chunk: as the user has it, or as many as a budget of memory allows.
 
-What a fit takes of memory is an upper bound, counted from what the code holds at a time: moments of
+The memory of a fit is an upper bound, counted from what the code holds at a time: moments of
 the folds while those of a chunk are added to them, features of the rows that threads work on, and
 chunks that wait. Nothing is measured, so that the same settings give the same chunks.
 """
@@ -115,7 +115,7 @@ class Costs:
 
 
 def costs_of_first_pass(width: Width, *, sampled: bool) -> Costs:
-    """Those of a look at the inputs.
+    """The bytes of the first pass over the inputs.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def costs_of_first_pass(width: Width, *, sampled: bool) -> Costs:
 def costs_of_fit(
     width: Width, n_features: int, n_folds: int, n_threads: int, accurate: bool = False
 ) -> Costs:
-    """Those of moments that are added up chunk by chunk.
+    """The bytes of a pass that adds up moments chunk by chunk.
 
     Parameters
     ----------

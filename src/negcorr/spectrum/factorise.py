@@ -130,7 +130,7 @@ def _from_scatter(scatter: FloatArray, weight: float, design: _Design) -> Spectr
         whitening, whitened = nested, nested.outward(nested.outward(whitened).T)
     cross = whitening.transposed_times(scatter[:q, q:]) / weight
     size = whitened.shape[0]
-    # Every eigenvalue is at most M (Lemma 13), the trace is their sum.
+    # Every eigenvalue is at most M (Lemma 13) and at most their sum, the trace.
     largest = min(len(design.starts) - 1.0, float(xp.linalg.trace(whitened)))
     # P inherits eps from G, magnified by the conditioning of the blocks.
     magnified = whitening.condition**2 * whitening.lift

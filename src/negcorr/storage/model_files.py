@@ -1,4 +1,4 @@
-"""Files of models from the outside: their parts, and whether they are what they say.
+"""The format of model files: their parts, and checks before a model is built.
 
 A file is one of skops, a zip of arrays and a JSON schema, with a second JSON, the envelope, that
 says who wrote it and what it is about. A file that is something else, cut short, or made to unpack

@@ -44,7 +44,7 @@ def save(model: Any, path: Any, *, notes: Mapping[str, Any] | None = None) -> Pa
     model : estimator
         An :class:`~negcorr.NCLRegressor` or :class:`~negcorr.deep.DeepNCLRegressor` in any state,
         or a scikit-learn estimator that contains one: a pipeline, a TransformedTargetRegressor, a
-        search. How much of it a file holds is for :meth:`~negcorr.NCLRegressor.compact` to say.
+        search. Use :meth:`~negcorr.NCLRegressor.compact` first to store less of it.
     path : path
         Replaced in one step, if it exists; ``.skops`` is the usual ending.
     notes : mapping, optional
@@ -119,7 +119,8 @@ def load(path: Any, *, trusted: Sequence[str | type] = ()) -> Any:
     Returns
     -------
     estimator
-        Answers as the saved one did, to the last bit on the same machine. Networks are on the CPU.
+        Its predictions equal those of the saved one, to the last bit on the same machine.
+        Networks are on the CPU.
 
     Raises
     ------

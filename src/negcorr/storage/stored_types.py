@@ -129,7 +129,7 @@ class StoredDeep:
     arrays : dict
         Weights, scales and tables by name; none of an ensemble that is not fitted.
     path : NCLPath or None
-        Of heads that were refitted.
+        Of output layers that were refitted.
     """
 
     about: str

@@ -78,8 +78,8 @@ def fit_baselines(
         if tell is not None:
             tell(f"fitting {name}")
         # Boosting takes every core it finds, and has no parameter for that. Its threads wait for
-        # each other so often that it takes minutes for seconds where others need a core too: half
-        # of them will do.
+        # each other often: if other programs use a core too, it takes minutes instead of seconds.
+        # So it gets half of the threads.
         limit = max(n_jobs // 2, 1) if name == "gradient boosting" else n_jobs
         start = time.perf_counter()
         with threadpool_limits(limits=limit):

@@ -1,4 +1,4 @@
-"""Which rows a model has seen: a digest of them all, and a sketch that finds them again."""
+"""Which rows a model has seen: a digest of all of them, and a sample of their hashes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Fingerprint:
     total, mixed : int
         Sum (modulo 2⁶⁴) and exclusive or of all hashes.
     smallest : tuple of int
-        The smallest hashes, ascending: a fair sample of the rows, found again among others.
+        The smallest hashes, ascending: a random sample of the rows.
     seed : int
         Of the hash.
 

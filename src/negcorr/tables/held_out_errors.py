@@ -143,6 +143,6 @@ def _jackknife(values: FloatArray, weight: FloatArray, groups: Any, root: bool =
     if n_groups < 2:
         return float("nan")
     means = (sums.sum() - sums) / (mass.sum() - mass)
-    # Rounding may leave a little less than nothing where all errors are zero.
+    # Rounding may give a small negative number where all errors are zero.
     means = np.sqrt(np.maximum(means, 0.0)) if root else means
     return float(np.sqrt((n_groups - 1) / n_groups * np.sum((means - means.mean()) ** 2)))

@@ -213,7 +213,7 @@ def _drawn(
         raise TableError(f"{n} rows of the sample have their targets; {needed}.")
     keys = hashes(rows, schema, seed)
     cut = keys[largest_keys(keys, test_size, "content")].min()
-    # In an order of their own, so that not a bit depends on that of the file, or on its format.
+    # In the order of their hashes: the result must not depend on the order or format of the file.
     order = np.argsort(keys) if rows.weight is None else np.lexsort((rows.weight, keys))
     rows = samples(sample.frame, schema, rows.positions[order])
     model.draw(dense(pipeline[:-1].fit_transform(rows.inputs)), rows.weight)

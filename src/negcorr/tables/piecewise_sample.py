@@ -106,7 +106,7 @@ class SmallestHashes:
         self._table = new.unify_dictionaries().take(pyarrow.array(where)).combine_chunks()
 
     def rows(self) -> Kept:
-        """The rows that were kept: as often as they were there, or as is their share of a sample.
+        """The rows that were kept, each repeated by its count or by its share of a sample.
 
         A row that is very frequent gets no more than its share of all rows, whatever else is kept.
         The rest is thinned evenly, in the order of the hashes.

@@ -28,10 +28,10 @@ def make_tabular(
     random_state: Any = 0,
     **ncl_parameters: Any,
 ) -> Pipeline:
-    """An unfitted pipeline from a data frame, with whatever is in it, to predictions.
+    """An unfitted pipeline from a data frame with columns of any type to predictions.
 
     Numbers are imputed by their median, with a column that says where they were missing, and
-    scaled, with extremes brought in. Categories become 0/1 columns, with missing as a level and
+    scaled, with extreme values squashed. Categories become 0/1 columns, with missing as a level and
     rare levels in one. Dates become days, and sines and cosines of month, weekday and hour. Columns
     of 0 and 1 are not scaled: a rare level would be far away from everything.
 

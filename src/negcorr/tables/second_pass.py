@@ -71,7 +71,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Passed:
-    """What a pass over all rows leaves.
+    """The results of a pass over all rows.
 
     Attributes
     ----------

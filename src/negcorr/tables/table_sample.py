@@ -106,7 +106,7 @@ def sample_of(
     r"""Take a sample of rows from a whole file, in one pass and in bounded memory.
 
     A hash of their content decides, so that it does not matter in which order rows are, nor how
-    many are read at a time. Equal rows are in it as often as is their due.
+    many are read at a time. Equal rows have about the same share of it as of the file.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class Trial:
     test : Samples
         The held-out rows.
     predicted : ndarray of shape (n,) or (n, outputs)
-        What ``tried`` makes of them.
+        Predictions of ``tried`` for them.
     comparison : Comparison
         With other methods, on the held-out rows.
     seen : Fingerprint

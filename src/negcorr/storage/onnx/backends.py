@@ -1,7 +1,7 @@
 """Two backends for the same steps: one computes in NumPy, the other writes a graph.
 
 What an ensemble does is written once, as nodes of ONNX. The first backend computes each node in
-its type, so that it is known what a graph of that type will answer; the second records the nodes.
+its type, so it shows what a graph of that type will compute. The second records the nodes.
 """
 
 from __future__ import annotations

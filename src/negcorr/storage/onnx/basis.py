@@ -44,7 +44,7 @@ class Cosines:
             # An affine map's factors are in the frequencies.
             columns = node("Sub", columns, inputs.center)
         turns = node("Add", node("MatMul", columns, frequencies), phases)
-        # Whole turns go while they are still exact: runtimes differ in cosines of large angles.
+        # Whole turns are removed while they are exact: runtimes differ in cosines of large angles.
         turns = node("Sub", turns, node("Round", turns))
         return node("Cos", node("Mul", turns, 2.0 * math.pi))
 

@@ -102,7 +102,7 @@ class Ensemble:
         known = self.centre[q:][np.newaxis, :]
         if len(self.parts) == 1 and isinstance(self.parts[0], Cosines):
             # Members whose features are the functions themselves, as many for each: sums, rather
-            # than a stack of products, in which onnxruntime dies where there are no rows.
+            # than a stack of products, on which onnxruntime crashes if there are no rows.
             centred = node("Unsqueeze", node("Sub", values[0], self.centre[:q]), [1])
             # The first 0 stands for the number of rows, whatever it is.
             blocks = node("Reshape", node("Mul", centred, m * self.coef), [0, n_outputs, m, q // m])
