@@ -1,4 +1,4 @@
-"""Warnings and errors of our own, so that a user can filter or catch exactly one of them."""
+"""Warning and error classes of negcorr; a user can filter or catch each of them separately."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class NegcorrWarning(UserWarning):
 
 
 class SearchBoundaryWarning(NegcorrWarning):
-    """The best gap sits at the small end of the search: the criterion asks for λ = 1."""
+    """The best gap is the smallest gap of the search: the criterion would choose λ = 1."""
 
 
 class IdenticalMembersWarning(NegcorrWarning):
@@ -47,27 +47,27 @@ class IdenticalMembersWarning(NegcorrWarning):
 
 
 class CollusionWarning(NegcorrWarning):
-    """Members predict worse than a constant, and only their average is of use."""
+    """Members predict worse than a constant; only their average is useful."""
 
 
 class ChaoticTrainingWarning(NegcorrWarning):
-    """Training answers to its targets by noise: tangents or degrees of freedom are impossible."""
+    """Training responds chaotically to its targets: no usable tangents or degrees of freedom."""
 
 
 class DivergenceWarning(NegcorrWarning):
-    """Training diverged at some values of λ, among which none is then chosen."""
+    """Training diverged at some values of λ; none of these values is chosen."""
 
 
 class NoiseVarianceWarning(NegcorrWarning):
-    """A noise variance has no residual degrees of freedom to be estimated from."""
+    """No residual degrees of freedom are left to estimate a noise variance."""
 
 
 class CalibrationWarning(NegcorrWarning):
-    """Too few held-out residuals for the coverage asked of an interval."""
+    """Too few held-out residuals for the requested coverage of an interval."""
 
 
 class HuberWarning(NegcorrWarning):
-    """Targets stay as they are: half of their residuals vanish, so that none counts as large."""
+    """Targets are not changed: half of the residuals are zero, so none can be called large."""
 
 
 class FrequencyWarning(NegcorrWarning):
@@ -79,7 +79,7 @@ class PrecisionWarning(NegcorrWarning):
 
 
 class StepSizeWarning(NegcorrWarning):
-    """Two step sizes give different degrees of freedom, as they do where a fit jumps."""
+    """Two step sizes give different degrees of freedom, for example because a fit has jumps."""
 
 
 class ProbeLimitWarning(NegcorrWarning):
@@ -87,7 +87,7 @@ class ProbeLimitWarning(NegcorrWarning):
 
 
 class NoResponseWarning(NegcorrWarning):
-    """Fitted values did not move with the targets at all."""
+    """Fitted values did not change at all when the targets were changed."""
 
 
 class StoredPieceWarning(NegcorrWarning):
@@ -95,7 +95,7 @@ class StoredPieceWarning(NegcorrWarning):
 
 
 class NotLinearError(ValueError):
-    """Why an estimator has no closed form, in words.
+    """An estimator has no closed form; the message gives the reason.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class NotLinearError(ValueError):
 
 
 class ProbeError(RuntimeError):
-    """A fit on perturbed targets failed; what had been computed is kept.
+    """A fit on perturbed targets failed; the results of the other probes are kept.
 
     Attributes
     ----------
@@ -128,11 +128,11 @@ class ProbeError(RuntimeError):
 
 
 class ChunkError(ValueError):
-    """Rows of a file or a stream cannot be read or used; says which."""
+    """Rows of a file or a stream cannot be read or used; the message names them."""
 
 
 class TableError(ValueError):
-    r"""A file is no table that can be used, or a column is not what it is wanted for.
+    r"""A file is not a usable table, or a column cannot be used for its purpose.
 
     The message names the file and the line, or the column.
 
@@ -153,7 +153,7 @@ class TableError(ValueError):
 
 
 class CheckpointError(ValueError):
-    """A file of a stored training or model cannot be used: damaged, or of another one."""
+    """A file of a stored training or model is damaged, or belongs to another training or model."""
 
 
 class ModelFileError(ValueError):
@@ -174,7 +174,7 @@ class ModelFileError(ValueError):
 
 
 class UntrustedModelError(ModelFileError):
-    """A file of a model asks for types that nobody has said to trust; nothing of it was built.
+    """A file of a model needs types that the user did not declare trusted; no object was built.
 
     Attributes
     ----------
@@ -192,7 +192,7 @@ class UntrustedModelError(ModelFileError):
 
 
 class DivergenceError(ArithmeticError):
-    """Training of a network left the finite numbers.
+    """Training of a network diverged: its loss or weights became infinite or NaN.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
-"""Files of tensors, and checkpoints: the state of a training on disk while it lasts.
+"""Files of tensors, and checkpoints, which store the state of a training while it runs.
 
-Files are of the safetensors format, with JSON in the header; nothing in them can run. A training
-that was killed continues from its checkpoint, and ends with the same bits as one that was not.
+Files have the safetensors format, with JSON in the header; they contain no code. A training that
+was killed continues from its checkpoint. Its result is bitwise that of an uninterrupted training.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["Checkpoint", "checkpoint_of", "read_tensors", "restore", "state_of",
 #: Settings that do not change the numbers of a training, only what is computed from them.
 AFTER_TRAINING = ("noise_variance", "criterion")
 
-#: Of the files; raised when older versions could not read them.
+#: Version of the file format; increased when older versions cannot read the new files.
 FORMAT = 2
 
 
@@ -105,7 +105,7 @@ def state_of(state: TrainingState) -> dict[str, Tensor]:
 
 
 def restore(state: TrainingState, tensors: Mapping[str, Tensor]) -> None:
-    """Put a training into the state of another one of the same shape.
+    """Set the state of a training to that of another training of the same shape.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def _kind(tensor: Tensor) -> str:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The file that keeps a training while it lasts.
+    """The file that stores a training while it runs.
 
     Attributes
     ----------

@@ -74,7 +74,7 @@ class RefittedHeads:
 
 
 def head_features(network: EnsembleMLP, X: Any, *, ensemble: int | None = None) -> FloatArray:
-    """Signals of the last hidden layer, which are the basis functions of an ensemble's heads.
+    """Signals of the last hidden layer: the basis functions of the output layers.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def refit_heads(
 
     Notes
     -----
-    Theorems 4 and 5 need basis functions that have not seen y. If X and y are the rows that the
+    Theorems 4 and 5 need basis functions that do not depend on y. If X and y are the rows that the
     network was trained on, then
 
     - ``dof`` is that of the heads alone, given the hidden layers. Another part of that of the whole
@@ -211,7 +211,7 @@ def refit_heads(
             f"network of {p} outputs, got {target.shape}."
         )
     if isinstance(noise_variance, str) and noise_variance == "difference":
-        # Neighbours in the inputs, and not in features that may know the targets.
+        # Neighbours in the inputs, not in the features, which may depend on the targets.
         noise_variance = difference_noise_variance(inputs.numpy(), target, sample_weight)
     starts = network.widths[-2] * np.arange(network.n_members + 1)
     choice: dict[str, Any] = {"criterion": criterion, "lam": lam, "gap": gap, "cv": cv}

@@ -1,4 +1,4 @@
-"""From checked settings and rows to a fitted ensemble: by a whole fit, one epoch, or new heads.
+"""Functions that fit an ensemble: a whole fit, one more epoch, or new output layers (heads).
 
 :func:`trained_grid` and :func:`chosen` are the two halves of a fit; :func:`continued` and
 :func:`with_new_heads` change what a fit has made.
@@ -190,7 +190,7 @@ def continued(
         )
     losses = state.losses[state.epoch - 1 : state.epoch].to("cpu", torch.float64).numpy()
     if before is not None and (before.history.lams == lam).any():
-        # Not every λ of new heads is one that networks were trained at.
+        # New heads can have a λ at which no networks were trained.
         earlier = before.history.losses[:, np.flatnonzero(before.history.lams == lam)[:1]]
         losses = np.concatenate([earlier, losses])
     rates = state.schedule.rate.to("cpu", torch.float64).numpy()

@@ -48,7 +48,7 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     M networks minimise :math:`(1-\lambda)\frac1M\sum_m (f_m - y)^2 + \lambda(F - y)^2` with F
     their average (equation 3 of the paper), all members in one batched program. With
     ``lam="auto"`` a grid of λ is trained at once, together with copies whose targets are perturbed
-    a little: how far their predictions follow gives the degrees of freedom (Algorithm 1). Stein's
+    slightly: the change of their predictions gives the degrees of freedom (Algorithm 1). Stein's
     unbiased risk estimate then chooses λ, from the training rows alone.
 
     Parameters
@@ -67,9 +67,9 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Initial learning rate. "auto" trains one ensemble with each of 10⁻⁶, …, 1 and takes the
         smallest whose loss is within a tenth of the lowest.
     training : Training or None, default=None
-        For how long networks are trained and by which steps: epochs, batches, optimiser, penalty,
-        early stopping. None is ``Training()``; ``training__max_epochs`` and the like change a part
-        in ``set_params`` and in searches.
+        How networks are trained: epochs, batches, optimiser, penalty, early stopping. None is
+        ``Training()``. ``training__max_epochs`` and the like change single options, in
+        ``set_params`` and in searches.
     n_probes : int, default=2
         Copies of each ensemble with perturbed targets; 0 for none, and no degrees of freedom.
     eps : float or "auto", default="auto"
@@ -85,7 +85,7 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     warm_start : bool, default=False
         Whether ``fit`` starts from the weights of the last fit.
     checkpoint : path or None, default=None
-        File that keeps a training while it lasts, written every five seconds. If a fit was killed
+        File that stores a training while it runs, written every five seconds. If a fit was killed
         and starts again with the same data and settings, it continues from the file; if it had
         ended, its result is read. Other data or settings, as of another fold, need another file.
         Needs an integer ``random_state``.
@@ -371,7 +371,7 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def collusion(
         self, X: Table, y: Any, X_test: Table | None = None, y_test: Any = None
     ) -> Collusion:
-        """Whether members predict alone, or their errors only cancel (Jeffares et al. 2023).
+        """Whether single members predict well, or only their errors cancel (Jeffares et al. 2023).
 
         Parameters
         ----------
@@ -391,7 +391,7 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @contextmanager
     def _unchanged_on_failure(self) -> Iterator[None]:
-        """Leave a fitted model as it was where a fit fails or is interrupted."""
+        """Restore the fitted model if a new fit fails or is interrupted."""
         before = self.__dict__.copy()
         try:
             yield

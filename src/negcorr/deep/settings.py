@@ -19,7 +19,7 @@ from negcorr.deep.training.optimise import OPTIMISERS
 
 __all__ = ["LAMS", "Settings", "resolve_device", "seed_of", "settings_of", "to_be_chosen"]
 
-#: The grid of λ for "auto": finer where a step changes more.
+#: The grid of λ for "auto": finer near 1, where errors and dof change faster.
 LAMS = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
 
 #: Step ε for "auto", in standard deviations of the target: the effect of smaller steps is less
@@ -54,7 +54,7 @@ ABOVE_ZERO: dict[str, tuple[str | None, ...]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What a fit does.
+    """Checked settings of a fit.
 
     Attributes
     ----------
@@ -198,7 +198,7 @@ def resolve_device(device: Any = "auto") -> torch.device:
 
 
 def _check_each(model: Any, training: Training) -> None:
-    """Check what most parameters must be, whatever the others and the data are."""
+    """Check the parameters whose conditions do not depend on other parameters or the data."""
     given = model.get_params(deep=False) | training.get_params()
     for name in ("batch_norm", "standardize", "warm_start"):
         if not isinstance(value := given[name], bool | np.bool_):

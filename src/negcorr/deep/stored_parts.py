@@ -27,7 +27,7 @@ __all__ = ["KIND", "model_from_parts", "stored_parts"]
 #: The kind of the content, as files of models name it.
 KIND = "DeepNCLRegressor"
 
-#: Parameters that belong to a machine or a session rather than to a model.
+#: Parameters that describe a machine or a session, not the model.
 LOCAL_PARAMETERS = ("checkpoint", "device", "progress")
 
 #: The entries of a description, by their types.
@@ -195,7 +195,7 @@ def _axes(with_copies: bool, with_table: bool) -> dict[str, str]:
 
 
 def _sizes(tensors: Tensors, axes: dict[str, str]) -> dict[str, int]:
-    """The size of every axis, after checking that arrays are there and agree about it."""
+    """The size of every axis, after checking that all arrays exist and agree on it."""
     sizes = {"1": 1}
     several = "p" if "lam" in tensors and tensors["lam"].ndim else ""
     for name, letters in (axes | {"lam": several}).items():

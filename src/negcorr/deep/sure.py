@@ -15,8 +15,8 @@ from negcorr.exceptions import ChaoticTrainingWarning, NoiseVarianceWarning, war
 
 __all__ = ["lam_table", "noise_variance_of"]
 
-#: Residuals show the noise where they have at least the first share of the rows as degrees of
-#: freedom; below the second share networks interpolate, and residuals show nothing.
+#: Residual degrees of freedom as shares of the number of rows. From the first share on, the noise
+#: is estimated from residuals. Below the second share networks interpolate: residuals are not used.
 TRUSTED, INTERPOLATES = 0.5, 0.1
 
 
@@ -54,7 +54,7 @@ def lam_table(
                 "number for lam."
             )
         score = (sure if criterion == "sure" else gcv).sum(axis=1)
-        # Only among the credible ones: gcv is infinite elsewhere, and may be at all of them.
+        # Only among credible estimates: gcv is infinite elsewhere, and may be at all of them.
         chosen = int(known[np.argmin(score[known])])
     lams = fit.copies.lams.numpy()
     impossible = np.isfinite(error + dof.dof).all(axis=1) & ~credible
@@ -107,7 +107,7 @@ def noise_variance_of(
     if bool((n - dof[first] < INTERPOLATES * n).any()):
         warn_caller(
             f"networks interpolate {n} rows with {np.max(dof[first]):.0f} degrees of freedom at "
-            f"lam={lams[first]:g}: residuals show nothing of the noise, whose variance is taken "
+            f"lam={lams[first]:g}: residuals do not show the noise. Its variance is estimated "
             "from differences between neighbours instead. Give noise_variance, or fewer "
             "max_epochs.",
             NoiseVarianceWarning,

@@ -111,8 +111,9 @@ class Collusion:
     def verdict(self) -> str:
         """The first of ``VERDICTS`` that holds for an output; see also :func:`warn_if_useless`.
 
-        Errors cancel on training rows if ``ratio`` exceeds 2M and the diversity is at least 1 % of
-        the variance of y; they do not on held-out rows if ``error_correlation`` is positive there.
+        Errors are said to cancel on training rows if ``ratio`` exceeds 2M there and the diversity
+        is at least 1 % of the variance of y. They are said not to cancel on held-out rows if
+        ``error_correlation`` is positive there.
         """
         train, most = self.train, BEYOND_CHANCE * len(self.train.without_member)
         cancels = np.atleast_1d(train.ratio) > most

@@ -77,5 +77,5 @@ def inner_model(estimator: Any, X: Table | None = None) -> tuple[Any, Table | No
 
 def classifies(estimator: Any) -> bool:
     """Whether this is one of scikit-learn's classifiers; False for what is not scikit-learn's."""
-    # scikit-learn raises when asked about anything but its own kind.
+    # scikit-learn raises an error for objects that are not its own.
     return isinstance(estimator, BaseEstimator) and bool(is_classifier(estimator))

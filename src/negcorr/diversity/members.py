@@ -161,7 +161,7 @@ def _own(model: Any, X: Table) -> AnyArray:
 
 
 def _voting(model: Any, X: Table) -> FloatArray:
-    # Voters were given the table itself at fit, names and all.
+    # Voters were fitted on the table itself, with its column names.
     return _stack(voter.predict(X) for voter in model.estimators_)
 
 

@@ -110,7 +110,7 @@ def linear_model(estimator: Any, X: Table, y: Any, weight: FloatArray | None) ->
     fitted = fitted_clone(estimator, X, y, weight, copy_X=True)
     alpha = np.squeeze(getattr(estimator, "alpha", 0.0))
     alpha = check_per_output("alpha", alpha, outputs_of(y))
-    # Which singular values count differs between releases of scikit-learn; its fit says.
+    # Releases of scikit-learn differ in which singular values count: use the rank of its fit.
     rank = getattr(fitted, "rank_", None)
     table = validate_data(fitted, X, reset=False, accept_sparse=_SPARSE, dtype=np.float64)
     if sp.issparse(table):
@@ -123,11 +123,11 @@ def linear_model(estimator: Any, X: Table, y: Any, weight: FloatArray | None) ->
     shares, root = shares_of(weight, len(table)), roots_of(weight, len(table))
     mean = np.zeros(table.shape[1])
     if fitted.fit_intercept:
-        # Twice, so that of a long constant column only one rounding is left.
+        # Centred twice, so that a long constant column keeps only one rounding error.
         mean = shares @ table
         mean = mean + shares @ (table - mean)
     centred = (table - mean) * root[:, np.newaxis]
-    # What is left of a constant column is rounding, and no direction of its own.
+    # A centred constant column contains only rounding errors, so it is not a direction.
     rounding = 4 * EPS * np.linalg.norm(root) * np.abs(mean)
     centred[:, np.linalg.norm(centred, axis=0) <= rounding] = 0.0
     left, s, right = thin_svd(centred)
@@ -289,7 +289,7 @@ def gaussian_process(estimator: Any, X: Table, y: Any, weight: FloatArray | None
     Kernel and noise are both relative to the scaled target, so that of ``normalize_y`` only
     the mean enters.
     """
-    # Without a search the kernel comes out as it went in, and free parameters can be counted.
+    # Without an optimiser the fitted kernel equals the given one; free parameters can be counted.
     fitted = fitted_clone(estimator, X, y, weight, optimizer=None)
     if estimator.optimizer is not None and fitted.kernel_.n_dims > 0:
         raise NotLinearError(
@@ -336,7 +336,7 @@ def _neighbour_weights(fitted: Any, X: Table) -> tuple[Any, BoolArray]:
     """Sparse L of shape (n_new, n), and which rows have no neighbour at all."""
     rule, few = fitted.weights, isinstance(fitted, KNeighborsRegressor)
     uniform = rule is None or (isinstance(rule, str) and rule == "uniform")
-    # The very search that predict makes, so that ties are broken as it breaks them.
+    # The same search as in predict, so that ties are resolved in the same way.
     if few and uniform:
         distances, found = None, fitted.kneighbors(X, return_distance=False)
     else:

@@ -1,8 +1,8 @@
 """Common random numbers: the same seeds for fits whose difference is measured.
 
 A forest grown twice with different seeds gives different fitted values for the same targets.
-Divided by a small step that difference would swamp the response to y, so all fits of a
-probe start from the same seeds.
+Divided by a small step, this difference would be much larger than the response to y. All fits of
+a probe therefore start from the same seeds.
 """
 
 from __future__ import annotations

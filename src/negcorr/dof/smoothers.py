@@ -2,7 +2,7 @@ r"""Exact smoothing weights and degrees of freedom of estimators that are linear
 
 Where a fit is :math:`F(x) = c(x) + L(x)\,y` with c and L independent of y, its degrees of
 freedom are the trace of L over the training rows: no resampling, no assumption on the noise.
-The kinds that are known stand in :data:`KINDS`; any other estimator is refused with a reason.
+:data:`KINDS` lists the known types; for any other estimator the error gives the reason.
 """
 
 from __future__ import annotations
@@ -201,8 +201,8 @@ def _pipeline(estimator: Any, X: Table, y: Any, weight: FloatArray | None) -> Cl
     weights, predict, variance = (partial(_after_transformers, fitted, each) for each in answers)
     dof = smoother.dof
     if not _same(rows, _transformed(fitted, X)):
-        # Some steps transform a row in another way when they are fitted on it than afterwards:
-        # only the weights themselves know what a prediction at a training row takes.
+        # Some steps transform a row differently in ``fit_transform`` and in ``transform``:
+        # only the weights themselves give the prediction at a training row.
         traces = [np.trace(weights(X, output)) for output in range(smoother.n_outputs)]
         dof = np.asarray(traces, dtype=np.float64)
     return ClosedForm(dof, weights, predict, variance)

@@ -1,4 +1,4 @@
-"""What training error hides: scores, the SURE search, random inputs, excess optimism."""
+"""Corrections of the training error: scores, SURE search, random-X dof, excess optimism."""
 
 from negcorr.optimism.excess import ExcessOptimism, excess_optimism
 from negcorr.optimism.random_x import RandomXDof, random_x_dof

@@ -1,7 +1,7 @@
 """Excess optimism: what a search over models adds to the degrees of freedom of the one chosen.
 
 SURE at its own minimum is too low, because the choice depends on the noise. The degrees of freedom
-of the whole procedure, with its search, tell by how much (Tibshirani and Rosset 2019).
+of the whole procedure, with its search, give this difference (Tibshirani and Rosset 2019).
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def _check_searches(estimator: Any) -> None:
             raise ValueError(f"estimator={estimator!r} does not search: {advice}.")
     elif not getattr(last, "refit", True):
         raise ValueError(f"estimator={estimator!r} cannot predict: a search needs refit=True.")
-    # Whether something with an estimator inside is a search shows when it is fitted.
+    # Whether an estimator that contains another one is a search is only known after its fit.
     elif not hasattr(last, "estimator") and type(last) not in _WITHOUT_SEARCH:
         raise _not_a_search(estimator)
 

@@ -52,7 +52,7 @@ class RandomXDof:
         The paper's dof, at the training inputs.
     intrinsic : float
         Features with which least squares would have the same optimism at new inputs if the
-        targets were nothing but noise (Patil, Du and Tibshirani). Below n.
+        targets were only noise (Patil, Du and Tibshirani). Below n.
     predictive : float
         dof + n/2 · ``excess_variance`` (Luan, Lee and Zhu). Not bounded.
     emergent : float or None
@@ -149,8 +149,8 @@ def random_x_dof(
     y : array-like of shape (n,) or (n, outputs)
         Training targets.
     X_new : table of shape (m, d), optional
-        New inputs. By default rows are new to fits without them: all numbers are then means over
-        fits that each leave out one fold of ``cv``, with correspondingly fewer rows.
+        New inputs. By default each fit leaves out one fold of ``cv``, and the rows of this fold are
+        its new inputs. All numbers are then means over these fits, which have fewer training rows.
     y_new : array-like of shape (m,) or (m, outputs), optional
         Targets there, for ``emergent``.
     cv : int, splitter or iterable, default=10
@@ -158,7 +158,7 @@ def random_x_dof(
     noise_variance : float, array-like of shape (outputs,), "difference" or None, default=None
         σ², for ``emergent``.
     n_probes : int, default=8
-        Random directions, a fold, where there is no closed form.
+        Random directions per fold, if there is no closed form.
     eps, sample_weight, random_state, n_jobs, progress
         As in :func:`monte_carlo_dof`.
 
@@ -204,7 +204,7 @@ def random_x_dof(
         step = choose_step(eps, refit)
         parts = []
         fits = len(pieces) * (2 * n_probes + 1)
-        # Every piece has probes of its own, so that their errors average out.
+        # Every training set has its own probes, so that their errors average out.
         streams = np.random.SeedSequence(seed).spawn(len(pieces))
         with progress_bar(progress, fits, "random-X dof") as advance:
             for piece, stream in zip(pieces, streams, strict=True):

@@ -188,7 +188,7 @@ def training_error(prediction: Any, y: Any, sample_weight: Any = None) -> FloatA
     """Weighted mean squared error at the training rows, shape (outputs,)."""
     target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
     fitted = np.asarray(prediction, dtype=np.float64)
-    # One column may come without its axis, or with it.
+    # Predictions of one output may have shape (n,) or (n, 1).
     shapes = {fitted.shape, target.shape}
     if len(shapes) > 1 and shapes != {(len(target),), (len(target), 1)}:
         raise ValueError(f"predictions have shape {fitted.shape}, y has shape {target.shape}.")

@@ -40,7 +40,7 @@ def _chosen_has(name: str) -> Any:
         if not self.refit:
             raise AttributeError(f"{name} needs refit=True; this search has refit={self.refit}.")
         inner = getattr(self, "best_estimator_", self.estimator)
-        getattr(inner, name)  # its AttributeError explains best
+        getattr(inner, name)  # its AttributeError has the best message
         return True
 
     return check
@@ -68,23 +68,23 @@ class SURESearch(MetaEstimatorMixin, BaseEstimator):
     method : {"auto", "exact", "monte-carlo"}, default="auto"
         How the degrees of freedom are computed.
     n_probes : int, default=1
-        Probes a point, the same for all points, so that part of their random error cancels in
-        comparisons. One takes few fits; more make the choice less random.
+        Probes per point, the same for all points, so that part of their random error cancels in
+        comparisons. One probe takes the fewest fits; more probes make the choice less random.
     probe : {"rademacher", "gaussian"}, default="rademacher"
         Entries of a probe.
     scheme : {"forward", "central"}, default="forward"
-        Finite difference; "central" takes two fits a probe besides the one that is scored.
+        Finite difference; "central" takes two fits per probe in addition to the scored one.
     eps : "auto", float or array-like, default="auto"
         Step of the probes.
     refit : bool, default=True
         Fit the chosen point to all rows, for ``predict``.
     error_score : "raise" or float, default="raise"
-        What a fit that fails does: raise, or count with this SURE (NaN ranks last) and a
-        ``FitFailedWarning``.
+        "raise" raises the error of a failed fit. A number is used as the SURE of its point, with a
+        ``FitFailedWarning``; NaN ranks last.
     random_state : int, RandomState or None, default=None
         Seed of the probes and of unset random states, the same at every point.
     n_jobs : int, optional
-        Points at a time, through joblib.
+        Number of points that are computed in parallel, through joblib.
     progress : bool or callback, default=False
         Show a progress bar.
 

@@ -1,4 +1,4 @@
-"""How all figures are drawn: style, panels, bands, marks, and files of always the same bytes."""
+"""Drawing of all figures: style, panels, bands, marks, and files with reproducible bytes."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ TEXTS: dict[str, dict[str, str]] = tomllib.loads(
     files("negcorr.paper").joinpath("texts.toml").read_text(encoding="utf-8")
 )
 
-#: Stands on pages of runs that are not of full size.
+#: Note on pages of runs that are not of full size.
 QUICK_NOTICE = TEXTS["page"]["quick"]
 
 
@@ -45,10 +45,10 @@ class Claim:
     holds : bool
         Whether the run confirms it.
     evidence : str
-        The numbers that decide.
+        The numbers on which ``holds`` depends.
     nature : {"finding", "theorem", "fitted"}
         A finding could have been otherwise. A theorem or an identity fails only by a mistake in
-        the code. "fitted": a comparison with numbers that a choice was fitted to.
+        the code. "fitted": a comparison with numbers to which a setting was fitted.
     about_paper : bool
         Whether it is about the paper's own numbers. Only a run of full size, with rows in the
         order of the files, can be compared with them.
@@ -142,7 +142,7 @@ def page(
     command: str,
     left_out: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
-    """All sections, after a head that says what was run and how many statements hold.
+    """The page: an introduction with the settings and the number of true statements, then sections.
 
     Parameters
     ----------

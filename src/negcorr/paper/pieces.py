@@ -59,11 +59,11 @@ class Piece:
 
     @property
     def title(self) -> str:
-        """Kind and choice as text, for people."""
+        """Kind and choice as readable text."""
         return " ".join([self.kind, *(str(value) for _, value in self.choice)])
 
     def identity(self, setup: Setup) -> dict[str, Any]:
-        """Everything that decides on the rows: settings, data, code and versions of packages."""
+        """Everything that determines the rows: settings, data, code and versions of packages."""
         work = {"kind": self.kind, "choice": dict(self.choice), "data": self.fingerprint}
         return {"code": _code_of(self.function.__module__), **work, "setup": asdict(setup)}
 
@@ -84,7 +84,7 @@ def _code_of(module: str) -> dict[str, str]:
 class Store:
     """A folder with the rows of finished pieces, one file for each.
 
-    A file's name contains a hash of everything that decides on its rows, so that rows are never
+    A file's name contains a hash of everything that determines its rows, so that rows are never
     read for other settings or other data. Files are written in one step: a run that is killed
     leaves finished pieces and nothing else.
 

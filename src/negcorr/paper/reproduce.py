@@ -1,4 +1,4 @@
-"""From names of experiments to a folder of tables, figures and a page."""
+"""Reproduction of experiments by name: writes a folder of tables, figures and a page."""
 
 from __future__ import annotations
 

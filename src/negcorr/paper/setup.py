@@ -1,4 +1,4 @@
-"""The settings that decide on the numbers of a study: protocol, order of rows, seed and size."""
+"""The settings that determine the numbers of a study: protocol, order of rows, seed and size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from negcorr._common.validation import check_positive_int
 
 __all__ = ["FULL", "PROTOCOLS", "QUICK", "Setup", "Size"]
 
-#: The smallest number of rows that can be split into five folds, twice.
+#: The fewest rows that a study accepts, for five outer folds and five inner folds.
 FEWEST_ROWS = 25
 
 #: Ways of reading the paper; :mod:`negcorr.paper.protocol` says what they mean.

@@ -29,18 +29,18 @@ class Study:
     Attributes
     ----------
     setup : Setup
-        The settings that decide on the numbers.
+        The settings that determine the numbers.
     data_home : str or None
         Folder with data sets, searched before ``$NEGCORR_DATA`` and the user cache.
     sets : tuple of str or None
         Data sets to use, in any case of letters; None for all that have a public copy, which must
-        then be at hand.
+        then be available.
     n_jobs : int or None
         Number of processes, as in joblib.
     store : Store or None
-        Keeps finished pieces, so that a study that was stopped can go on from there.
+        Keeps finished pieces, so that a study that was stopped can be continued.
     download : bool
-        Whether sets that are not at hand may be fetched from OpenML.
+        Whether sets that are not on this machine may be fetched from OpenML.
     device : str
         Where deep networks are trained: "cpu", "cuda", or "cuda:1" and the like.
     tables : Path or None
@@ -98,9 +98,9 @@ class Study:
         return None if self.data_home is None else os.fspath(self.data_home)
 
     def datasets(self, wanted: Iterable[str] | None = None) -> tuple[str, ...]:
-        """Names in ``wanted`` (None for all) that the user asked for, checked to be at hand.
+        """Names in ``wanted`` (None for all) that the user asked for, checked to be available.
 
-        Sets without a known public copy are left out. Other sets that are not at hand raise an
+        Sets without a known public copy are left out. Other sets that are not available raise an
         error: a study of fewer sets would not be the one that was asked for.
         """
         names = tuple(DATASETS) if wanted is None else tuple(wanted)

@@ -1,8 +1,8 @@
 """The one training loop: E ensembles on the NCL loss, in one program.
 
-A :class:`Problem` says what is learnt, a :class:`Training` how, a :class:`TrainingState` how far
-it is;
-:class:`Step` is one step, which :class:`Replayed` records for a GPU.
+A :class:`Problem` holds the data and λ, a :class:`Training` the options, and a
+:class:`TrainingState` the progress. :class:`Step` does one step; :class:`Replayed` records it for
+a GPU.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def train(
     Parameters
     ----------
     state : TrainingState
-        Where to start; changed in place.
+        The state to start from; changed in place.
     problem : Problem
     training : Training
     after_epochs : callable, optional
@@ -278,8 +278,8 @@ class Step:
 class Replayed:
     """A step on a CUDA device, recorded once for each length of a batch, and then replayed.
 
-    Networks of a few nodes keep a GPU waiting for the next kernel to be started; a CUDA graph
-    launches all kernels of a step at once.
+    With small networks a GPU often waits for the start of the next kernel. A CUDA graph starts
+    all kernels of a step at once.
 
     Parameters
     ----------

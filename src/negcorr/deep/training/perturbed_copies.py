@@ -39,11 +39,11 @@ class DofEstimate:
 
 @dataclass(frozen=True, repr=False)
 class PerturbedCopies:
-    """Ensembles that train side by side: at each λ one on the targets, K on perturbed targets.
+    """Ensembles that are trained together: at each λ one on the targets, K on perturbed targets.
 
     Ensemble g·(1 + K) learns the targets at the g-th λ. Each of the K copies after it learns the
-    targets plus ε times one probe. All start from the same weights and see the same batches, so
-    that they differ in the end only by their response to the targets.
+    targets plus ε times one probe. All start from the same weights and get the same batches, so
+    that at the end they differ only by their response to the targets.
 
     Attributes
     ----------

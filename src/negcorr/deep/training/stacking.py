@@ -123,7 +123,7 @@ class StackedModule(nn.Module):
     batch norm among them, are those of a loop over :meth:`members`. Random numbers, as of dropout,
     are drawn for every member separately. What vmap cannot run raises an error: ``if`` on the
     values of tensors, ``.item()``, torch's recurrent layers, spectral norm while training. In a
-    forward, ``requires_grad`` always reads False. Norms over a tensor (``clip_grad_norm_``) are
+    forward, ``requires_grad`` is always False. Norms over a tensor (``clip_grad_norm_``) are
     over all members; SGD, Adam and the like move each as if it were alone.
     """
 

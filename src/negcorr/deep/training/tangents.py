@@ -96,11 +96,11 @@ def train_with_tangents(
     -----
     ChaoticTrainingWarning
         Where predictions move more than three times as far as the targets. Tangents are products of
-        as many Jacobians as there were steps. Where most of them stretch, neighbouring trainings
-        diverge exponentially, and the derivative measures how fast they diverge, not how flexible
-        the fit is. Use :class:`~negcorr.deep.PerturbedCopies` there: a finite step measures how
-        far they are apart in the end. Images are NaN where they are so long that rounding of the
-        targets alone moves predictions as far.
+        as many Jacobians as there were steps. If most of them increase lengths, trainings on almost
+        equal targets diverge exponentially. The derivative then measures the speed of this
+        divergence, not the flexibility of the fit. Use :class:`~negcorr.deep.PerturbedCopies` then:
+        a finite step measures their distance at the end. Images are NaN if they are so long that
+        rounding of the targets alone changes predictions as much.
 
     Notes
     -----

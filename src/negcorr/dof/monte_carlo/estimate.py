@@ -2,8 +2,8 @@ r"""Degrees of freedom of any regressor by Monte Carlo (Algorithm 1, Theorem 8).
 
 For random directions b with independent entries of mean 0 and variance 1,
 :math:`\mathrm{df} = \lim_{\epsilon\to0} \mathbb{E}[b^\top(\hat\mu(y + \epsilon b) -
-\hat\mu(y))]/\epsilon`: the fit is repeated on perturbed targets, and nothing else about it
-needs to be known.
+\hat\mu(y))]/\epsilon`: the fit is repeated on perturbed targets. No other
+property of the fit is used.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["check_options", "monte_carlo_dof"]
 PROBES = ("rademacher", "gaussian")
 SCHEMES = ("central", "forward")
 
-#: Probes before the first look at the precision, where a standard error is wanted.
+#: Probes before the first check of the precision, for ``target_std_error``.
 FIRST_LOOK = 16
 
 
@@ -61,8 +61,8 @@ def monte_carlo_dof(
     r"""Degrees of freedom of any regressor, from refits on perturbed targets.
 
     Estimates :math:`\mathrm{df} = \sum_n \partial\hat\mu(x_n)/\partial y_n` (Definition 1), how
-    much the fitted values follow the targets: the number of parameters for least squares, and
-    a number of the same meaning for a forest, a boosted model or a search over models.
+    much the fitted values change with the targets. For least squares it is the number of
+    parameters; it has the same meaning for a forest, a boosted model or a search over models.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ class _Run:
         """Take all probes, check the step, and add what the wanted standard error needs."""
         meter, source, limits = self.meter, self.source, self.limits
         if source.per_probe and self.gains_from_one_seed:
-            # If two seeds give the same fit, as for many an unset random_state, one will do.
+            # One seed is enough if two seeds give the same fit, as with many unset random states.
             both = source.shared_seed, source.shared_seed + 1
             first, second = meter.fit_as_given(both)
             source.per_probe = not np.array_equal(first, second)
@@ -280,7 +280,7 @@ class _Run:
         )
 
     def warn_about(self, result: MonteCarloDof) -> None:
-        """Warn where nothing moved, where the step matters, and where precision is missing."""
+        """Warn if no fitted value changed, the step matters, or the precision was not reached."""
         if not self.probes.moved:
             warn_caller(
                 f"fitted values did not move with y in any of {len(result.values)} probes, so dof "

@@ -185,7 +185,7 @@ def _deflated_further(
     basis = deflation.new_directions(images)
     if basis.shape[1] == 0:
         return deflation
-    # No target is moved further than linearity was tested.
+    # No target is moved further than the distance at which linearity was tested.
     largest = np.abs(basis).max(axis=0)
     reach = np.minimum(np.sqrt(len(basis)), FURTHEST_MOVE / largest)
     seed = probes.directions[0].seed
@@ -276,7 +276,7 @@ def leftover_share(deflation: Deflation, images: FloatArray) -> float:
     rest = deflation.outside(images)
     _, singular, right = thin_svd(rest)
     count = images.shape[1]
-    # Nothing but rounding is left, or some column lies in the span of the others.
+    # Only rounding errors are left, or some column lies in the span of the others.
     if len(singular) < count or singular.min() <= 1e-10 * np.linalg.norm(images):
         return 0.0
     distances = 1.0 / np.sum((right / singular[:, np.newaxis]) ** 2, axis=0)

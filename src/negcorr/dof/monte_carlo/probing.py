@@ -67,7 +67,7 @@ class ProbeSource:
             else:
                 vector = self.directions.standard_normal(self.refit.y.shape)
             if self.refit.weight is not None:
-                # Rows that do not count take no part: they would add nothing but variance.
+                # Directions are 0 in rows of weight 0: these rows would only add variance.
                 vector[self.refit.weight == 0] = 0.0
             if not self.per_probe:
                 seed = self.shared_seed
@@ -177,7 +177,7 @@ def measured(
     k, error = failed
     hint = ""
     if meter.n_good == 0:
-        # Not the probes' fault if the targets as given fail as well: that error is raised.
+        # If the fit to the targets as given fails too, its own error is raised.
         meter.fit_as_given([directions[k].seed])
         hint = (
             ". All others failed too, but not the fit to the targets as given: moved by eps "

@@ -71,7 +71,7 @@ class ResponseMeter:
     advance : callable
         Called after every fit.
     n_fits, n_good : int
-        How many there have been, and how many of them did not fail.
+        Number of fits so far, and number of those that did not fail.
     given : dict of int to ndarray
         Fitted values for the targets as given, by seed.
     """
@@ -142,13 +142,13 @@ class ResponseMeter:
 
 
 def _attempt(refit: Refit, move: FloatArray, seed: int) -> Any:
-    """Fitted values, or the error: one bad fit must not cost the others."""
+    """Fitted values, or the error: one failed fit must not lose the results of the others."""
     try:
         return refit(refit.y + move, seed)
     except Exception as error:
         try:
             pickle.loads(pickle.dumps(error))
         except Exception:
-            # It cannot be sent back from another process; its text can.
+            # The error object cannot be sent from another process, but its text can.
             return RuntimeError(f"{type(error).__name__}: {error}")
         return error

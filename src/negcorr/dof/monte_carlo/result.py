@@ -1,4 +1,4 @@
-"""What a Monte-Carlo run hands over."""
+"""The result of a Monte-Carlo run."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class MonteCarloDof:
         their responses, whichever is larger, over √probes, and what rounding of the fitted
         values can add. NaN for one probe, which has no spread.
     values : ndarray of shape (probes,) or (probes, outputs)
-        What each probe says; their mean is ``dof``.
+        The estimate of each probe; their mean is ``dof``.
     eps : float or ndarray of shape (outputs,)
         Step by which targets were moved, in their own units.
     n_fits : int
-        Fits it took, those that check the step and linearity among them.
+        Number of fits, including those that check the step and linearity.
     n_samples : int
         Rows.
     probe : str
         Distribution of the entries of a probe.
     scheme : str
-        Finite difference; fits found to be linear on the way go on with one-sided ones.
+        Finite difference; once a fit is found to be linear, one-sided ones are used.
     linear : bool or None
-        Whether the fit is linear in y, as tested or declared; None if nobody asked.
+        Whether the fit is linear in y, as tested or declared; None if neither was done.
     n_deflated : int
-        Directions whose part is exact, and in no probe.
+        Number of directions whose part of dof is computed exactly, without probes.
     step_check : StepCheck or None
         The comparison with a second step, made for ``eps="auto"``.
     fitted : ndarray of shape (n,) or (n, outputs), or None

@@ -35,7 +35,7 @@ AGREEMENT = 2.0
 #: Largest distance of the two values of one probe, in standard deviations between probes.
 UNRELATED = 1.0
 
-#: Differences of the mean, and of single values, that never matter, as shares of the value.
+#: Accepted differences of the mean, and of single values, as shares of the value.
 SMALL_SHIFT, SMALL_JUMP = 0.02, 0.1
 
 #: As AGREEMENT, for one probe, which has no standard error: a share of its value.
@@ -156,7 +156,7 @@ def check_steps(
     slack = 10.0 * rounding + 1e-9 * size
     apart = np.sqrt((difference**2).mean(axis=0))
     between = probes.std(axis=0, ddof=1) if len(probes) > 1 else np.full(mean.shape, np.inf)
-    # A few percent never matter, however small the spread.
+    # Differences of a few percent are accepted, even if the spread is very small.
     agree = np.abs(mean) <= np.maximum(allowed, SMALL_SHIFT * size) + slack
     agree &= apart <= np.maximum(UNRELATED * between, SMALL_JUMP * size) + slack
     spread = sample_deviation(difference) / np.sqrt(repeated)

@@ -69,7 +69,7 @@ class Canvas:
     def blank(cls, width: float, height: float, below: float = 0.0) -> Canvas:
         """An empty sheet, with ``below`` inches below the height 0."""
         figure = new_figure(width, height + below)
-        figure.set_layout_engine("none")  # an inch of data is to stay an inch on paper
+        figure.set_layout_engine("none")  # one unit of data is one inch on paper
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
         axes.set(xlim=(0.0, width), ylim=(-below, height))
         axes.set_axis_off()
