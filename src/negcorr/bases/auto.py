@@ -1,4 +1,4 @@
-"""AutoBasis: what a search of features may choose from (the search is in ``selection``)."""
+"""AutoBasis: the options of the search for features (the search itself is in ``selection``)."""
 
 from __future__ import annotations
 
@@ -11,48 +11,51 @@ __all__ = ["AutoBasis"]
 
 
 class AutoBasis(BaseEstimator):
-    """Features that are chosen by the training rows, and what they may be chosen from.
+    """Features that a search on the training rows chooses, and the options of this search.
 
-    It stands for ``basis="auto"`` of :class:`~negcorr.NCLRegressor`. Candidates are compared by
-    leave-one-out on at most 500 rows, the best kernels of large tables again on 2500. What these
-    rows cannot distinguish from the best is taken together: each candidate becomes a member that is
-    an ensemble itself, and λ is the one between those. A single value in place of several leaves
-    nothing to choose there.
+    ``basis="auto"`` of :class:`~negcorr.NCLRegressor` means this basis. The search compares
+    candidates by leave-one-out on at most 500 rows; with large tables it compares the best kernels
+    again on 2500 rows. Candidates that these rows cannot distinguish from the best one are
+    combined: each becomes a member that is an ensemble itself, and λ acts between these members. A
+    parameter with a single value is fixed: the search does not vary it.
 
     Parameters
     ----------
     bases : str or sequence of str, default=("kernel", "fourier", "orthogonal", "trees")
-        Allowed are "kernel", "nystroem", "fourier", "orthogonal" (Fourier features whose
-        frequencies are orthogonal), "linear" and "trees". Kernels come first; another basis is
-        taken where it is clearly better than the best kernel.
+        Bases that are tried: "kernel", "nystroem", "fourier", "orthogonal" (Fourier features whose
+        frequencies are orthogonal), "linear" and "trees". Kernels are preferred; another basis is
+        chosen only if it is clearly better than the best kernel.
     kernels : str or sequence of str, default=("laplacian", "rbf", "linear")
-        Of bases that have one; "cauchy" is allowed too, "linear" for "kernel" alone.
+        Kernels of the bases that have one. "cauchy" is allowed too; "linear" is only for the basis
+        "kernel".
     inputs : str or sequence of str, default=("clip", "standard", "rank")
-        What may be done to the columns of X, as in :class:`FourierFeatures`; "none" is allowed too.
+        Maps of the columns of X that are tried, as in :class:`FourierFeatures`; "none" is allowed
+        too.
     gamma : float, "kwok-tsang" or "auto", default="auto"
-        Inverse bandwidth. "auto" goes from that of Kwok and Tsang, two steps a decade, to where
-        leave-one-out is best.
+        Inverse bandwidth. "auto" starts at the heuristic of Kwok and Tsang and moves, in steps of
+        half a decade, to the value with the smallest leave-one-out error.
     relevance : "auto", bool or array-like of shape (d,), default="auto"
-        What mapped columns are multiplied by: numbers learnt by marginal likelihood (True), nothing
-        (False), or given numbers; "auto" tries with and without.
+        Factors of the mapped columns: learnt by marginal likelihood (True), none (False), or given
+        numbers; "auto" tries both with and without learnt factors.
     subspace : float or "auto", default="auto"
         Share of the columns that a member sees. "auto" halves the share of the best Gaussian kernel
-        for as long as that pays, in tables of 20 columns or more.
+        as long as the error falls, in tables of 20 columns or more.
     n_components : int, default=10
         Features per member H.
     n_members : int or "auto", default="auto"
-        Number of members M, which candidates that are taken together share. "auto" is as many as
-        ``budget`` and the rows allow for the functions of a kernel, and 100 where ``bases`` has no
-        "kernel".
+        Number of members M. Candidates that are combined share this number. "auto" means as many
+        members as ``budget`` and the rows allow if ``bases`` contains "kernel", and 100 if it does
+        not.
     max_members : int, default=6
-        Most candidates that are taken together; at most 4 with 2000 distinct rows or more. 1 takes
-        the best alone.
+        Largest number of candidates that are combined; at most 4 with 2000 distinct rows or more.
+        With 1 only the best candidate is used.
     budget : int, default=2000
-        Most features that "auto" numbers of members come to. Up to 2000 distinct rows candidates
-        have all rows as landmarks, but from 500 rows on more than two of them share 1500. With
-        more rows an ensemble begins with 500 landmarks for each, 1000 for one alone, and doubles
-        them within the budget, and half of the rows, for as long as it uses half of its features
-        and the criterion falls by 1 % or more.
+        Largest number of features in all if ``n_members`` is "auto". With up to 2000 distinct rows
+        each candidate has all rows as landmarks; but from 500 rows on, more than two candidates
+        share 1500 landmarks. With more rows an ensemble starts with 500 landmarks for each
+        candidate (1000 for a single one). The number is doubled, within the budget and half of the
+        rows, as long as the ensemble uses half of its features and the criterion falls by 1 % or
+        more.
 
     Examples
     --------

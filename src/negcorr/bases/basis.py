@@ -1,4 +1,4 @@
-"""What every basis has in common: M blocks of features, drawn in fit, pure in transform."""
+"""Base classes of all bases: M blocks of features, drawn in ``fit``, computed in ``transform``."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class RandomBasis(Basis):
 
 
 def rows_of_weight(X: Table, weight: FloatArray | None) -> tuple[Table, FloatArray | None]:
-    """The rows of positive weight: what stands in the others may be anything, however large."""
+    """The rows of positive weight; the values in rows of weight zero are ignored."""
     if weight is None:
         return X, None
     used = np.flatnonzero(to_host(weight) > 0)

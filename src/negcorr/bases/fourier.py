@@ -40,11 +40,12 @@ class FourierFeatures(RandomBasis):
     kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
         Kernel that the features approximate: exp(−γ‖δ‖²), exp(−γ‖δ‖₁) or ∏ 1/(1+γδ_j²).
     inputs : {"standard", "clip", "rank", "none"}, default="standard"
-        What is done to the columns of X first: unit standard deviation (weighted; constant columns
-        stay); the same, with values squashed to at most 3 against long tails; ranks; nothing.
-        Sparse X is not centred but in effect, and nothing becomes dense.
+        How the columns of X are mapped first: scaled to unit standard deviation (weighted; constant
+        columns stay); the same, then squashed to absolute values of at most 3 against long tails;
+        replaced by ranks; not changed. Sparse X stays sparse; the features are the same as those of
+        centred rows.
     relevance : array-like of shape (d,), optional
-        What columns are multiplied by after that, so that some count for more than others.
+        Factors of the mapped columns, so that some columns count more than others.
     subspace : float, default=1.0
         Share of the columns that each member sees, a random subspace of its own, with γ over this
         share as its bandwidth.
@@ -206,8 +207,8 @@ def resolve_gamma(
 #: Rows of about 1000 features whose three buffers fit the second-level cache.
 ROWS_IN_CACHE = 64
 
-# sin(2πu) = u·p(u²) on |u| ≤ 1/4: the Chebyshev series Σ 2(−1)ᵏ J_{2k+1}(π/2) T_{2k+1}(4u)
-# cut after seven terms, in powers of u, highest first. What is cut is below 4.2e-14.
+# sin(2πu) = u·p(u²) on |u| ≤ 1/4: the Chebyshev series Σ 2(−1)ᵏ J_{2k+1}(π/2) T_{2k+1}(4u) with its
+# first seven terms, in powers of u, highest first. The terms left out are below 4.2e-14.
 _COEFFICIENTS = (
     3.6550593309034873,
     -15.079289920000344,
@@ -234,8 +235,8 @@ def cos_turns(turns: FloatArray, out: FloatArray, scratch: FloatArray) -> None:
 
     Notes
     -----
-    The absolute error is below 1e-13 for angles below 100; above that the rounding of the
-    angle itself is what limits any cosine.
+    The absolute error is below 1e-13 for angles below 100; above that the rounding of the angle
+    itself limits the accuracy.
 
     Examples
     --------

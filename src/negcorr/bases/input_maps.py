@@ -1,4 +1,4 @@
-"""What is done to the columns of X before features are made of them: an :class:`InputMap`.
+"""Maps of the columns of X that are applied before features are computed (:class:`InputMap`).
 
 A column is standardised; or standardised and squashed; or replaced by its ranks; or left as it is.
 After that it may be multiplied by its relevance, so that some columns count for more than others.
@@ -66,7 +66,7 @@ class InputMap:
 
     @property
     def offset(self) -> FloatArray:
-        """What mapped sparse rows lack to mapped dense ones: they are scaled but not centred."""
+        """The mapped centre; mapped sparse rows, which are not centred, differ by it from dense."""
         return self.center * self.factor
 
     def __call__(self, X: Table) -> Table:
@@ -119,7 +119,7 @@ def fit_input_map(
     sample_weight: FloatArray | None = None,
     relevance: npt.ArrayLike | None = None,
 ) -> InputMap:
-    """Learn from the rows how to map columns; y is not looked at.
+    """Learn from the rows how to map the columns; y is not used.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def fit_input_map(
             "for each column of X."
         )
     if not given.any():
-        raise ValueError("relevance is zero for every column; one at least must count.")
+        raise ValueError("relevance is zero for every column; at least one must be above 0.")
     weights = place.floats(given)
     zeros, ones, none = place.zeros((width,)), place.ones((width,)), place.zeros((width, 0))
     if kind == "none":
@@ -187,7 +187,8 @@ def _centre_and_scale(X: Table, sample_weight: FloatArray | None) -> tuple[Float
     place = place_of(X)
     xp, sparse = place.xp, sp.issparse(X)
     if place.is_numpy:
-        # The weighted variance of a constant may come out a trace below zero, and counts as zero.
+        # Rounding may make the weighted variance of a constant slightly negative; it counts as
+        # zero.
         with np.errstate(invalid="ignore"):
             scaler = StandardScaler(with_mean=not sparse).fit(X, sample_weight=sample_weight)
         mean, scale = np.asarray(scaler.mean_), np.asarray(scaler.scale_)
@@ -199,7 +200,7 @@ def _centre_and_scale(X: Table, sample_weight: FloatArray | None) -> tuple[Float
         # From the first row, so that columns far from zero keep their digits.
         center = rows[0, :] + share @ (rows - rows[0, :])
         variance = share @ (rows - center) ** 2
-        # As scikit-learn has it: what rounding alone could have left.
+        # As in scikit-learn: a variance so small that rounding alone can explain it.
         eps = float(np.finfo(np.float64).eps)
         constant = variance <= mass * eps * variance + (mass * center * eps) ** 2
         mean, scale = to_host(center), to_host(xp.where(constant, 1.0, xp.sqrt(variance)))

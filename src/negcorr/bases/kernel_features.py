@@ -30,9 +30,10 @@ class Stage:
     Attributes
     ----------
     explained : ndarray of shape (Q_before, landmarks)
-        Features of the stages before at these landmarks: what of their kernels is known.
+        Features of the earlier stages at these landmarks; they represent a part of the kernels.
     mixing : ndarray of shape (landmarks, features)
-        From what is left of the kernels to features that are orthonormal in the kernel's space.
+        Maps the remaining part of the kernels to features that are orthonormal in the kernel's
+        space.
     """
 
     explained: FloatArray
@@ -52,9 +53,9 @@ class KernelFeatures(NystroemFeatures):
     n_members : int, default=100
         Number of members M.
     n_components : int, default=10
-        Features per member H; M·H landmarks are drawn from the distinct rows of X, all of them
-        if there are fewer. Then there are fewer members, and where kernels at the landmarks are
-        nearly dependent, fewer features.
+        Features per member H; M·H landmarks are drawn from the distinct rows of X. If there are
+        fewer rows, all are used and there are fewer members. If kernels at the landmarks are nearly
+        dependent, there are fewer features.
     gamma : float or "kwok-tsang", default="kwok-tsang"
         Inverse bandwidth.
     kernel : {"rbf", "laplacian", "cauchy", "linear"}, default="rbf"
@@ -85,9 +86,9 @@ class KernelFeatures(NystroemFeatures):
 
     Notes
     -----
-    Landmarks come in stages of 500. Features of a stage are made of what its kernels have that
-    those before do not (the Schur complement of K), so a larger ensemble of the same seed begins
-    with the members of a smaller one, and moments of features can be extended.
+    Landmarks come in stages of 500. The features of a stage represent the part of its kernels that
+    earlier stages do not contain (the Schur complement of K), so a larger ensemble of the same seed
+    begins with the members of a smaller one, and moments of features can be extended.
 
     Examples
     --------
@@ -111,14 +112,14 @@ class KernelFeatures(NystroemFeatures):
             )
         check_share(self.subspace, self.kernel)
         mapped = self.input_map_(X)
-        # The linear kernel sees Euclidean lengths, as the Gaussian one does.
+        # The linear kernel depends on Euclidean lengths, like the Gaussian kernel.
         like = "rbf" if self.kernel == "linear" else self.kernel
         self.gamma_ = resolve_gamma(self.gamma, like, mapped, sample_weight)
         rows = rng.permutation(distinct_rows(self.input_map_.up_to_units(X), sample_weight))
         rows = rows[: self.n_members * self.n_components]
         self.landmarks_ = rows_at(mapped, rows)
         if self.kernel == "linear" and sp.issparse(X):
-            # Products see the centre, as distances do not.
+            # Products depend on the centre; distances do not.
             self.landmarks_ = self.input_map_(X[rows].toarray())
         self.rotation_seed_ = int(rng.randint(np.iinfo(np.int32).max))
         self.stage_ranks_ = None
@@ -149,7 +150,7 @@ class KernelFeatures(NystroemFeatures):
         return [Stage(place.floats(s.explained), place.floats(s.mixing)) for s in stages]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the stages."""
+        """The state for pickling, without the stages."""
         return {name: part for name, part in super().__getstate__().items() if name != "stages_"}
 
     def _kernel(self, X: Table, Z: Table) -> FloatArray:
@@ -176,8 +177,8 @@ def _stages(
 ) -> list[Stage]:
     """Stages from the kernel between all landmarks; features have a mean square near one.
 
-    Directions that are rounding are left out; or, where their number is known from a fit, as many
-    as there: on another machine one at the border may fall to the other side.
+    Directions that consist of rounding errors are left out. If the number of directions is known
+    from a fit, the same number is kept: on another machine rounding could change it.
     """
     stages: list[Stage] = []
     # Features so far at the landmarks that are still to come.

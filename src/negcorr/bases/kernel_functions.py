@@ -1,7 +1,7 @@
 r"""Shift-invariant kernels: distance scale, spectral density, values, means over subspaces.
 
-A kernel k(x − x') is, by Bochner's theorem, the characteristic function of a distribution
-of frequencies; ``E cos(ω·(x − x')) = k(x − x')`` is what random Fourier features rest on.
+A kernel k(x − x') is, by Bochner's theorem, the characteristic function of a distribution of
+frequencies. Random Fourier features are based on ``E cos(ω·(x − x')) = k(x − x')``.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def kwok_tsang_gamma(
     Returns
     -------
     float
-        γ; 1 where all rows are equal, since any bandwidth serves constant features.
+        γ; 1 if all rows are equal: then features are constant for every bandwidth.
 
     Examples
     --------
@@ -340,8 +340,9 @@ def kernel_values(kernel: str, X: Table, Z: Table, gamma: float, share: float = 
     .. math:: \bar k(x, x') = \prod_j \bigl(1 - p + p\,k_1(x_j - x'_j)\bigr),
 
     a polynomial in the columns' own kernels: single columns and small groups of them carry most of
-    it where p is small (ANOVA kernels). Where many columns say little, that is what can be learnt.
-    The bandwidth γ is divided by p, so that rows are as far apart in a subspace as in all columns.
+    it where p is small (ANOVA kernels). This helps if each of many columns carries little
+    information. The bandwidth γ is divided by p, so that rows are as far apart in a subspace as in
+    all columns.
 
     Examples
     --------

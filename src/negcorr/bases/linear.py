@@ -20,8 +20,8 @@ __all__ = ["LinearFeatures"]
 class LinearFeatures(RandomBasis):
     """Every member is a linear model of H columns of X, a random subspace of its own.
 
-    For wide tables in which many columns say the same. At λ = 1 the ensemble is least squares on
-    all columns that some member has; towards λ = 0 it is shrunk as no ridge would do it.
+    Suits wide tables with many similar columns. At λ = 1 the ensemble is least squares on all
+    columns that some member has; towards λ = 0 it is shrunk, in a way that differs from any ridge.
 
     Parameters
     ----------

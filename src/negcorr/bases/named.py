@@ -40,7 +40,7 @@ BASES: dict[str, type[Basis]] = {
 
 
 def named_basis(name: str, **parameters: Any) -> Basis:
-    """A basis by its name, from those of the parameters that it has.
+    """The basis with the given name; it receives those of the parameters that it has.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def takes_tables(basis: Any) -> bool:
 
 
 def basis_name(basis: Basis) -> str:
-    """What a basis is, in a word or a few.
+    """A short name of a basis.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from negcorr.exceptions import IdenticalMembersWarning
 
 __all__ = ["NystroemFeatures"]
 
-#: Directions of landmarks that carry less than this share of the largest are rounding.
+#: Directions of landmarks that carry less than this share of the largest count as rounding errors.
 NOISE = 1e-9
 
 
@@ -113,7 +113,7 @@ class NystroemFeatures(RandomBasis):
         shape = (self.n_members, int(X.shape[1]))
         self.subspaces_ = None if share == 1 else member_columns(rng, *shape, share)
         blocks = (self._own(self.landmarks_[_block(m, width), :], m) for m in range(shape[0]))
-        # Rows that differ may be equal within a subspace: directions of rounding are cut there.
+        # Different rows may be equal within a subspace: directions of rounding errors are left out.
         least = 0.0 if share == 1 else NOISE
         roots = [_inverse_root(self._kernel(L, L), least) for L in blocks]
         self.normalization_ = place_of(X).floats(np.stack(roots))

@@ -17,11 +17,11 @@ __all__ = ["TreeFeatures"]
 
 
 class TreeFeatures(RandomBasis):
-    """One totally random tree per member; φ_m(x) says which leaf x falls into.
+    """One totally random tree per member; φ_m(x) indicates the leaf of x.
 
     Trees are grown on the distinct rows of X. Splits see X but never y, so the theory of fixed
-    basis functions holds, which it does not for the leaves of a fitted forest. Suits tables of
-    discrete or few useful columns.
+    basis functions holds; for the leaves of a fitted forest it does not. Suits tables of discrete
+    or few useful columns.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class TreeFeatures(RandomBasis):
         What is done to the columns of X first, as in :class:`FourierFeatures`. Trees are the same
         with "standard" and "none".
     relevance : array-like of shape (d,), optional
-        What columns are multiplied by after that; trees look at those of relevance 0 no more.
+        What columns are multiplied by after that; trees do not use columns of relevance 0.
     random_state : int, RandomState or None, default=None
         Seed of the trees. Within an estimator None is the estimator's.
 

@@ -18,7 +18,7 @@ from negcorr._common.types import FloatArray
 __all__ = ["aic", "aicc", "bic", "by_name", "gcv", "mallows_cp", "sure"]
 
 
-#: Residual degrees of freedom below this share of n are rounding of an interpolating fit.
+#: Residual degrees of freedom below this share of n count as rounding: the fit interpolates.
 NOTHING_LEFT = 1e-10
 
 
@@ -31,8 +31,8 @@ def sure(
     r"""Stein's unbiased risk estimate (Definition 2).
 
     :math:`R_\mathrm{emp} + \sigma^2(2\,\mathrm{df}/n - 1)`: it estimates the error against the
-    noise-free μ *at the training inputs*. A held-out error is larger by σ², and by more where
-    new inputs leave the training cloud.
+    noise-free μ *at the training inputs*. A held-out error is larger by σ², and by more if new
+    inputs are outside the range of the training inputs.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Exact K-fold cross-validation from moments, without another pass over the rows.
 
-The moments of a split's training rows are the sum of the other folds' moments, which is safer than
-the total less the held-out fold. The held-out squared error is a quadratic form in the held-out
-moments. The basis is the same in all folds.
+The moments of a split's training rows are the sum of the other folds' moments; this is more
+accurate than the total minus the held-out fold. The held-out squared error is a quadratic form in
+the held-out moments. The basis is the same in all folds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from negcorr.spectrum.spectrum import Spectrum
 
 __all__ = ["MOST_KEPT_ROWS", "HeldOutPredictions", "KFold", "KeptRows"]
 
-#: Rows kept for intervals: enough for a coverage that is right to a third of a percent.
+#: Rows kept for intervals: enough for a coverage that is accurate to a third of a percent.
 MOST_KEPT_ROWS = 4096
 
 #: Rows whose features are held at a time.
@@ -245,7 +245,7 @@ class HeldOutPredictions:
     def of(
         cls, kept: KeptRows, fits: KFold, basis: Basis, chosen_gap: FloatArray, gaps: FloatArray
     ) -> HeldOutPredictions:
-        """Those of kept rows, tabulated at some gaps besides the chosen ones."""
+        """The held-out predictions of kept rows, tabulated at some gaps besides the chosen ones."""
         y, weight = to_host(kept.rows.y), weight_of(kept.rows)
         chosen, others = kept.predictions(fits, basis, chosen_gap, gaps)
         used = np.isfinite(chosen).all(axis=1) & (weight > 0)

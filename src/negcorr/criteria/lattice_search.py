@@ -12,8 +12,8 @@ from negcorr.spectrum.gap import lattice
 
 __all__ = ["SearchResult", "search_lattice"]
 
-#: First every tenth point. A mode shrinks as a logistic function of log(gap), a decade wide, so
-#: that no minimum fits between two points a fifth of a decade apart.
+#: First every tenth point. A mode shrinks as a logistic function of log(gap), a decade wide, so no
+#: minimum lies unseen between two points at a distance of a fifth of a decade.
 STRIDE = 10
 
 #: Other local minima are refined too where they exceed the best by at most this share of the

@@ -1,10 +1,10 @@
 r"""Exact leave-one-out residuals by a rank-M update for each row.
 
-Ridge's shortcut e/(1 − h) is wrong for λ < 1, because the block diagonal D loses the sample
-too. Weights are frequencies, so one observation leaves, not all the copies that a weight
-stands for: a share τ = min(w_i, 1)/Σw. That changes N·A, A the matrix of Theorem 4, by
-U_i C U_iᵀ with C = M(1−λ)I + λ11ᵀ and U_i carrying φ_m(x_i) in block m. With
-K = U_iᵀA⁻¹U_i (features centred), the M contributions of the blocks to F₋ᵢ(x_i) are
+Ridge's shortcut e/(1 − h) is wrong for λ < 1, because the block diagonal D loses the sample too.
+Weights are frequencies, so one observation is left out, not all copies that a weight counts: a
+share τ = min(w_i, 1)/Σw. That changes N·A, A the matrix of Theorem 4, by U_i C U_iᵀ with C =
+M(1−λ)I + λ11ᵀ and U_i carrying φ_m(x_i) in block m. With K = U_iᵀA⁻¹U_i (features centred), the M
+contributions of the blocks to F₋ᵢ(x_i) are
 
 .. math:: p = [(1-\tau)I - \tau K C]^{-1}
           \left[U_i^\top\beta + \tfrac{\bar y}{M}1 - \tau (K1 + \tfrac1M 1) y_i\right],

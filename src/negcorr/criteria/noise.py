@@ -42,7 +42,7 @@ def paper_noise_variance(spectrum: Spectrum, *, quiet: bool = False) -> FloatArr
     Notes
     -----
     Section 7 prints the formula without the square. Where the ensemble underfits at λ = 0 the
-    estimate is too large, which makes SURE careful.
+    estimate is too large, and SURE then tends to choose too small a λ.
     """
     return residual_noise_variance(spectrum, 1.0, of_paper=True, quiet=quiet)
 
@@ -52,8 +52,8 @@ def residual_noise_variance(
 ) -> FloatArray:
     """Residual sum of squares over n − 2 tr S + tr S² at one gap, or one per output.
 
-    Unbiased where the ensemble has no bias; the estimate that is reported to people. ``of_paper``
-    divides by n − tr S instead.
+    Unbiased if the ensemble has no bias; this is the estimate that the regressor reports.
+    ``of_paper`` divides by n − tr S instead.
 
     Returns
     -------
@@ -99,9 +99,9 @@ def difference_noise_variance(
     Returns
     -------
     float or ndarray of shape (outputs,)
-        Half the mean squared difference between each target and that of the nearest distinct
-        row. What the true function changes over that distance is counted as noise, so it
-        errs on the large side, the more so in many dimensions.
+        Half the mean squared difference between each target and that of the nearest distinct row.
+        Changes of the true function over that distance count as noise, so the estimate is too
+        large, especially in many dimensions.
 
     Examples
     --------

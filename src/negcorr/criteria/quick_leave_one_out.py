@@ -1,9 +1,9 @@
 """Quick leave-one-out: the error at every λ from one decomposition, for comparing many bases.
 
-The blocks are whitened once, by all rows. Whitening does not use y, so the error is an honest one,
-of an ensemble that differs a little from NCL refitted without the row
-(:mod:`negcorr.criteria.leave_one_out`). The rest is ridge regression on whitened features (Theorem
-7), whose leave-one-out has a closed form, as that of kernel ridge regression has.
+The blocks are whitened once, by all rows. Whitening does not use y, so the error is not biased by
+the left-out target. It is the error of an ensemble that differs a little from NCL refitted without
+the row (:mod:`negcorr.criteria.leave_one_out`). The rest is ridge regression on whitened features
+(Theorem 7), whose leave-one-out has a closed form, as that of kernel ridge regression has.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOISE = 1e-12
 #: Directions of landmarks that carry less than this share of the largest are rounding too.
 SPAN_NOISE = 1e-9
 
-#: The least share of its own prediction that a row is taken to leave to the other rows.
+#: Smallest value of 1 − leverage that is used for a row.
 LEAST_DENOMINATOR = 1e-10
 
 

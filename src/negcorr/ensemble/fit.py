@@ -1,4 +1,4 @@
-"""A fit in memory: choose the basis where that is open, make the path, keep what answers need."""
+"""A fit in memory: choose the basis if it is open, make the path, keep what predictions need."""
 
 from __future__ import annotations
 
@@ -259,5 +259,5 @@ def drawn_basis(
         if isinstance(basis, SearchSpace):
             gap, random_state = settings.path.gap, settings.random_state
             bases, choice = select_basis(rows, basis, random_state, gap=gap, weight=weight)
-            basis = bases[-1]  # what is streamed cannot grow later
+            basis = bases[-1]  # a basis for rows in parts cannot grow later
         return basis.fit(rows.X, sample_weight=rows.weight), choice

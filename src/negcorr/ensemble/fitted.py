@@ -1,4 +1,4 @@
-"""What a fit leaves (:class:`FittedState`), and predictions from it."""
+"""The state of a fitted ensemble (:class:`FittedState`), and predictions from it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def solution_of(path: NCLPath) -> Solution:
 
 @dataclass(frozen=True)
 class Answers:
-    """What a fitted ensemble answers from.
+    """Path, solution and held-out predictions of a fitted ensemble.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Answers:
     sample : Rows or None
         At most 256 training rows, chosen by content, on which arithmetic can be tried.
     huber : HuberTargets or None
-        How Huber targets came about.
+        How the Huber targets were computed.
     targets : ndarray of shape (n,) or (n, outputs), or None
         Huber targets, in the order of the rows as they were given.
     """
@@ -113,13 +113,13 @@ class Answers:
 #: Rows that stay in every model, to try arithmetic on.
 SAMPLE_ROWS = 256
 
-#: Of several threads that ask for the answers of a stream at once, one finds them.
+#: If several threads need the answers of a stream at once, only one computes them.
 _FINDING = threading.RLock()
 
 
 @dataclass(eq=False, repr=False)
 class FittedState:
-    """What a fit leaves, in memory or from a stream.
+    """The state of a fitted ensemble, fitted in memory or from a stream.
 
     Attributes
     ----------

@@ -57,7 +57,7 @@ MOST_PASSES, CONVERGED = 5, 1e-3
 
 @dataclass(frozen=True)
 class HuberTargets:
-    """Huber targets of a fit, and how they came about.
+    """Scale, counts and convergence of the Huber targets of a fit.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ def clipped_at_fences(rows: Rows) -> Rows:
 def huber_targets(
     y: FloatArray, fitted: FloatArray, weight: FloatArray, threshold: float
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Targets without what their residuals have beyond ±c·s, and s.
+    r"""Targets whose residuals are clipped to ±c·s, and s.
 
     :math:`y^\ast = F + \operatorname{clip}(y - F, \pm c\,s)`, with s the robust standard deviation
     of y − F.
@@ -183,7 +183,7 @@ def huber_targets(
     reach, targets = _reach(scale, threshold), y.copy()
     over = np.zeros(y.shape, dtype=bool)
     over[known] = np.abs(residuals) > reach
-    # Only those: to add and subtract F would leave rounding in all the others.
+    # Only these targets change: adding and subtracting F would cause rounding errors in the others.
     targets[over] = (fitted + np.copysign(reach, y - fitted))[over]
     return targets, scale
 
@@ -242,31 +242,31 @@ def huber_path(
     settings: PathSettings,
     threshold: float,
 ) -> tuple[NCLPath, FloatArray, HuberTargets]:
-    r"""The path of an ensemble of Huber's loss, its targets, and how they came about.
+    r"""The path of an ensemble of Huber's loss, its Huber targets, and how they were computed.
 
     By the ambiguity decomposition the objective of NCL (equation 3) is
 
     .. math:: \frac1n\sum_i (y_i - F(x_i))^2
               + (1-\lambda)\,\frac1M\sum_m \frac1n\sum_i (f_m(x_i) - F(x_i))^2 ,
 
-    and only the first term sees the targets. Take a part o off a target, at a price for every unit
-    of it: with :math:`\delta = c\,s > 0`, a threshold of c standard deviations s, and
-    :math:`r = y - F(x)`,
+    and only the first term depends on the targets. Subtract an amount o from a target, with a
+    penalty proportional to its absolute value. For :math:`\delta = c\,s > 0`, a threshold of c
+    standard deviations s, and for :math:`r = y - F(x)`, the minimum
 
     .. math:: \min_o\; (r - o)^2 + 2\delta\,|o| =
               \begin{cases} r^2 & |r| \le \delta \\ 2\delta|r| - \delta^2 & |r| > \delta \end{cases}
 
-    is twice Huber's loss of r, and what is taken off is
-    :math:`o = r - \operatorname{clip}(r, \pm\delta)`: if o > 0 the derivative
-    −2(r − o) + 2δ vanishes at o = r − δ, which is positive where r > δ; o < 0 mirrors it, and
-    otherwise o = 0. The ensemble of Huber's loss is hence the plain one for the targets
+    is twice Huber's loss of r, and the subtracted amount is :math:`o = r - \operatorname{clip}(r,
+    \pm\delta)`: if o > 0 the derivative −2(r − o) + 2δ vanishes at o = r − δ, which is positive
+    where r > δ; o < 0 is symmetric, and otherwise o = 0. The ensemble of Huber's loss is hence the
+    plain one for the targets
 
     .. math:: y^\ast = y - o = F(x) + \operatorname{clip}(y - F(x), \pm\delta) ,
 
-    found, at a given λ and δ, by making targets and fitting in turn: neither step raises the sum,
-    which is convex. Nothing but :math:`\Phi^\top y` changes. For targets y* as given all that is
-    known of NCL holds exactly: one factorisation, members that average to the ensemble, the path
-    over λ, K-fold.
+    found, at a given λ and δ, by computing targets and fitting alternately: neither step raises the
+    sum, which is convex. Nothing but :math:`\Phi^\top y` changes. If the targets y* are taken as
+    given, all results for NCL hold exactly: one factorisation, members that average to the
+    ensemble, the path over λ, K-fold.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Fitting in parts: what streams of rows are refused, continued, merged and taken apart."""
+"""Fitting in parts: checks of the settings, adding rows, merging and subtracting models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from negcorr.selection.space import SearchSpace
 
 __all__ = ["check_streamable", "continued", "with_rows_of"]
 
-#: Rows on which two bases are compared, and how far their features may be apart.
+#: Number of rows on which two bases are compared, and the largest allowed difference.
 COMPARED_ROWS, SAME = 256, 1e-12
 
 
@@ -135,7 +135,7 @@ def with_rows_of(
 
 
 def _check_same_parameters(wanted: Basis | SearchSpace, drawn: Basis) -> None:
-    """Refuse parameters of the basis that were changed after it was drawn, and would do nothing."""
+    """Raise if basis parameters were changed after the draw: they would have no effect."""
     if not isinstance(wanted, RandomBasis):
         return
     if type(wanted) is not type(drawn):

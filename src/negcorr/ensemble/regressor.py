@@ -55,7 +55,7 @@ _ANSWERS = frozenset(["path_", "lam_", "gap_", "dof_", "noise_variance_", "coef_
 
 @contextmanager
 def _unchanged_on_error(model: Any) -> Iterator[None]:
-    """Leave a model as it was, to the last attribute, where the block fails."""
+    """Restore all attributes of a model if the block raises an error."""
     before = dict(vars(model))
     try:
         yield
@@ -67,7 +67,7 @@ def _unchanged_on_error(model: Any) -> Iterator[None]:
 
 
 def _can_stream(model: NCLRegressor) -> bool:
-    """Whether rows can be added: to a model with moments, if no parameter asks for all rows.
+    """Whether rows can be added: the model has moments, and no parameter needs all rows.
 
     Raises why not.
     """
@@ -76,7 +76,7 @@ def _can_stream(model: NCLRegressor) -> bool:
     try:
         settings = model._settings()
     except (TypeError, ValueError):
-        return True  # what is wrong with a parameter is for the method itself to say
+        return True  # the method itself reports a wrong parameter
     check_streamable(settings)
     return True
 
@@ -84,27 +84,26 @@ def _can_stream(model: NCLRegressor) -> bool:
 class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Regression ensemble trained by Negative Correlation Learning, in closed form.
 
-    M members, each a linear map of its own fixed features, minimise
-    :math:`(1-\lambda)\frac1M\sum_m (f_m - y)^2 + \lambda(F - y)^2` with F their average
-    (equation 3 of the paper). λ = 0 trains the members apart, λ = 1 as one model; in between
-    it is an inverse regulariser. One factorisation serves all λ, so the best one is found for a
-    small multiple of one least-squares fit, and its degrees of freedom are known exactly.
+    M members, each a linear map of its own fixed features, minimise :math:`(1-\lambda)\frac1M\sum_m
+    (f_m - y)^2 + \lambda(F - y)^2` with F their average (equation 3 of the paper). λ = 0 trains the
+    members independently, λ = 1 trains them as one model; in between, a larger λ regularises less.
+    One factorisation serves all λ, so the best one is found for a small multiple of one
+    least-squares fit, and its degrees of freedom are known exactly.
 
     Parameters
     ----------
     basis : str, Basis, AutoBasis, transformer or list, default="auto"
         The members' features. "auto" is :class:`~negcorr.bases.AutoBasis`, which chooses them by
         the training rows; "kernel", "fourier", "orthogonal", "nystroem", "linear" and "trees" are
-        short for a basis with its defaults, such as
-        :class:`~negcorr.bases.FourierFeatures`, whose parameters say all about the features. A
-        scikit-learn transformer makes 100 members, each with a seed of its own
-        (:class:`~negcorr.bases.ClonedFeatures` makes others); a list of M transformers or
-        ``(name, transformer)`` pairs makes one member of each. Features never see y but in the
-        choice of ``AutoBasis``.
+        short for a basis with its defaults, such as :class:`~negcorr.bases.FourierFeatures`, whose
+        parameters define the features. A scikit-learn transformer makes 100 members, each with a
+        seed of its own (:class:`~negcorr.bases.ClonedFeatures` makes others); a list of M
+        transformers or ``(name, transformer)`` pairs makes one member of each. Features do not
+        depend on y, except through the choice of ``AutoBasis``.
     lam : float, array-like of shape (outputs,) or "auto", default="auto"
-        The knob λ in [0, 1], or "auto" to choose it by ``criterion``.
+        λ in [0, 1], or "auto" to choose it by ``criterion``.
     gap : float or array-like of shape (outputs,), default=None
-        1 − λ, for values of λ that a float cannot tell from 1. Excludes ``lam``.
+        1 − λ, for values of λ that a float cannot distinguish from 1. Excludes ``lam``.
     criterion : {"kfold", "sure", "gcv", "loo", "aic", "aicc", "bic", "cp"}, default="kfold"
         What chooses λ. Exact K-fold estimates the error at new inputs. SURE, the paper's choice,
         estimates it at the training inputs and is cheaper. Leave-one-out is exact too, at a
@@ -139,8 +138,8 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     lam_, gap_, dof_ : float or ndarray of shape (outputs,)
         The chosen λ, 1 − λ, and the degrees of freedom there.
     noise_variance_ : float or ndarray of shape (outputs,)
-        σ² from the residuals at ``lam_``; NaN, with a warning, where nothing is left to estimate it
-        from.
+        σ² from the residuals at ``lam_``; NaN, with a warning, if there are no residual degrees of
+        freedom.
     path_ : NCLPath
         Every curve at every λ.
     coef_ : ndarray of shape (Q,) or (outputs, Q)
@@ -333,9 +332,9 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         has drawn one. Chunks in any order and of any size give the same ensemble as all rows at
         once with the same basis. There is no such method where parameters ask for all rows:
         ``criterion="loo"``, ``noise_variance="difference"``, a splitter for ``cv``. A chunk that
-        fails leaves the model as it was. ``solver="auto"`` cannot come back to the rows for
-        accuracy: where it warns, start with "qr". A model of :meth:`fit` keeps no moments, and has
-        no such method either; :meth:`draw` makes it start anew.
+        fails leaves the model as it was. ``solver="auto"`` cannot read the rows again for accuracy:
+        if it warns, start again with "qr". A model of :meth:`fit` keeps no moments, and has no such
+        method either; :meth:`draw` makes it start anew.
 
         Parameters
         ----------
@@ -403,7 +402,7 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Warns
         -----
         PrecisionWarning
-            Where so little is left that its digits are lost in what was taken away.
+            If so few rows remain that the subtraction loses the digits of their moments.
         """
         return self._with_rows_of(other, subtract=True)
 
@@ -415,9 +414,10 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X : {array-like, sparse matrix, data frame} of shape (n, d)
             Inputs.
         return_std : bool, default=False
-            Also return the standard deviation of a new observation: noise and the variance of
-            the fit, as in scikit-learn's BayesianRidge. Bias is not in it; for honest coverage
-            use :meth:`predict_interval`. It costs O(Q²) for each row, the mean O(Q).
+            Also return the standard deviation of a new observation: noise and the variance of the
+            fit, as in scikit-learn's BayesianRidge. Bias is not included; for coverage that
+            includes bias use :meth:`predict_interval`. The standard deviation costs O(Q²) for each
+            row, the mean O(Q).
 
         Returns
         -------
@@ -435,7 +435,7 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict_members(self, X: Table) -> AnyArray:
         """Predictions f_m(x) of every member, whose mean is :meth:`predict`.
 
-        Near λ = 1 members are useless alone; their spread is diversity, not uncertainty.
+        Near λ = 1 single members predict badly; their spread is diversity, not uncertainty.
 
         Parameters
         ----------
@@ -529,8 +529,8 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Returns
         -------
         NCLRegressor
-            Shares the basis and the factorisation. Its ``lam`` or ``gap`` parameter says where
-            it stands, so that a clone refits there. Huber targets stay as they are.
+            Shares the basis and the factorisation. Its ``lam`` or ``gap`` parameter is set to the
+            new value, so a clone is refitted there. Huber targets stay as they are.
         """
         check_is_fitted(self)
         path = self.path_
@@ -671,7 +671,7 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self._drawn[1] if "_drawn" in vars(self) else self._fitted("choice_").choice
 
     def __sklearn_is_fitted__(self) -> bool:
-        """A basis alone, as :meth:`draw` leaves it, is not enough, nor are rows of no weight."""
+        """Whether it is fitted; a drawn basis alone, or rows of weight zero, are not enough."""
         state = self._fitted_or_none
         return state is not None and (state.stream is None or state.stream.n_rows > 0)
 
@@ -718,7 +718,7 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         state = self._fitted_or_none
         unknown = _ANSWERS if state is not None and state.known is None else ()
         with warnings.catch_warnings():
-            # That there is no noise variance is for those to know who ask for it.
+            # The warning about a missing noise variance is only for users who access it.
             warnings.simplefilter("ignore", NegcorrWarning)
             return [
                 each for each in object.__dir__(self) if each not in unknown and hasattr(self, each)
@@ -753,7 +753,7 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             try:
                 basis = as_basis(basis, 0)
             except (TypeError, ValueError):
-                # A basis that cannot be made is for fit to explain; showing it must not fail.
+                # ``fit`` reports a basis that cannot be made; showing the model must not fail.
                 return tags
         if isinstance(basis, Basis):
             tags.array_api_support = basis.array_api

@@ -1,9 +1,8 @@
-"""Rows that come in chunks: their moments add up, and λ is chosen when somebody asks.
+"""Rows that come in chunks: their moments are added, and λ is chosen when it is needed.
 
 Everything that NCL needs from the rows is in the moments of each fold
 (:mod:`negcorr.moments.moments`). Folds go by content, so that a row falls into the same one in
-whatever chunk it comes. Few rows of all that were seen are kept, those of the smallest hashes, for
-intervals.
+whatever chunk it comes. A few rows, those with the smallest hashes, are kept for intervals.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ __all__ = ["Stream"]
 
 @dataclass(frozen=True, repr=False)
 class Stream:
-    """What has been seen of the rows.
+    """Moments and kept rows of all chunks so far.
 
     Attributes
     ----------
@@ -109,7 +108,7 @@ class Stream:
     def without(self, other: Stream) -> Stream:
         """All rows but those of the other, which must be among them, with the same weights."""
         cuts = (each for each in (self.cut, other.cut) if each is not None)
-        cut = min(cuts, default=None)  # of rows up to there it is known whether they are there
+        cut = min(cuts, default=None)  # both keep all their rows below it
         gone: Counter[tuple[int, float]] = Counter(
             (key, weight) for key, weight in other._entries() if cut is None or key < cut
         )
@@ -164,7 +163,7 @@ class Stream:
         return replace(self, cells=added, kept=kept, keys=keys, cut=cut)
 
     def __sizeof__(self) -> int:
-        """Bytes of its arrays: what a scheduler that moves streams about has to know."""
+        """Bytes of its arrays, for schedulers that move streams between machines."""
         arrays = [self.keys, self.kept.X, self.kept.y, self.kept.weight]
         for cell in self.cells:
             arrays += vars(cell).values()

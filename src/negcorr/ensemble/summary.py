@@ -1,4 +1,4 @@
-"""A readable account of a fitted ensemble, as text and as HTML."""
+"""The summary of a fitted ensemble, as text and as HTML."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _COLUMN_TITLES = {
 #: Criteria that are mean squared errors on rows that were held out.
 HELD_OUT = ("kfold", "loo")
 
-#: A held-out error above this multiple of the variance of y is worth a word.
+#: A held-out error above this multiple of the variance of y is reported in a note.
 WORSE_THAN_CONSTANT = 1.2
 
-#: Said where features were chosen by the rows.
+#: Note for models whose features were chosen by the training rows.
 CHOSEN_NOTE = (
     "Features were chosen, and scales of columns learnt, by the same rows. Degrees of freedom, "
     "sigma and held-out errors take them as given; the error with the search held out does not."
 )
 
-#: Said where targets are Huber's.
+#: Note for models with Huber targets.
 HUBER_NOTE = (
     "Huber targets take the place of y. Degrees of freedom, sigma, errors and the variance of y "
     "are about these; intervals are about targets as they were given."
@@ -130,7 +130,7 @@ def summarise(
     outputs : sequence of str, optional
         Names of several outputs; by default their numbers.
     chosen : sequence of str, optional
-        How what was left to the data was chosen, a line each.
+        Lines that describe how open parameters were chosen.
     huber : HuberTargets, optional
         What was done to the targets.
 
@@ -228,7 +228,7 @@ def _number(value: float) -> str:
 
 
 def _which(names: tuple[str, ...], some: BoolArray) -> str:
-    """Which outputs are meant, where there are several and not all are."""
+    """The outputs that a note is about, if there are several and it is not about all."""
     if len(names) == 1:
         return ""
     if some.all():

@@ -1,4 +1,4 @@
-"""What a picture of a path shows: which gaps, between which limits, in which words.
+"""Choices for a plot of a path: which gaps it shows, and the limits of its axes.
 
 Pure functions without a drawing library, behind the displays and the sketch of a notebook.
 """
@@ -19,7 +19,7 @@ __all__ = ["drawn_gaps", "evenly", "far_apart", "positions", "readable_limits"]
 #: Share of all freedom that may lie beyond the right end of the picture.
 FREEDOM_BEYOND = 0.02
 
-#: Decades shown beyond a chosen gap, where there is anything to see.
+#: Decades shown beyond a chosen gap, if curves still change there.
 BEYOND_CHOICE = 1.0
 
 #: How far above its starting point, or its lowest one, a curve is followed.
@@ -30,7 +30,7 @@ FAR = 20.0
 
 
 def drawn_gaps(path: NCLPath, chosen: float, per_decade: int = 20) -> FloatArray:
-    """Gaps from 1 (λ = 0) to where nothing happens any more, the chosen one among them.
+    """Gaps from 1 (λ = 0) to where curves no longer change, including the chosen gap.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def drawn_gaps(path: NCLPath, chosen: float, per_decade: int = 20) -> FloatArray
     dof = to_host(spectrum.dof(gap=fine))
     all_there = dof >= dof[-1] - FREEDOM_BEYOND * (dof[-1] - dof[0])
     end = min(float(fine[np.argmax(all_there)]), 0.1)
-    # λ = 1 stands at the end of everything, without a jump to it.
+    # λ = 1 is drawn at the end, where curves no longer change.
     end = min(end, max(chosen * 10.0**-BEYOND_CHOICE, useful))
     # Beyond what the factorisation resolves there is only rounding to be seen.
     end = max(end, path.smallest_trusted_gap)
@@ -88,7 +88,7 @@ def evenly(n: int, most: int) -> IntArray:
 
 
 def positions(gaps: FloatArray) -> FloatArray:
-    """Where gaps stand on a logarithmic axis: 0 a little beyond the smallest other one.
+    """Positions of gaps on a logarithmic axis; a gap of 0 is placed a little beyond the others.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def readable_limits(curves: Iterable[FloatArray]) -> tuple[float, float]:
     if span <= 1e-9 * max(abs(low), abs(top)):
         span = max(abs(top), 1.0)
         return low - 0.5 * span, top + 0.5 * span
-    # Errors read against zero, unless that would waste the half of the picture.
+    # The axis of errors starts at zero, unless that would leave half of the plot empty.
     bottom = 0.0 if 0.0 <= low < 0.5 * top else low - 0.08 * span
     return bottom, top + 0.04 * span
 

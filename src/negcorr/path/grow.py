@@ -1,4 +1,4 @@
-"""Ensembles that grow while cross-validation says that it pays.
+"""Ensembles that grow as long as the criterion falls enough.
 
 Each basis begins with the features of the one before, so moments are extended and not computed
 again.
@@ -21,15 +21,16 @@ from negcorr.rows.rows import Rows
 
 __all__ = ["WORTH_GROWING", "grown_path"]
 
-#: An ensemble grows on while the criterion falls at least to this share, and where it uses at least
-#: this share of its features: degrees of freedom that it does not take now it would not take then.
+#: An ensemble keeps growing as long as the criterion falls at least to this share, and as long as
+#: it uses at least this share of its features: an ensemble that leaves degrees of freedom unused
+#: would not use those of further features.
 WORTH_GROWING, FULL = 0.99, 0.5
 
 
 def grown_path(
     path: NCLPath, basis: Basis, larger_ones: Sequence[Basis], rows: Rows, settings: PathSettings
 ) -> tuple[Basis, NCLPath]:
-    """The path of the last basis that was worth its price, and that basis, fitted.
+    """The largest basis that lowered the criterion enough, fitted, and its path.
 
     Parameters
     ----------

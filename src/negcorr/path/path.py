@@ -39,16 +39,16 @@ TRUSTED_ERROR = 1e-7
 class NCLPath:
     """Curves over λ from one factorisation.
 
-    Methods take ``lam`` or ``gap``, a scalar or an array of any shape. For a 1-D target they
-    return that shape; for several outputs an axis of outputs follows, dof excepted, which all
-    outputs share. With no argument they speak of the chosen λ.
+    Methods take ``lam`` or ``gap``, a scalar or an array of any shape. For a 1-D target they return
+    that shape; for several outputs an axis of outputs follows, dof excepted, which all outputs
+    share. With no argument they return the value at the chosen λ.
 
     Attributes
     ----------
     spectrum : Spectrum
         The factorisation.
     gap, lam : float or ndarray of shape (outputs,)
-        The choice.
+        The chosen value.
     criterion : str or None
         What chose it; None for a λ that was given.
     gaps : ndarray of shape (k,)
@@ -133,7 +133,7 @@ class NCLPath:
         """Whether the route taken is accurate enough for the chosen λ."""
         if self.solver == "qr":
             return True
-        # A residual that is rounding of y'y needs the route that never subtracts.
+        # A residual as small as the rounding error of y'y needs the route without subtraction.
         left = np.diagonal(to_host(self.spectrum.train_error(gap=self.chosen_gap)))
         total = to_host(self.spectrum.total)
         vanishing = left < EPS * self._condition**2 * total * 1e3
@@ -145,13 +145,13 @@ class NCLPath:
         """Spectra of the folds; made at first use."""
         if not self.folds.splits:
             raise ValueError(
-                "this path has no folds: the rows could not be split. Bring more distinct rows, "
+                "this path has no folds: the rows could not be split. Give more distinct rows, "
                 "or give cv a splitter."
             )
         if not self.cells:
             raise ValueError(
                 "this path has no moments of its folds, which a fitted model does not keep; its "
-                "kfold answers at every gap. ncl_path makes a path that has them."
+                "kfold answers at every gap. ncl_path returns a path that has them."
             )
         return KFold.from_cells(
             self.cells,
@@ -165,7 +165,7 @@ class NCLPath:
 
     @property
     def tabulated_gaps(self) -> FloatArray:
-        """Gaps at which curves are tabulated: ten a decade down to where nothing moves any more."""
+        """Gaps of tabulated curves: ten a decade, down to where curves no longer change."""
         least = min(self.spectrum.smallest_useful_gap, *self.gaps[-1:], 1.0)
         gaps = lattice(least, TABULATED_EVERY)
         resolved = self.smallest_trusted_gap == 0 and not isinstance(self.spectrum, BandedSpectrum)
@@ -202,7 +202,7 @@ class NCLPath:
         return replace(self, cells=(), kfold_table=kfold, condition=self._condition)
 
     def compact(self) -> NCLPath:
-        """The path with every curve, at all λ, without what coefficients are made from."""
+        """The path with every curve at all λ, without the arrays that coefficients need."""
         excess, gaps = None, self.tabulated_gaps
         if self.spectrum.has_excess:
             excess = CurveTable(gaps, to_host(self.spectrum.excess(gaps)))

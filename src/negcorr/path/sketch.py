@@ -21,15 +21,15 @@ _ERROR, _DOF = "#2580B8", "#C95A17"
 _WIDTH, _HEIGHT = 420, 168
 _LEFT, _RIGHT, _TOP, _BASE = 52, 44, 24, 126
 
-#: Points of a curve: enough for the eye.
+#: Number of points of a curve.
 _POINTS = 72
 
 
 def path_sketch(path: NCLPath, output: int = 0) -> str:
     """A path as a small chart: what chose λ, and degrees of freedom, against λ.
 
-    It takes what is there: the criterion at the points where it was evaluated, or the training
-    error where λ was given. Nothing is cross-validated or tuned for it.
+    It uses existing values: the criterion at the points where it was evaluated, or the training
+    error if λ was given. It does no cross-validation and no search.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def path_sketch(path: NCLPath, output: int = 0) -> str:
     """
     chosen = float(path.chosen_gap[output])
     gaps = drawn_gaps(path, chosen)
-    # Enough of the gaps for the eye, the chosen one among them.
+    # A selection of the gaps, including the chosen one.
     gaps = np.unique(np.append(gaps[evenly(len(gaps), _POINTS)], chosen))[::-1]
     where = np.log10(positions(gaps))
     dof = to_host(path.spectrum.dof(gap=gaps))
@@ -105,7 +105,7 @@ def path_sketch(path: NCLPath, output: int = 0) -> str:
 
 
 def path_sketch_or_nothing(path: NCLPath) -> str:
-    """The sketch, or no text at all: showing a model must never fail."""
+    """The sketch, or an empty text if it fails: showing a model must never raise an error."""
     try:
         return path_sketch(path)
     except Exception:
@@ -128,7 +128,7 @@ class _Scale(NamedTuple):
 def _line(x: FloatArray, y: FloatArray, colour: str, dashes: str = "") -> str:
     """A curve without its points that are not finite, cut off above the frame."""
     inside = np.isfinite(x) & np.isfinite(y)
-    # Far above, SVG viewers lose their numbers; the frame hides what is above it.
+    # SVG viewers cannot draw very large coordinates; the part above the frame is hidden anyway.
     y = np.clip(np.where(inside, y, 0.0), -_HEIGHT, 2.0 * _HEIGHT)
     pens = np.where(np.append(False, inside[:-1]), "L", "M")
     points = (f"{pens[i]}{x[i]:.1f} {y[i]:.1f}" for i in np.flatnonzero(inside))

@@ -1,4 +1,4 @@
-"""From rows to a path: scan the moments, factorise, choose λ, and mind the accuracy."""
+"""From rows to a path: scan the moments, factorise, choose λ, and check the accuracy."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ __all__ = [
     "ncl_path",
 ]
 
-#: Where features depend on each other across members, the error of leave-one-out grows as
-#: eps/gap; below this gap there is nothing left to choose by.
+#: Where features depend on each other across members, the error of leave-one-out grows as eps/gap;
+#: below this gap it is too inaccurate to choose λ.
 SMALLEST_LOO_GAP = 1e-10
 
 #: Most memory that the moments of all folds may take.
 MOST_FOLD_BYTES = 4 * 2**30
 
-#: Between members that are ensembles no smaller gap is looked at: as it shrinks, so does what
-#: regularises each of them.
+#: Smallest gap that is tried between members that are ensembles: a smaller gap also reduces the
+#: regularisation within each member.
 SMALLEST_NESTED_GAP = 1e-4
 
-#: Rows in which directions are looked for that the Gram matrix may have lost.
+#: Number of rows that are checked for directions that the Gram matrix may have lost.
 SAMPLE_ROWS = 128
 
 Form = Literal["gram", "factor"]
@@ -191,7 +191,7 @@ class GivenFeatures(Basis):
 
 
 def folds_for(cv: Any, rows: Rows, groups: Any, settings: PathSettings) -> Folds:
-    """Folds for K-fold and intervals; none where rows cannot be split and nobody asked."""
+    """Folds for K-fold and intervals; none if rows cannot be split and no folds are required."""
     if groups is not None and (cv is None or isinstance(cv, (int, np.integer))):
         raise ValueError(
             f"groups were given, but cv={cv!r} splits by content and would ignore them; "
@@ -224,13 +224,12 @@ def build_path(
     Parameters
     ----------
     rows : Rows
-        Training data. Where ``cells_of`` is given they may be some of them: then they are only
-        looked at for lost directions. Leave-one-out, and the noise variance by differences, need
-        all.
+        Training data. Where ``cells_of`` is given they may be some of them: then they are only used
+        to detect lost directions. Leave-one-out, and the noise variance by differences, need all.
     basis : Basis
         Fitted.
     folds : Folds
-        Row sets that are scanned apart.
+        Sets of rows that are scanned separately.
     settings : PathSettings
     single_output : bool
         Whether y was 1-D.
@@ -290,7 +289,7 @@ def build_path(
             cells=cells,
         )
         last = number == len(routes) - 1
-        # Condition numbers are measured in what is kept, so they cannot tell what was lost.
+        # Condition numbers are computed from the kept directions, so they do not show lost ones.
         cut = route == "gram" and bool((spectrum.block_ranks < np.diff(path.starts)).any())
         lost = cut and _lost_directions(rows, basis, path)
         if not last and (path.smallest_trusted_gap > 1.0 or lost):
@@ -335,7 +334,7 @@ def _lost_directions(rows: Rows, basis: Basis, path: NCLPath) -> bool:
 
 
 def _choose(path: NCLPath, rows: Rows, basis: Basis, settings: PathSettings) -> NCLPath:
-    """The path at the given gap, or at the one that the criterion likes best."""
+    """The path at the given gap, or at the gap with the smallest value of the criterion."""
     if settings.gap is not None:
         return path.at(gap=settings.gap)
     name = settings.criterion

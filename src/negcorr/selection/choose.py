@@ -2,7 +2,7 @@
 
 Everything that was left open is chosen on the training rows alone, by leave-one-out on a sample of
 them (:mod:`negcorr.selection.sample`, :mod:`negcorr.selection.search`). With many rows, the best
-kernels are tried again on more of them (:mod:`negcorr.selection.rescoring`).
+kernels are rescored on more of them (:mod:`negcorr.selection.rescoring`).
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ __all__ = ["Choice", "Chosen", "choose", "feature_counts", "select_basis"]
 #: With fewer distinct rows nothing is searched for.
 FEWEST_ROWS = 30
 
-#: A line is taken beside the best while it is not worse by this many standard errors, nor by this
-#: factor: with long tails standard errors say little.
+#: A line is combined with the best one if its error is not larger by this many standard errors, nor
+#: by this factor: with long tails standard errors are not reliable.
 STANDARD_ERRORS, FAR_OFF = 2.0, 1.3
 
 #: At most so many lines are rescored, none of which is worse than the best by this factor on the
 #: rows of the search.
 MOST_RESCORED, WORTH_RESCORING = 8, 1.5
 
-#: Fewest candidates that are taken together, where several may be; and most, where there are many
-#: rows, which distinguish candidates and make each of them expensive.
+#: Smallest number of candidates that are combined, if several may be; and the largest number with
+#: many rows, which distinguish the candidates better and make each of them expensive.
 FEWEST_MEMBERS, MOST_OF_MANY_ROWS = 2, 4
 
 #: Least and largest gap within a member.
@@ -88,14 +88,15 @@ class Choice:
     trials : tuple of Trial
         All candidates, the best first.
     validated : float
-        Error of the search: on each fifth of the rows, that of what the other four would choose;
-        of the rows beyond the search where the best were rescored on these.
+        Validated error of the search: on each fifth of the rows, the error of the candidate that
+        the other four fifths choose. If the best candidates were rescored, it is computed on the
+        rows beyond the search.
     n_rows : int
         Distinct rows that candidates were tried on.
     n_distinct : int
         Distinct rows that there are in all.
     seed : int
-        Of what is drawn from here on.
+        Seed of all later draws.
     rescored : tuple of Trial
         Trials of the best kernels on more rows, the best first; none where there are few rows.
     """
@@ -131,7 +132,7 @@ class Choice:
 
     @property
     def optimism(self) -> float:
-        """How much better than ``validated`` the best candidate looks for having been chosen."""
+        """``validated`` minus the error of the best candidate: the optimism of the choice."""
         return self.validated - self.best.error
 
     def lines(self) -> list[str]:
@@ -275,11 +276,12 @@ def choose(sample: SearchSample, weight: float | None = None) -> Choice:
 def feature_counts(choice: Choice, space: SearchSpace) -> tuple[int, ...]:
     """Landmarks, or features of bases without landmarks, of each of the chosen candidates.
 
-    The first number is tried first, the others while errors fall; only distinct rows count. Given
-    ``n_members``, or the usual ones of bases without kernels of their own, are shared among the
-    candidates. Otherwise they share ``budget``: with few rows each has all of them as landmarks,
-    but from 500 rows on more than two share 1500; with many, they begin with one stage each and
-    double while that fits into the budget and into half of the rows.
+    The first number is tried first, the others as long as errors fall; only distinct rows count.
+    Given ``n_members``, or the usual ones of bases without kernels of their own, are shared among
+    the candidates. Otherwise they share ``budget``. With few rows each candidate has all rows as
+    landmarks, but from 500 rows on more than two candidates share 1500. With many rows they begin
+    with one stage each, and the number is doubled as long as it is within the budget and half of
+    the rows.
     """
     width, lines = space.n_components, len(choice.members)
     if space.n_members is not None or "kernel" not in space.bases:
@@ -291,7 +293,8 @@ def feature_counts(choice: Choice, space: SearchSpace) -> tuple[int, ...]:
     most = max(1, min(share, n_rows // 2 // lines))
     if most < STAGE or STAGE % width or any(c.candidate.basis != "kernel" for c in choice.members):
         return (most,)  # such features would not begin with those of fewer
-    # A single line begins with two stages: most go on to these, and at once is cheaper.
+    # A single line begins with two stages: most ensembles grow to two stages, and starting with
+    # both is cheaper.
     counts = [min(STAGE if lines > 1 else 2 * STAGE, most)]
     while 2 * counts[-1] <= most:
         counts.append(2 * counts[-1])
@@ -355,10 +358,10 @@ def _finalists(
 ) -> list[Trial]:
     """The best of every line that the rows cannot distinguish from the best of all.
 
-    Features other than kernels are kernels that are drawn at random: they are taken only where they
-    are clearly better than the best kernel. Relevance that half of the rows have taught is worse
-    than what all of them teach: it is left out only where it is clearly worse although it was
-    tested on its own rows.
+    Features other than kernels approximate a kernel at random: they are chosen only if they are
+    clearly better than the best kernel. Relevance learnt from half of the rows is worse than
+    relevance learnt from all rows: it is left out only if it is clearly worse although it was
+    tested on the rows that it was learnt from.
     """
     if most == 1:
         return [best]
@@ -393,7 +396,7 @@ def _close(
 def _best_of_lines(best: Trial, ranking: Sequence[Trial]) -> list[Trial]:
     """The best trial, and the first kernel of every other line.
 
-    A line is what is the same at all bandwidths, and for all subspaces.
+    A line is the set of candidates that differ only in the bandwidth and the subspaces.
     """
     lines: dict[Candidate, Trial] = {}
     for trial in (best, *(t for t in ranking if t.candidate.basis == "kernel")):
@@ -405,7 +408,7 @@ def _best_of_lines(best: Trial, ranking: Sequence[Trial]) -> list[Trial]:
 def _not_clearly_worse(trial: Trial, best: Trial, weight: FloatArray) -> bool:
     """Whether a trial is within two standard errors of the best, and within a factor of 1.3.
 
-    Errors of both at the same rows are compared, so that what makes a row hard for both cancels.
+    Errors of both are compared row by row, so errors that both have in common cancel.
     """
     excess = trial.losses - best.losses
     share = weight / weight.sum()
@@ -415,7 +418,7 @@ def _not_clearly_worse(trial: Trial, best: Trial, weight: FloatArray) -> bool:
 
 
 def _validated(trials: Sequence[Trial]) -> float:
-    """Σ over parts of the error there of what the other parts would choose."""
+    """The sum over parts of the error of the candidate that the other parts choose."""
     errors = np.concatenate([trial.by_part for trial in trials])
     rest = errors.sum(axis=1, keepdims=True) - errors
     chosen = np.argmin(rest, axis=0)

@@ -22,7 +22,8 @@ from negcorr._common.types import FloatArray, IntArray
 
 __all__ = ["Relevance", "learn_relevance"]
 
-#: Precision of the prior on log θ about their common level: what keeps many columns in check.
+#: Precision of the prior on log θ about their common level: it limits the θ if there are many
+#: columns.
 PRIOR = 0.5
 
 #: Widths of the priors on the common level, and on log noise about e⁻⁴; weak ones.
@@ -31,7 +32,7 @@ LEVEL_PRIOR, NOISE_PRIOR, NOISE_CENTRE = 0.1, 0.02, -4.0
 #: Least and largest log θ about the common level, common level, and log noise.
 BOUNDS = ((-6.0, 3.0), (-4.0, 4.0), (float(np.log(1e-4)), float(np.log(30.0))))
 
-#: No row counts for more than this many: distances are in single precision, and that must not show.
+#: Largest weight of a row: larger ones would amplify the rounding of distances.
 MOST_MASS = 10.0
 
 #: Distances along all columns that are held, four bytes each.
@@ -40,7 +41,7 @@ MOST_DISTANCES = 64_000_000
 #: The search ends when a step gains less than this share.
 TOLERANCE = 1e-4
 
-#: Fewer rows than this teach nothing.
+#: With fewer rows than this no relevance is learnt.
 FEWEST_ROWS = 10
 
 #: Decimals of a relevance, and digits of a bandwidth.
@@ -49,7 +50,7 @@ DECIMALS, DIGITS = 4, 4
 
 @dataclass(frozen=True)
 class Relevance:
-    """What each column counts for.
+    """Learnt factors of the columns, and the bandwidth for the multiplied columns.
 
     Attributes
     ----------
@@ -58,7 +59,7 @@ class Relevance:
     gamma : float
         Bandwidth for columns that were multiplied so.
     logs : ndarray of shape (d + 2,)
-        Log θ about their common level, that level, and log noise: where to go on from.
+        Log θ about their common level, that level, and log noise: a later search can start there.
     """
 
     columns: FloatArray

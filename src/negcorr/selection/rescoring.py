@@ -1,7 +1,7 @@
 """Rescoring: the best kernels are tried again on more rows than those of the search.
 
-What is best for 500 rows need not be best for many: scales of columns pay the more, the more rows
-there are.
+The best candidate for 500 rows may not be the best for many: with more rows, scales of columns
+lower the error more.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ def rescored(sample: SearchSample, candidate: Candidate) -> Trial:
     """The trial of a kernel on the larger sample.
 
     It is kernel ridge regression in the span of kernels at the rows of the search (the Nyström
-    method). Its leave-one-out is exact and cheap, and only errors of rows count that had no part in
-    the search.
+    method). Its leave-one-out error is exact and cheap. Only the errors of rows that the search did
+    not use count.
 
     Parameters
     ----------

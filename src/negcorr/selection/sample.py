@@ -45,7 +45,7 @@ SEARCH_RIDGES = np.power(10.0, np.arange(1.5, -6.25, -0.25))
 #: Parts of the rows that the search is validated by.
 PARTS = 5
 
-#: Most steps by which relevance is refined that fewer rows have taught.
+#: Largest number of steps that refine a relevance learnt from fewer rows.
 REFINING_STEPS = 8
 
 _METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock"}
@@ -110,7 +110,7 @@ class SearchSample:
     seed : int
         Of all draws.
     gaps : ndarray of shape (k,)
-        At which candidates that are tried by their features are compared.
+        Gaps at which candidates that are tried by their features are compared.
     n_distinct : int
         Distinct rows of positive weight that there are in all.
     larger : SearchSample or None
@@ -252,9 +252,9 @@ class SearchSample:
     def trial_of(self, candidate: Candidate, by_own_rows: bool = False) -> Trial:
         """Leave-one-out errors of a candidate at all strengths of regularisation.
 
-        Relevance that was learnt from the even rows is tested on the odd ones, and the other way
-        round: errors of the rows that taught it would be too small. With ``by_own_rows`` it is
-        learnt from all, and errors are too small.
+        Relevance that was learnt from the even rows is tested on the odd rows, and vice versa: on
+        the rows that it was learnt from, errors would be too small. With ``by_own_rows`` it is
+        learnt from all rows, and errors are too small.
         """
         parts = ("both",) if by_own_rows and candidate.relevant else _taught_by(candidate)
         losses, *others = (self._losses(candidate, part) for part in parts)

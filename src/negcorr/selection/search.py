@@ -1,8 +1,8 @@
-"""The search of candidates: which are tried, in which order, and how far bandwidths are followed.
+"""The search over candidates: which are tried, in which order, and at which bandwidths.
 
-Bandwidths are on a lattice of two points a decade about the heuristic of Kwok and Tsang, and are
-followed from there for as long as that pays. Then relevance, subspaces and other bases are tried
-with the best candidate so far.
+Bandwidths are on a lattice of two points a decade around the heuristic of Kwok and Tsang. The
+search starts there and moves on as long as the error falls. Then relevance, subspaces and other
+bases are tried with the best candidate so far.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Search:
         return sorted(self.trials.values(), key=lambda trial: trial.error)
 
     def follow(self, lines: Sequence[Candidate], start: Sequence[int]) -> None:
-        """Move each line's bandwidth from the start to smaller errors, while that pays."""
+        """Move each line's bandwidth from the start towards smaller errors."""
         steps = [at(line, i) for line in lines for i in start]
         while True:
             self.run(steps)
@@ -104,7 +104,7 @@ class Search:
         self.run(list(lines)[: LINES_FOR_RELEVANCE if few else LINES_TO_RESCORE])
 
     def subspaces(self) -> None:
-        """Fewer and fewer columns for the best line, half as many at a time, while that pays.
+        """Halve the share of columns of the best line as long as the error falls.
 
         For Gaussian kernels, which change most in subspaces: the Laplacian one is close to a sum
         over columns already.
@@ -122,7 +122,8 @@ class Search:
         best = trials[0]
         while best.candidate.subspace * n_columns >= 2 * FEWEST_COLUMNS:
             line = replace(best.candidate, subspace=best.candidate.subspace / 2)
-            # The bandwidth before and the next rougher one: to follow it further would be noise.
+            # Only the previous bandwidth and the next rougher one: further differences would be
+            # noise.
             i = round(2.0 * float(np.log10(line.multiple)))
             steps = (i, i + 1) if self.space.gamma is None else (i,)
             tried = [at(line, step) for step in steps if step in LATTICE]
@@ -166,8 +167,8 @@ def run_search(sample: SearchSample) -> Search:
         search.subspaces()
         for name in with_kernel[1:]:
             search.other_basis(name)
-    # One kind of inputs will do for trees, to which units do not matter; ranks are no linear model
-    # of columns.
+    # One kind of inputs is enough for trees, which do not depend on units. Ranks are avoided for
+    # linear members, since a model of ranks is not linear in the columns.
     allowed = {"linear": ("standard", "clip"), "trees": space.inputs[:1]}
     for name, kinds in allowed.items():
         if name in space.bases and space.subspace in (None, 1.0):

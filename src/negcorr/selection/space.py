@@ -1,4 +1,4 @@
-"""What a search of features may choose from (:class:`SearchSpace`), and one :class:`Candidate`."""
+"""The options of the search for features (:class:`SearchSpace`), and one :class:`Candidate`."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class SearchSpace:
     given_relevance : ndarray of shape (d,) or None
         Relevance of columns that was given.
     subspace : float or None
-        Share of the columns that a member sees; None halves it for as long as that pays.
+        Share of the columns that a member sees; None halves it as long as the error falls.
     alphas : tuple of float
         Ridges; the first is taken unless another is better.
     n_components : int
@@ -152,7 +152,7 @@ class SearchSpace:
     n_members : int or None
         Members that were asked for.
     max_members : int
-        Most candidates that are taken together.
+        Largest number of candidates that are combined.
     budget : int
         Most features in all.
     """
@@ -172,7 +172,7 @@ class SearchSpace:
 
     @property
     def several(self) -> bool:
-        """Whether several candidates may be taken together: those are kernels, always."""
+        """Whether several candidates may be combined; combined candidates are always kernels."""
         return self.max_members > 1 and "kernel" in self.bases
 
     def lines(self, basis: str) -> list[Candidate]:
@@ -193,7 +193,7 @@ class SearchSpace:
         ]
 
     def suited_to(self, X: Table) -> SearchSpace:
-        """The space without what cannot be done to these rows, as far as it was left open."""
+        """The space without open options that are impossible for these rows."""
         sparse, without = sp.issparse(X), set()
         if X.shape[1] == 1 or sparse:
             without.add("linear")  # of one column all members would be the same
@@ -210,11 +210,11 @@ class SearchSpace:
             )
         affine = tuple(kind for kind in space.inputs if kind in ("standard", "none"))
         share = 1.0 if space.subspace is None else space.subspace
-        # Where a kind was given that is not possible, fitting it says so.
+        # If a given kind is not possible, fitting it raises the error.
         return replace(space, inputs=affine or space.inputs, relevance=(False,), subspace=share)
 
     def plain_basis(self, random_state: Any) -> Basis:
-        """What is made where there are too few rows to search by."""
+        """The basis that is used if there are too few rows for a search."""
         first = {"bases": "fourier", "kernels": "rbf", "inputs": "standard"}
         name, kernel, inputs = (
             usual if usual in getattr(self, field) else getattr(self, field)[0]
@@ -240,7 +240,7 @@ def search_space(basis: AutoBasis, alpha: Any) -> SearchSpace:
     ----------
     basis : AutoBasis
     alpha : float, "auto" or None
-        The ridge inside the blocks; None is that which is usual for the bases.
+        The ridge inside the blocks; None means the usual one of the bases.
 
     Examples
     --------
