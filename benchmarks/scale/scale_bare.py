@@ -193,7 +193,7 @@ def rates(
         return 4.0 / 3.0 * len(square) ** 3
 
     def merge() -> float:
-        parts[0]._seen().merged(parts[1]._seen())
+        parts[0]._state.stream.merged(parts[1]._state.stream)
         return 1.0
 
     work: dict[str, Callable[[], float]] = {
