@@ -14,7 +14,7 @@ from negcorr import ContentKFold
 from negcorr._common.arrays import place_of, to_host
 from negcorr.bases import FourierFeatures, NystroemFeatures
 from negcorr.exceptions import NegcorrWarning, NoiseVarianceWarning
-from negcorr.rows.rows import content_hash
+from negcorr.rows.keys import content_hash
 
 CRITERIA = ["kfold", "sure", "gcv", "loo", "aic", "aicc", "bic", "cp"]
 

@@ -32,7 +32,7 @@ from negcorr.exceptions import (
     PrecisionWarning,
     SearchBoundaryWarning,
 )
-from negcorr.rows.rows import content_hash
+from negcorr.rows.keys import content_hash
 
 SMALL = {"n_members": 8, "n_components": 5}
 LAZY = ("path_", "lam_", "gap_", "dof_", "noise_variance_", "coef_", "intercept_")

@@ -19,7 +19,7 @@ from sklearn.model_selection import (
 
 from negcorr import ContentKFold
 from negcorr.rows.folds import Folds, make_folds
-from negcorr.rows.rows import content_hash
+from negcorr.rows.keys import content_hash
 
 #: The same examples in every run, however slow the machine.
 repeatable = settings(derandomize=True, deadline=None)

@@ -7,7 +7,7 @@ import pytest
 from models import auto, ncl
 
 from negcorr import NCLRegressor, scale
-from negcorr.rows.rows import content_hash
+from negcorr.rows.keys import content_hash
 from negcorr.scale import first_pass
 from negcorr.scale.first_pass import needs_sample, needs_targets
 

@@ -18,11 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from negcorr._common.arrays import (
     detached,
     dispatched,
-    is_device_array,
     place_of,
     place_within,
-    rows_at,
-    to_host,
 )
 from negcorr._common.types import AnyArray, FloatArray, IntArray, Table
 from negcorr._common.validation import (
@@ -33,9 +30,10 @@ from negcorr._common.validation import (
     float_types,
 )
 from negcorr.bases.input_maps import InputMap, fit_input_map
-from negcorr.rows.rows import content_hash
+from negcorr.rows.keys import row_keys, smallest_counted
+from negcorr.rows.rows import Rows
 
-__all__ = ["Basis", "RandomBasis", "distinct_rows", "rows_of_weight"]
+__all__ = ["Basis", "RandomBasis", "rows_for"]
 
 
 class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -67,6 +65,19 @@ class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
     @abstractmethod
     def fit(self, X: Table, y: Any = None, sample_weight: Any = None) -> Self:
         """Draw the features from X, never from y."""
+
+    def fit_rows(self, rows: Rows) -> Self:
+        """Draw the features from validated rows, whose keys are known.
+
+        Parameters
+        ----------
+        rows : Rows
+
+        Returns
+        -------
+        self
+        """
+        return self.fit(rows.X, sample_weight=rows.weight)
 
     @abstractmethod
     def fill(self, X: Table, out: FloatArray) -> None:
@@ -165,37 +176,27 @@ class RandomBasis(Basis):
         -------
         self
         """
+        return self.fit_rows(rows_for(self, X, sample_weight))
+
+    def fit_rows(self, rows: Rows) -> Self:
         check_positive_int("n_members", self.n_members)
         check_positive_int("n_components", self.n_components)
-        rows = self._validate(detached(X), reset=True)
-        rows, weight = rows_of_weight(rows, check_weight(sample_weight, rows))
-        self.input_map_ = fit_input_map(self.inputs, rows, weight, self.relevance)
-        self._draw(rows, weight, check_random_state(self.random_state))
+        rows, self.n_features_in_ = rows.of_weight(), int(rows.X.shape[1])
+        self.input_map_ = fit_input_map(
+            self.inputs, rows.X, rows.weight, self.relevance, rows.as_they_are
+        )
+        self._draw(rows, check_random_state(self.random_state))
         return self
 
     @abstractmethod
-    def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
+    def _draw(self, rows: Rows, rng: np.random.RandomState) -> None:
         """Set the drawn attributes, ``block_starts_`` among them, from rows as they were given."""
 
 
-def rows_of_weight(X: Table, weight: FloatArray | None) -> tuple[Table, FloatArray | None]:
-    """The rows of positive weight; the values in rows of weight zero are ignored."""
-    if weight is None:
-        return X, None
-    used = np.flatnonzero(to_host(weight) > 0)
-    if len(used) == weight.shape[0]:
-        return X, weight
-    return rows_at(X, used), rows_at(weight, used)
-
-
-def distinct_rows(X: Table, sample_weight: FloatArray | None) -> IntArray:
-    """One index for each distinct row of positive weight, in an order that content decides.
-
-    What is drawn from these rows depends neither on the order of the rows nor on repeats.
-    """
-    used = np.arange(X.shape[0])
-    if sample_weight is not None:
-        used = np.flatnonzero(to_host(sample_weight) > 0)
-    rows = rows_at(X, used) if is_device_array(X) else X[used]
-    _, first = np.unique(content_hash(rows), return_index=True)
-    return np.asarray(used[first])
+def rows_for(basis: Basis, X: Table, sample_weight: Any) -> Rows:
+    """Validated rows of a basis that is fitted by itself, outside of an estimator."""
+    table = basis._validate(detached(X), reset=True)
+    weight = check_weight(sample_weight, table)
+    target = place_of(table).empty((table.shape[0], 0))
+    keys = row_keys(table, target, smallest_counted(table))
+    return Rows(table, target, weight, keys)

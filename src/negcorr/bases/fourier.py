@@ -14,6 +14,7 @@ from negcorr._common.arrays import is_device_array, place_of, to_host
 from negcorr._common.types import FloatArray, Table
 from negcorr.bases.basis import RandomBasis
 from negcorr.bases.kernel_functions import KERNELS, check_share, kwok_tsang_gamma, member_columns
+from negcorr.rows.rows import Rows
 
 __all__ = [
     "ROWS_IN_CACHE",
@@ -113,16 +114,17 @@ class FourierFeatures(RandomBasis):
         self.orthogonal = orthogonal
         self.random_state = random_state
 
-    def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
+    def _draw(self, rows: Rows, rng: np.random.RandomState) -> None:
         if not isinstance(self.orthogonal, (bool, np.bool_)):
             raise TypeError(f"orthogonal={self.orthogonal!r} must be True or False.")
-        share, n_features = check_share(self.subspace, self.kernel), int(X.shape[1])
+        share, n_features = check_share(self.subspace, self.kernel), int(rows.X.shape[1])
         if self.orthogonal and (self.kernel != "rbf" or share != 1.0):
             raise ValueError(
                 "orthogonal=True needs kernel='rbf' and subspace=1, got "
                 f"kernel={self.kernel!r} and subspace={self.subspace!r}."
             )
-        self.gamma_ = resolve_gamma(self.gamma, self.kernel, self.input_map_(X), sample_weight)
+        mapped = self.input_map_(rows.X)
+        self.gamma_ = resolve_gamma(self.gamma, self.kernel, mapped, rows.weight)
         shape = (n_features, self.n_members * self.n_components)
         self.block_starts_ = np.arange(self.n_members + 1) * self.n_components
         if self.orthogonal:
@@ -134,7 +136,7 @@ class FourierFeatures(RandomBasis):
             seen = member_columns(rng, self.n_members, n_features, share)
             frequencies = frequencies * np.repeat(seen, self.n_components, axis=0).T
         phases = rng.uniform(0.0, 2.0 * np.pi, shape[1])
-        place = place_of(X)
+        place = place_of(rows.X)
         self.frequencies_, self.phases_ = place.floats(frequencies), place.floats(phases)
         # One matrix in units of turns, with the phase as the weight of a constant input. An affine
         # map of the columns is part of it; only the centre is subtracted before.

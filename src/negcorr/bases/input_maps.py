@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import StandardScaler
 
 from negcorr._common.arrays import Place, place_of, to_host
-from negcorr._common.types import FloatArray, Table
+from negcorr._common.types import BoolArray, FloatArray, Table
 
 __all__ = ["INPUTS", "InputMap", "fit_input_map"]
 
@@ -45,6 +45,8 @@ class InputMap:
         What each column is multiplied by in the end.
     knots, ranks : ndarray of shape (d, k)
         For "rank", values of a column and the share of rows below them; else k = 0.
+    as_they_are : ndarray of bool of shape (d,) or None
+        Columns to which nothing is done but that they are multiplied by their relevance.
     """
 
     kind: str
@@ -53,6 +55,7 @@ class InputMap:
     relevance: FloatArray
     knots: FloatArray
     ranks: FloatArray
+    as_they_are: BoolArray | None = None
 
     @property
     def is_affine(self) -> bool:
@@ -85,6 +88,8 @@ class InputMap:
         rows = (rows - self.center) / self.scale
         if self.kind == "clip":
             rows = _rounded(rows / place.xp.sqrt(1.0 + (rows / CLIP) ** 2))
+        if self.as_they_are is not None:
+            rows = np.where(self.as_they_are, X, rows)
         return rows * self.relevance
 
     def up_to_units(self, X: Table) -> Table:
@@ -118,6 +123,7 @@ def fit_input_map(
     X: Table,
     sample_weight: FloatArray | None = None,
     relevance: npt.ArrayLike | None = None,
+    as_they_are: BoolArray | None = None,
 ) -> InputMap:
     """Learn from the rows how to map the columns; y is not used.
 
@@ -133,6 +139,8 @@ def fit_input_map(
         Frequencies.
     relevance : array-like of shape (d,), optional
         What mapped columns are multiplied by; 1 if absent.
+    as_they_are : ndarray of bool of shape (d,), optional
+        Columns to which nothing else is done, such as those of 0 and 1 that stand for a category.
 
     Returns
     -------
@@ -170,11 +178,14 @@ def fit_input_map(
     if kind == "none":
         return InputMap(kind, zeros, ones, weights, none, none)
     if kind != "rank":
-        return InputMap(kind, *_centre_and_scale(X, sample_weight), weights, none, none)
+        center, scale = _centre_and_scale(X, sample_weight)
+        if as_they_are is not None:
+            center, scale = np.where(as_they_are, 0.0, center), np.where(as_they_are, 1.0, scale)
+        return InputMap(kind, center, scale, weights, none, none, as_they_are)
     knots, ranks = _knots(to_host(X), None if sample_weight is None else to_host(sample_weight))
     bare = InputMap(kind, zeros, ones, ones, place.floats(knots), place.floats(ranks))
     center, scale = _centre_and_scale(bare(X), sample_weight)
-    return InputMap(kind, center, scale, weights, bare.knots, bare.ranks)
+    return InputMap(kind, center, scale, weights, bare.knots, bare.ranks, as_they_are)
 
 
 def _centre_and_scale(X: Table, sample_weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:

@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from negcorr._common.arrays import place_of, rows_at, to_host
 from negcorr._common.threads import our_own_threads
 from negcorr._common.types import FloatArray, Table
-from negcorr.bases.basis import distinct_rows
 from negcorr.bases.fourier import resolve_gamma
 from negcorr.bases.kernel_functions import KERNEL_VALUES, check_share, kernel_values
 from negcorr.bases.nystroem import NOISE, NystroemFeatures
+from negcorr.rows.rows import Rows
 
 __all__ = ["STAGE", "KernelFeatures", "ridge_gap"]
 
@@ -105,22 +105,21 @@ class KernelFeatures(NystroemFeatures):
     #: With it an ensemble is near to kernel ridge regression.
     usual_ridge = 10.0
 
-    def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
+    def _draw(self, rows: Rows, rng: np.random.RandomState) -> None:
         if self.kernel not in KERNEL_VALUES:
             raise ValueError(
                 f"kernel={self.kernel!r} is unknown; allowed are {sorted(KERNEL_VALUES)}."
             )
         check_share(self.subspace, self.kernel)
-        mapped = self.input_map_(X)
+        mapped = self.input_map_(rows.X)
         # The linear kernel depends on Euclidean lengths, like the Gaussian kernel.
         like = "rbf" if self.kernel == "linear" else self.kernel
-        self.gamma_ = resolve_gamma(self.gamma, like, mapped, sample_weight)
-        rows = rng.permutation(distinct_rows(self.input_map_.up_to_units(X), sample_weight))
-        rows = rows[: self.n_members * self.n_components]
-        self.landmarks_ = rows_at(mapped, rows)
-        if self.kernel == "linear" and sp.issparse(X):
+        self.gamma_ = resolve_gamma(self.gamma, like, mapped, rows.weight)
+        chosen = rng.permutation(rows.distinct)[: self.n_members * self.n_components]
+        self.landmarks_ = rows_at(mapped, chosen)
+        if self.kernel == "linear" and sp.issparse(rows.X):
             # Products depend on the centre; distances do not.
-            self.landmarks_ = self.input_map_(X[rows].toarray())
+            self.landmarks_ = self.input_map_(rows.X[chosen].toarray())
         self.rotation_seed_ = int(rng.randint(np.iinfo(np.int32).max))
         self.stage_ranks_ = None
         self.__dict__.pop("stages_", None)

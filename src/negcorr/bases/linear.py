@@ -13,6 +13,7 @@ from negcorr._common.arrays import place_of
 from negcorr._common.types import FloatArray, Table
 from negcorr.bases.basis import RandomBasis
 from negcorr.exceptions import IdenticalMembersWarning
+from negcorr.rows.rows import Rows
 
 __all__ = ["LinearFeatures"]
 
@@ -72,8 +73,8 @@ class LinearFeatures(RandomBasis):
         self.relevance = relevance
         self.random_state = random_state
 
-    def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
-        n_columns = int(X.shape[1])
+    def _draw(self, rows: Rows, rng: np.random.RandomState) -> None:
+        n_columns = int(rows.X.shape[1])
         width = min(self.n_components, n_columns)
         if width == n_columns and self.n_members > 1:
             warnings.warn(

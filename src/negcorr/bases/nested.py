@@ -11,11 +11,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from negcorr._common.arrays import detached, place_of
+from negcorr._common.arrays import place_of
 from negcorr._common.threads import spread
 from negcorr._common.types import FloatArray, IntArray, Table
-from negcorr._common.validation import check_weight
-from negcorr.bases.basis import Basis, rows_of_weight
+from negcorr.bases.basis import Basis, rows_for
+from negcorr.rows.rows import Rows
 
 __all__ = ["NestedFeatures", "Nesting"]
 
@@ -92,6 +92,26 @@ class NestedFeatures(Basis):
         -------
         self
         """
+        return self.fit_rows(rows_for(self, X, sample_weight))
+
+    def fit_rows(self, rows: Rows) -> Self:
+        self._check_parameters()
+        rows, self.n_features_in_ = rows.of_weight(), int(rows.X.shape[1])
+        unfitted = [clone(basis) for basis in self.bases]
+        safe = place_of(rows.X).is_numpy and all(basis.thread_safe for basis in unfitted)
+        each: Any = spread if safe else map
+        self.bases_ = list(each(lambda basis: basis.fit_rows(rows), unfitted))
+        widths = [int(basis.block_starts_[-1]) for basis in self.bases_]
+        self.block_starts_ = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
+        small = [
+            basis.block_starts_[:-1] + start
+            for basis, start in zip(self.bases_, self.block_starts_, strict=False)
+        ]
+        starts = np.concatenate([*small, self.block_starts_[-1:]]).astype(np.intp)
+        self.nesting_ = Nesting(starts, tuple(float(gap) for gap in self.gaps))
+        return self
+
+    def _check_parameters(self) -> None:
         if not isinstance(self.bases, (list, tuple)) or len(self.bases) == 0:
             raise TypeError(f"bases={self.bases!r} must be a list of at least one Basis.")
         for i, basis in enumerate(self.bases):
@@ -103,21 +123,6 @@ class NestedFeatures(Basis):
                 f"gaps={self.gaps!r} must be {len(self.bases)} numbers between 0 and 1, one for "
                 "each of bases."
             )
-        rows = self._validate(detached(X), reset=True)
-        rows, weight = rows_of_weight(rows, check_weight(sample_weight, rows))
-        unfitted = [clone(basis) for basis in self.bases]
-        safe = place_of(rows).is_numpy and all(basis.thread_safe for basis in unfitted)
-        each: Any = spread if safe else map
-        self.bases_ = list(each(lambda basis: basis.fit(rows, sample_weight=weight), unfitted))
-        widths = [int(basis.block_starts_[-1]) for basis in self.bases_]
-        self.block_starts_ = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
-        small = [
-            basis.block_starts_[:-1] + start
-            for basis, start in zip(self.bases_, self.block_starts_, strict=False)
-        ]
-        starts = np.concatenate([*small, self.block_starts_[-1:]]).astype(np.intp)
-        self.nesting_ = Nesting(starts, tuple(float(gap) for gap in self.gaps))
-        return self
 
     @property
     def usual_ridge(self) -> float:  # type: ignore[override]

@@ -11,10 +11,11 @@ import scipy.sparse as sp
 
 from negcorr._common.arrays import place_of, rows_at, to_host
 from negcorr._common.types import FloatArray, Table
-from negcorr.bases.basis import RandomBasis, distinct_rows
+from negcorr.bases.basis import RandomBasis
 from negcorr.bases.fourier import resolve_gamma
 from negcorr.bases.kernel_functions import KERNELS, check_share, member_columns
 from negcorr.exceptions import IdenticalMembersWarning
+from negcorr.rows.rows import Rows
 
 __all__ = ["NystroemFeatures"]
 
@@ -92,9 +93,9 @@ class NystroemFeatures(RandomBasis):
         self.subspace = subspace
         self.random_state = random_state
 
-    def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
+    def _draw(self, rows: Rows, rng: np.random.RandomState) -> None:
         share = check_share(self.subspace, self.kernel)
-        candidates = distinct_rows(self.input_map_.up_to_units(X), sample_weight)
+        candidates = rows.distinct
         width = min(self.n_components, len(candidates))
         if width == len(candidates) and self.n_members > 1 and share == 1:
             warnings.warn(
@@ -103,20 +104,20 @@ class NystroemFeatures(RandomBasis):
                 IdenticalMembersWarning,
                 stacklevel=3,
             )
-        rows = self.input_map_(X)
-        self.gamma_ = resolve_gamma(self.gamma, self.kernel, rows, sample_weight)
+        mapped = self.input_map_(rows.X)
+        self.gamma_ = resolve_gamma(self.gamma, self.kernel, mapped, rows.weight)
         self.block_starts_ = np.arange(self.n_members + 1) * width
         chosen = np.concatenate(
             [rng.permutation(candidates)[:width] for _ in range(self.n_members)]
         )
-        self.landmarks_ = rows_at(rows, chosen)
-        shape = (self.n_members, int(X.shape[1]))
+        self.landmarks_ = rows_at(mapped, chosen)
+        shape = (self.n_members, int(rows.X.shape[1]))
         self.subspaces_ = None if share == 1 else member_columns(rng, *shape, share)
         blocks = (self._own(self.landmarks_[_block(m, width), :], m) for m in range(shape[0]))
         # Different rows may be equal within a subspace: directions of rounding errors are left out.
         least = 0.0 if share == 1 else NOISE
         roots = [_inverse_root(self._kernel(L, L), least) for L in blocks]
-        self.normalization_ = place_of(X).floats(np.stack(roots))
+        self.normalization_ = place_of(mapped).floats(np.stack(roots))
 
     def _landmarks(self, X: Table) -> Table:
         """Landmarks about the same origin as the rows: sparse ones are never centred."""

@@ -23,6 +23,8 @@ from negcorr._common.validation import check_positive_int, check_weight, validat
 from negcorr.bases.basis import Basis
 from negcorr.bases.input_maps import InputMap, fit_input_map
 from negcorr.exceptions import IdenticalMembersWarning
+from negcorr.rows.keys import RowKeys
+from negcorr.rows.rows import Rows
 
 __all__ = ["BlockFeatures", "ClonedFeatures"]
 
@@ -59,12 +61,21 @@ class _TransformerBasis(Basis):
         -------
         self
         """
+        table = self._validate(X, reset=True)
+        target = np.empty((table.shape[0], 0))
+        # What tables hold is for the transformers to say: no keys are needed to fit them.
+        none = np.empty(0, dtype=np.uint64)
+        weight = check_weight(sample_weight, table)
+        return self.fit_rows(Rows(table, target, weight, RowKeys(none, none)))
+
+    def fit_rows(self, rows: Rows) -> Self:
         named = self._named_transformers()
-        X = self._validate(X, reset=True)
-        sample_weight = check_weight(sample_weight, X)
+        X, sample_weight = rows.X, rows.weight
+        self.n_features_in_ = int(X.shape[1])
         self.input_map_ = None
         if self._maps_columns():
-            self.input_map_ = fit_input_map(self.inputs, X, sample_weight, self.relevance)
+            more = self.relevance, rows.as_they_are
+            self.input_map_ = fit_input_map(self.inputs, X, sample_weight, *more)
             X = self.input_map_(X)
         self.transformers_ = [(name, _fitted(t, X, sample_weight)) for name, t in named]
         sample = _safe_indexing(X, np.arange(min(X.shape[0], _ROWS_COMPARED)))

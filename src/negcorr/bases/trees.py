@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +10,10 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.ensemble import RandomTreesEmbedding
 
+from negcorr._common.arrays import is_device_array, place_of, to_host
 from negcorr._common.types import FloatArray, Table
-from negcorr.bases.basis import RandomBasis, distinct_rows
+from negcorr.bases.basis import RandomBasis
+from negcorr.rows.rows import Rows
 
 __all__ = ["TreeFeatures"]
 
@@ -22,6 +24,8 @@ class TreeFeatures(RandomBasis):
     Trees are grown on the distinct rows of X. Splits see X but never y, so the theory of fixed
     basis functions holds; for the leaves of a fitted forest it does not. Suits tables of discrete
     or few useful columns.
+
+    Arrays on a device are taken to the host, where trees are, and the features back.
 
     Parameters
     ----------
@@ -41,6 +45,8 @@ class TreeFeatures(RandomBasis):
     ----------
     embedding_ : RandomTreesEmbedding or None
         scikit-learn's embedding, fitted; None for trees of one leaf.
+    on_device_ : array or None
+        An empty array where the rows of the fit were, if that was on a device.
     input_map_ : InputMap
         What was learnt from the columns.
     block_starts_ : ndarray of shape (M + 1,)
@@ -55,6 +61,8 @@ class TreeFeatures(RandomBasis):
     >>> leaves.shape, float(leaves.sum())
     ((20, 20), 80.0)
     """
+
+    array_api = True
 
     def __init__(
         self,
@@ -71,7 +79,15 @@ class TreeFeatures(RandomBasis):
         self.relevance = relevance
         self.random_state = random_state
 
-    def _draw(self, X: Table, sample_weight: FloatArray | None, rng: np.random.RandomState) -> None:
+    def fit_rows(self, rows: Rows) -> Self:
+        self.on_device_ = None
+        if is_device_array(rows.X):
+            # Trees are grown, and rows dropped down them, on the host.
+            self.on_device_ = place_of(rows.X).empty((0,))
+            rows = rows.on_host()
+        return super().fit_rows(rows)
+
+    def _draw(self, rows: Rows, rng: np.random.RandomState) -> None:
         if self.n_components == 1:
             self.embedding_ = None
             self.block_starts_ = np.arange(self.n_members + 1)
@@ -82,13 +98,17 @@ class TreeFeatures(RandomBasis):
             max_leaf_nodes=self.n_components,
             random_state=rng,
         )
-        distinct = distinct_rows(self.input_map_.up_to_units(X), sample_weight)
         with config_context(transform_output="default"):
-            self.embedding_.fit(self._split_rows(X)[distinct])
+            self.embedding_.fit(self._split_rows(rows.X)[rows.distinct])
         widths = [len(leaves) for leaves in self.embedding_.one_hot_encoder_.categories_]
         self.block_starts_ = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
 
     def fill(self, X: Table, out: FloatArray) -> None:
+        if is_device_array(X):
+            leaves = np.empty((X.shape[0], self._n_features_out))
+            self.fill(to_host(X), leaves)
+            out[...] = place_of(X).floats(leaves)
+            return
         if self.embedding_ is None:
             out[...] = 1.0
             return

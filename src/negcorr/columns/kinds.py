@@ -5,19 +5,20 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from negcorr._common.number_text import listed, shortened
+from negcorr.columns.counts import CellCounts
 from negcorr.exceptions import TableError
 from negcorr.reading.dates import date_form, date_remark
 from negcorr.reading.number_cells import as_numbers, missing_cells, number_form, numbers
 from negcorr.reading.schema import Column, Schema
 
-__all__ = ["infer_columns", "no_column"]
+__all__ = ["infer_columns", "input_columns", "no_column"]
 
 
 #: A column with more different words than this, and than the share of rows below, is text.
@@ -96,7 +97,43 @@ def infer_columns(
     roles = _asked_roles(list(frame.columns), **asked, drop=drop, categorical=categorical)
     if len(frame) == 0:
         raise TableError("the table has no row.")
-    columns = [_column(frame[name], roles.get(name, "")) for name in frame.columns]
+    columns = [_column(frame[name], roles.get(name, ""), len(frame)) for name in frame.columns]
+    return _with_inputs(columns, len(frame))
+
+
+def input_columns(frame: Any, counts: CellCounts, *, named: bool = True) -> Schema:
+    """Find the role of every column of inputs, as :func:`infer_columns` does.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Rows, or a sample of them.
+    counts : CellCounts
+        Of all rows.
+    named : bool, default=True
+        Whether columns have names. Columns of numbers without a name are never left out.
+
+    Returns
+    -------
+    Schema
+        With the number of all rows, and their missing values.
+    """
+    n_rows = round(counts.weight)
+    columns = []
+    for name in frame.columns:
+        column = _column(frame[name], "", n_rows, counts.levels.get(name))
+        if not named and column.role in ("constant", "identifier"):
+            column = _by_content(frame[name].dropna(), replace(column, remark=""))
+            number = column.role == "number"
+            column = column if number else _column(frame[name], "", n_rows)
+        columns.append(
+            replace(column, n_missing=max(column.n_missing, round(counts.missing[name])))
+        )
+    return _with_inputs(columns, n_rows)
+
+
+def _with_inputs(columns: list[Column], n_rows: int) -> Schema:
+    """The columns, of which one at least must be an input."""
     if not any(column.is_input for column in columns):
         # Row numbers as a number after all: there is nothing else to predict from.
         as_number: dict[str, Any] = {"role": "number", "remark": f"{_ROW_NUMBERS}; the only input"}
@@ -104,7 +141,7 @@ def infer_columns(
     if not any(column.is_input for column in columns):
         lines = "; ".join(f"{c.name!r} is {c.role}" for c in columns)
         raise TableError(f"no column is left to predict from: {lines}.")
-    return Schema(tuple(columns), len(frame))
+    return Schema(tuple(columns), n_rows)
 
 
 def no_column(argument: str, name: Any, known: Iterable[Any]) -> TableError:
@@ -151,8 +188,14 @@ def _asked_roles(columns: list[Any], **asked: Any) -> dict[str, str]:
     return roles
 
 
-def _column(series: Any, asked: str) -> Column:
-    """The role of a column and the form of its cells; ``asked`` is the argument that names it."""
+def _column(
+    series: Any, asked: str, n_rows: int, levels: Mapping[str, float] | None = None
+) -> Column:
+    """The role of a column and the form of its cells.
+
+    ``asked`` is the argument that names it, ``n_rows`` the number of all rows and ``levels`` their
+    different words, where ``series`` is a sample of them.
+    """
     name = series.name
     missing = missing_cells(series)
     n_missing = int(missing.sum())
@@ -164,6 +207,8 @@ def _column(series: Any, asked: str) -> Column:
         if asked not in ("", "drop"):
             raise TableError(f"column {name!r} holds {problem}.") from error
         return Column(name, "dropped", "", n_missing, 0, problem)
+    if levels is not None:
+        n_distinct = max(n_distinct, len(levels))
     plain = Column(name, "", "", n_missing, n_distinct)
     if asked in _CHECKS:
         return _CHECKS[asked](present, _by_content(present, plain), len(series))
@@ -175,7 +220,7 @@ def _column(series: Any, asked: str) -> Column:
     if asked == "categorical":
         numeric = getattr(series.dtype, "kind", "O") in "iuf"
         return replace(plain, role="category", form="plain" if numeric else "", remark="as asked")
-    return _left_out_if_useless(present, _by_content(present, plain))
+    return _left_out_if_useless(present, _by_content(present, plain), n_rows)
 
 
 def _by_content(present: Any, plain: Column) -> Column:
@@ -212,16 +257,22 @@ def _by_content(present: Any, plain: Column) -> Column:
     return Column(plain.name, "number", form, plain.n_missing + lost, n_distinct, remark)
 
 
-def _left_out_if_useless(present: Any, column: Column) -> Column:
-    """The column, or the same as identifier or text: row numbers, and texts that hardly repeat."""
-    n, n_distinct = len(present), column.n_distinct
+def _left_out_if_useless(present: Any, column: Column, n_rows: int) -> Column:
+    """The column, or the same as identifier or text: row numbers, and texts that hardly repeat.
+
+    The order of rows does not matter: row numbers are distinct whole numbers up to the number of
+    rows.
+    """
+    n, n_distinct = max(len(present), n_rows - column.n_missing), column.n_distinct
     if column.role == "number":
         is_time = getattr(present.dtype, "kind", "O") == "m"
-        if is_time or column.n_missing or n_distinct < max(2, n):
+        if is_time or column.n_missing or n_distinct < max(2, len(present)):
             return column
         values = as_numbers(present, column.form, column.name)
-        counts = values[0] in (0.0, 1.0) and bool((np.diff(values) == 1.0).all())
         is_whole = bool((values == np.round(values)).all())
+        counts = is_whole and values.min() >= 0.0 and values.max() <= n_rows
+        if len(present) == n_rows:
+            counts = counts and np.ptp(values) == n_rows - 1
         if counts or (is_whole and _LIKE_AN_ID.match(column.name.lower())):
             return replace(column, role="identifier", remark=_ROW_NUMBERS)
         return column

@@ -15,7 +15,7 @@ from negcorr.exceptions import TableError
 from negcorr.reading.dates import dates
 from negcorr.reading.number_cells import as_numbers
 from negcorr.reading.schema import Schema
-from negcorr.rows.rows import HashArray, content_hash, word_hashes
+from negcorr.rows.keys import HashArray, content_hash, reseeded, word_hashes
 
 __all__ = ["Samples", "digests", "hashes", "labels", "samples", "times", "typed_hashes"]
 
@@ -132,7 +132,7 @@ def typed_hashes(typed: Any, y: FloatArray, schema: Schema, seed: int = 0) -> Ha
             columns.append(_microseconds(values))
         else:
             columns += digests(values)
-    return content_hash(np.stack(columns, axis=1), y, seed)
+    return np.asarray(reseeded(content_hash(np.stack(columns, axis=1), y), seed))
 
 
 def _microseconds(times: AnyArray) -> FloatArray:

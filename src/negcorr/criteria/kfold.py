@@ -21,7 +21,8 @@ from negcorr.bases.nested import Nesting
 from negcorr.moments.moments import Moments, total
 from negcorr.moments.scan import features_of
 from negcorr.rows.folds import Folds
-from negcorr.rows.rows import Rows, content_hash, weight_of
+from negcorr.rows.keys import on_host
+from negcorr.rows.rows import Rows, weight_of
 from negcorr.rows.smallest_keys import smallest_keys
 from negcorr.spectrum.curve_table import CurveTable
 from negcorr.spectrum.factorise import factorise
@@ -168,7 +169,7 @@ class KeptRows:
         used = (split >= 0) & (weight_of(rows) > 0)
         chosen = np.flatnonzero(used)
         if len(chosen) > MOST_KEPT_ROWS:
-            keys = content_hash(rows.X, rows.y)
+            keys = on_host(rows.keys.xy)
             chosen = np.sort(smallest_keys(keys, MOST_KEPT_ROWS, used=used).index)
         return cls(rows.take(chosen), split[chosen])
 

@@ -16,7 +16,8 @@ from negcorr._common.validation import check_weight
 from negcorr.bases.input_maps import fit_input_map
 from negcorr.criteria.closed_form import NOTHING_LEFT
 from negcorr.exceptions import NoiseVarianceWarning, warn_caller
-from negcorr.rows.rows import Rows, content_hash
+from negcorr.rows.keys import content_hash, smallest_counted
+from negcorr.rows.rows import Rows
 from negcorr.spectrum.gap import gap_per_output, resolve_gap
 from negcorr.spectrum.spectrum import Spectrum
 
@@ -134,7 +135,7 @@ def neighbour_differences(
     given = np.ones(len(target)) if given is None else given
     used = np.flatnonzero(given > 0)
     # Equal rows count once, with their weights added: a copy is no neighbour.
-    keys = content_hash(rows[used], target[used])
+    keys = content_hash(rows[used], target[used], smallest_counted(rows[used]))
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
     if len(first) < 2:
         raise ValueError("X and y have fewer than two distinct rows of positive weight.")

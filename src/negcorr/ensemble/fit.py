@@ -22,17 +22,20 @@ from negcorr._common.validation import (
 from negcorr.bases import AutoBasis, Basis
 from negcorr.bases.basis import RandomBasis
 from negcorr.bases.named import as_basis, takes_device_arrays, takes_tables
+from negcorr.columns.cells import has_columns
+from negcorr.columns.inputs import FirstLook, enter
 from negcorr.criteria.kfold import KeptRows
+from negcorr.ensemble.drawn import Drawn
 from negcorr.ensemble.fitted import Answers, FittedState, solution_of
 from negcorr.ensemble.huber import check_splits, clipped_at_fences, huber_path, threshold_of
-from negcorr.path.grow import grown_path
+from negcorr.path.grow import grown_path, path_in_memory
 from negcorr.path.tune import PathSettings, build_path, folds_for, given_gap
-from negcorr.rows.rows import Rows, canonical_order, inverse_order
+from negcorr.rows.rows import Rows, canonical_order, inverse_order, total_weight
 from negcorr.selection.choose import Choice, select_basis
 from negcorr.selection.space import SearchSpace, search_space
 from negcorr.spectrum.factorise import RowsSpectrum
 
-__all__ = ["FitSettings", "drawn_basis", "fit_rows", "fit_settings", "validated_rows"]
+__all__ = ["FitSettings", "Given", "draw", "fit_given", "fit_settings", "validated"]
 
 #: Sums of squares of larger targets are not finite.
 LARGEST_TARGET = 1e150
@@ -117,10 +120,32 @@ def fit_settings(
     return FitSettings(features, fixed, path, loss, threshold, cv, random_state)
 
 
-def validated_rows(
-    estimator: Any, X: Table, y: Any, sample_weight: Any, *, reset: bool = True
-) -> tuple[Rows, bool]:
-    """The rows of a fit, and whether y is 1-D.
+@dataclass(frozen=True)
+class Given:
+    """What the user gave to a fit, validated.
+
+    Attributes
+    ----------
+    X : table of shape (n, d)
+    y : array of shape (n, outputs)
+    weight : array of shape (n,) or None
+    single_output : bool
+        Whether y was 1-D.
+    encoded : bool
+        Whether X has columns of several kinds, or missing values, that are to be encoded.
+    """
+
+    X: Table
+    y: FloatArray
+    weight: FloatArray | None
+    single_output: bool
+    encoded: bool
+
+
+def validated(
+    estimator: Any, X: Table, y: Any, sample_weight: Any, *, encoded: bool | None = None
+) -> Given:
+    """Check inputs, targets and weights of a fit.
 
     Parameters
     ----------
@@ -129,10 +154,17 @@ def validated_rows(
         may hold.
     X, y, sample_weight
         As given to ``fit``.
-    reset : bool, default=True
-        Whether this is the first chunk. A later one may be a single row, or of no weight.
+    encoded : bool, optional
+        Of a later chunk, whether the first one was encoded; by default the table itself says so.
+        A later chunk may be a single row, or of no weight.
     """
-    basis, place, least = estimator.basis, dispatched(X), 2 if reset else 1
+    basis, place, reset = estimator.basis, dispatched(X), encoded is None
+    least = 2 if reset else 1
+    own_tables = not isinstance(basis, RandomBasis) and takes_tables(basis)
+    if encoded is None:
+        encoded = place.is_numpy and not own_tables and has_columns(X)
+    if encoded and isinstance(X, (list, tuple)):
+        X = np.asarray(X, dtype=object)
     if not place.is_numpy:
         can = basis.array_api if isinstance(basis, Basis) else takes_device_arrays(basis)
         if not can:
@@ -145,7 +177,7 @@ def validated_rows(
         X = detached(X)
     types = float_types(place)
     y = target_at(place, y)
-    if not isinstance(basis, RandomBasis) and takes_tables(basis):
+    if own_tables or encoded:
         X = validate_table(estimator, X, reset=reset)
         if y is None:
             raise ValueError("NCLRegressor requires y to be passed, but the target y is None.")
@@ -179,52 +211,52 @@ def validated_rows(
     else:
         check_weight(np.ones(np.shape(to_host(sample_weight))), target)
         weight = place.zeros((target.shape[0],))
-    return Rows(X, xp.reshape(target, (target.shape[0], -1)), weight), target.ndim == 1
+    columns = xp.reshape(target, (target.shape[0], -1))
+    return Given(X, columns, weight, target.ndim == 1, encoded)
 
 
-def fit_rows(rows: Rows, groups: Any, settings: FitSettings, single_output: bool) -> FittedState:
+def fit_given(given: Given, groups: Any, settings: FitSettings) -> FittedState:
     """Fit an ensemble to rows in memory.
 
     Parameters
     ----------
-    rows : Rows
-        Validated, in the order of the user.
+    given : Given
+        In the order of the user.
     groups : array-like of shape (n,) or None
         Handed to the splitter ``settings.cv``.
     settings : FitSettings
-    single_output : bool
-        Whether y was 1-D.
 
     Returns
     -------
     FittedState
         Without moments.
     """
-    threshold, huber, targets = settings.threshold, None, None
+    threshold, huber, targets, single = settings.threshold, None, None, given.single_output
     # Reductions on one BLAS thread: on a busy machine, more of them can stall for seconds.
     with our_own_threads():
+        cells, rows, sample = enter(given.X, given.y, given.weight, encoded=given.encoded)
         order = canonical_order(rows)
         position = inverse_order(order)
         folds = folds_for(settings.cv, rows, groups, settings.path)
         if threshold is not None:
             check_splits(folds, rows.weight, settings.loss, settings.cv)
         rows, folds = rows.take(order), folds.renumbered(position)
-        first = rows if threshold is None else clipped_at_fences(rows)
-        if isinstance(settings.basis, SearchSpace):
-            gap, random_state = settings.path.gap, settings.random_state
-            bases, choice = select_basis(first, settings.basis, random_state, gap=gap)
-        else:
-            bases, choice = [settings.basis], None
-        basis = bases[0].fit(rows.X, sample_weight=rows.weight)
+        sample = sample.take(canonical_order(sample))
+        first = rows
+        if threshold is not None:
+            first, sample = clipped_at_fences(rows), clipped_at_fences(sample)
+        bases, choice = _chosen(sample, settings, total_weight(rows))
+        basis = bases[0].fit_rows(sample)
         path_settings = settings.path_settings(basis, choice)
-        path = build_path(first, basis, folds, path_settings, single_output)
+        path = build_path(first, basis, folds, path_settings, single)
         if len(bases) > 1:
-            basis, path = grown_path(path, basis, bases[1:], first, path_settings)
+            larger = path_in_memory(first, sample, path_settings)
+            basis, path = grown_path(path, basis, bases[1:], larger)
         final = first
         if threshold is not None:
             path, moved, huber = huber_path(path, rows, first, basis, path_settings, threshold)
             final, targets = replace(rows, y=moved), rows_at(moved, position)
-            targets = targets[:, 0] if single_output else targets
+            targets = targets[:, 0] if single else targets
         solution = solution_of(path)
         if rows.n_rows <= path.spectrum.n_features:
             # Stored as rows, which are fewer numbers than modes.
@@ -234,30 +266,37 @@ def fit_rows(rows: Rows, groups: Any, settings: FitSettings, single_output: bool
             )
             path = path.changed(spectrum=spectrum)
         kept = KeptRows.of(rows, folds)
-        answers = Answers(path, solution, kept=kept, huber=huber, targets=targets)
-        state = FittedState(basis, choice, answers)
+        answers = Answers(basis, path, solution, kept=kept, huber=huber, targets=targets)
+        state = FittedState(Drawn(cells, (basis,), choice), answers)
         # Where K-fold has chosen λ the folds are factorised, and intervals at all λ are cheap.
         return state.without_moments() if path.criterion == "kfold" else state
 
 
-def drawn_basis(
-    rows: Rows, settings: FitSettings, weight: float | None = None
-) -> tuple[Basis, Choice | None]:
-    """A basis drawn from some of the rows that an ensemble is to be fitted to in parts.
+def draw(look: FirstLook, settings: FitSettings, weight: float | None = None) -> Drawn:
+    """Settle everything that rows in parts need before their moments are added up.
 
     Parameters
     ----------
-    rows : Rows
-        Validated.
+    look : FirstLook
+        At these rows, or some of them.
     settings : FitSettings
     weight : float, optional
-        Σw of all rows of the fit; that of these if None.
+        Σw of all rows of the fit; that of the rows that were looked at if None.
     """
-    rows, choice = rows.take(canonical_order(rows)), None
     with our_own_threads():
-        basis = settings.basis
-        if isinstance(basis, SearchSpace):
-            gap, random_state = settings.path.gap, settings.random_state
-            bases, choice = select_basis(rows, basis, random_state, gap=gap, weight=weight)
-            basis = bases[-1]  # a basis for rows in parts cannot grow later
-        return basis.fit(rows.X, sample_weight=rows.weight), choice
+        cells, sample = look.learn()
+        sample = sample.take(canonical_order(sample))
+        mass = look.sample.weight if weight is None else weight
+        bases, choice = _chosen(sample, settings, mass)
+        return Drawn(cells, tuple(basis.fit_rows(sample) for basis in bases), choice)
+
+
+def _chosen(
+    sample: Rows, settings: FitSettings, weight: float
+) -> tuple[list[Basis], Choice | None]:
+    """Unfitted bases, from small to large."""
+    space = settings.basis
+    if not isinstance(space, SearchSpace):
+        return [space], None
+    gap, random_state = settings.path.gap, settings.random_state
+    return select_basis(sample, space, random_state, gap=gap, weight=weight)

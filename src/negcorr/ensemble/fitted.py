@@ -17,6 +17,7 @@ from negcorr.bases import Basis
 from negcorr.bases.basis import RandomBasis
 from negcorr.bases.named import takes_tables
 from negcorr.criteria.kfold import HeldOutPredictions, KeptRows
+from negcorr.ensemble.drawn import Drawn
 from negcorr.ensemble.huber import HuberTargets
 from negcorr.ensemble.intervals import Residuals
 from negcorr.ensemble.stream import Stream
@@ -25,7 +26,6 @@ from negcorr.moments.scan import scan_features
 from negcorr.path.path import NCLPath
 from negcorr.path.tune import PathSettings
 from negcorr.rows.rows import Rows
-from negcorr.selection.choose import Choice
 
 __all__ = [
     "Answers",
@@ -85,6 +85,8 @@ class Answers:
 
     Attributes
     ----------
+    basis : Basis
+        Fitted.
     path : NCLPath
         Every curve, and the chosen λ.
     solution : Solution
@@ -101,6 +103,7 @@ class Answers:
         Huber targets, in the order of the rows as they were given.
     """
 
+    basis: Basis
     path: NCLPath
     solution: Solution
     kept: KeptRows | None = None
@@ -123,10 +126,8 @@ class FittedState:
 
     Attributes
     ----------
-    basis : Basis
-        Fitted.
-    choice : Choice or None
-        How the basis was chosen.
+    drawn : Drawn
+        How cells become rows, and the features.
     known : Answers or None
         None for a stream before one is asked for.
     stream : Stream or None
@@ -135,11 +136,15 @@ class FittedState:
         How λ is chosen for a stream.
     """
 
-    basis: Basis
-    choice: Choice | None
+    drawn: Drawn
     known: Answers | None = None
     stream: Stream | None = None
     settings: PathSettings | None = None
+
+    @property
+    def basis(self) -> Basis:
+        """Fitted; of a stream before λ is known the largest that may be chosen."""
+        return self.drawn.bases[-1] if self.known is None else self.known.basis
 
     # Not a cached_property: warnings would point into functools, which it calls from.
     @property
@@ -150,8 +155,9 @@ class FittedState:
                 assert self.stream is not None  # without answers there are moments
                 assert self.settings is not None
                 warn_if_not_frequencies(self.stream.weight, self.stream.n_rows)
-                path = self.stream.path(self.settings)
-                self.known = Answers(path, solution_of(path), kept=self.stream.kept_rows)
+                basis, path = self.stream.path(self.settings)
+                kept = self.stream.kept_rows
+                self.known = Answers(basis, path, solution_of(path), kept=kept)
             return self.known
 
     def stream_or_raise(self) -> Stream:
@@ -168,7 +174,7 @@ class FittedState:
         """The state with another λ for each output."""
         path = self.answers.path.at(gap=gaps)
         answers = replace(self.answers, path=path, solution=solution_of(path))
-        return FittedState(self.basis, self.choice, answers, self.stream, self.settings)
+        return FittedState(self.drawn, answers, self.stream, self.settings)
 
     def residuals(self) -> Residuals:
         """Held-out residuals at the chosen λ."""
@@ -201,7 +207,7 @@ class FittedState:
             sample = rows.first_used(SAMPLE_ROWS)
         path = answers.path.without_moments()
         settled = replace(answers, path=path, kept=None, held_out=held_out, sample=sample)
-        return FittedState(self.basis, self.choice, settled, None, self.settings)
+        return FittedState(self._of_one_basis, settled, None, self.settings)
 
     def compact(self, *, path: bool) -> FittedState:
         """The state for the chosen λ alone, or with ``path`` for all; without rows and moments."""
@@ -217,7 +223,12 @@ class FittedState:
             sample=None,
             targets=None,
         )
-        return FittedState(self.basis, self.choice, small, None, self.settings)
+        return FittedState(self._of_one_basis, small, None, self.settings)
+
+    @property
+    def _of_one_basis(self) -> Drawn:
+        """What was drawn, without bases that were not chosen."""
+        return replace(self.drawn, bases=(self.basis,))
 
     def __getstate__(self) -> dict[str, Any]:
         """Of a fit in memory without moments."""
@@ -285,11 +296,15 @@ def predict_members(state: FittedState, X: Table) -> FloatArray:
 
 
 def validated_inputs(estimator: Any, X: Table, fitted: FloatArray, method: str) -> Table:
-    """Inputs of a prediction, in the library and on the device of a fitted array."""
-    basis, place = estimator.basis, dispatched(X)
+    """Inputs of a prediction as the basis takes them, in the place of a fitted array."""
+    basis, place, cells = estimator.basis, dispatched(X), estimator._state.drawn.cells
     if not place.is_numpy:
         check_real(X, "X")
-    if not isinstance(basis, RandomBasis) and takes_tables(basis):
+    if cells.encoding is not None:
+        if isinstance(X, (list, tuple)):
+            X = np.asarray(X, dtype=object)
+        rows = cells.numbers(validate_table(estimator, X, reset=False))
+    elif not isinstance(basis, RandomBasis) and takes_tables(basis):
         rows = validate_table(estimator, X, reset=False)
     else:
         types = float_types(place)

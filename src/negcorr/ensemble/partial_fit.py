@@ -9,14 +9,14 @@ import numpy as np
 from negcorr._common.arrays import place_of, to_host
 from negcorr.bases import Basis
 from negcorr.bases.basis import RandomBasis
-from negcorr.ensemble.fit import FitSettings, drawn_basis
+from negcorr.columns.inputs import FirstLook
+from negcorr.ensemble.drawn import Drawn
+from negcorr.ensemble.fit import FitSettings, Given, draw
 from negcorr.ensemble.fitted import FittedState
 from negcorr.ensemble.huber import refuse_in_parts
 from negcorr.ensemble.stream import Stream
 from negcorr.moments.scan import features_of
 from negcorr.rows.folds import number_of_folds
-from negcorr.rows.rows import Rows
-from negcorr.selection.choose import Choice
 from negcorr.selection.space import SearchSpace
 
 __all__ = ["check_streamable", "continued", "with_rows_of"]
@@ -43,12 +43,7 @@ def check_streamable(settings: FitSettings) -> int:
 
 
 def continued(
-    before: FittedState | None,
-    drawn: Basis | None,
-    choice: Choice | None,
-    rows: Rows,
-    settings: FitSettings,
-    single_output: bool,
+    before: FittedState | None, drawn: Drawn | None, given: Given, settings: FitSettings
 ) -> FittedState:
     """The state after further rows.
 
@@ -56,24 +51,23 @@ def continued(
     ----------
     before : FittedState or None
         Of the rows so far; None before any.
-    drawn : Basis or None
-        Drawn from earlier rows; None before any.
-    choice : Choice or None
-        How it was chosen.
-    rows : Rows
-        Validated.
+    drawn : Drawn or None
+        From earlier rows; None before any.
+    given : Given
+        Further rows.
     settings : FitSettings
-    single_output : bool
-        Whether y was 1-D.
     """
     n_folds, accurate = check_streamable(settings), settings.path.solver == "qr"
-    if drawn is not None:
-        _check_same_parameters(settings.basis, drawn)
+    single_output = given.single_output
+    if drawn is None:
+        look = FirstLook.at(given.X, given.y, given.weight, encoded=given.encoded)
+        drawn = draw(look, settings)
+    else:
+        _check_same_parameters(settings.basis, drawn.bases[-1])
+    rows = drawn.cells.rows(given.X, given.y, given.weight)
     if before is None:
-        basis = drawn
-        if basis is None:
-            basis, choice = drawn_basis(rows, settings)
-        stream = Stream.of(basis, rows, n_folds, accurate=accurate, single_output=single_output)
+        more: dict[str, bool] = {"accurate": accurate, "single_output": single_output}
+        stream = Stream.of(drawn.bases, rows, n_folds, **more)
     else:
         seen = before.stream_or_raise()
         expected = seen.kept.y.shape[1]
@@ -87,10 +81,9 @@ def continued(
                 f"cv={n_folds}, but the rows before went into {len(seen.cells)} folds, which they "
                 "cannot change any more."
             )
-        basis = seen.basis
         stream = replace(seen, accurate=seen.accurate or accurate).with_rows(rows)
-    path_settings = settings.path_settings(basis, choice)
-    return FittedState(basis, choice, stream=stream, settings=path_settings)
+    path_settings = settings.path_settings(stream.basis, drawn.choice)
+    return FittedState(drawn, stream=stream, settings=path_settings)
 
 
 def with_rows_of(
@@ -130,8 +123,8 @@ def with_rows_of(
             "draw(X), and fit copies."
         )
     stream = mine.without(theirs) if subtract else mine.merged(theirs)
-    path_settings = settings.path_settings(one.basis, one.choice)
-    return FittedState(one.basis, one.choice, stream=stream, settings=path_settings)
+    path_settings = settings.path_settings(stream.basis, one.drawn.choice)
+    return FittedState(one.drawn, stream=stream, settings=path_settings)
 
 
 def _check_same_parameters(wanted: Basis | SearchSpace, drawn: Basis) -> None:

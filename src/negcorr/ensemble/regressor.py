@@ -22,14 +22,10 @@ from negcorr._common.types import AnyArray, FloatArray, Table
 from negcorr._common.validation import check_same_place
 from negcorr.bases import AutoBasis, Basis
 from negcorr.bases.named import BASES, as_basis, basis_name, takes_device_arrays
+from negcorr.columns.inputs import FirstLook
 from negcorr.diversity.decompositions import AmbiguityDecomposition, ambiguity_decomposition
-from negcorr.ensemble.fit import (
-    FitSettings,
-    drawn_basis,
-    fit_rows,
-    fit_settings,
-    validated_rows,
-)
+from negcorr.ensemble.drawn import Drawn
+from negcorr.ensemble.fit import FitSettings, draw, fit_given, fit_settings, validated
 from negcorr.ensemble.fitted import (
     FittedState,
     Solution,
@@ -43,6 +39,7 @@ from negcorr.ensemble.partial_fit import check_streamable, continued, with_rows_
 from negcorr.ensemble.summary import Summary, summarise
 from negcorr.exceptions import NegcorrWarning
 from negcorr.path.path import NCLPath
+from negcorr.reading.schema import Schema
 from negcorr.selection.choose import Choice
 from negcorr.selection.space import SearchSpace
 from negcorr.spectrum.gap import gap_per_output, resolve_gap
@@ -261,11 +258,11 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         with _unchanged_on_error(self):
             settings = self._settings()
-            rows, single_output = validated_rows(self, X, y, sample_weight)
-            if rows.weight is not None:
-                weight = to_host(rows.weight)
+            given = validated(self, X, y, sample_weight)
+            if given.weight is not None:
+                weight = to_host(given.weight)
                 warn_if_not_frequencies(float(weight.sum()), int(np.count_nonzero(weight)))
-            self._state = fit_rows(rows, groups, settings, single_output)
+            self._state = fit_given(given, groups, settings)
             self.__dict__.pop("_drawn", None)
         return self
 
@@ -319,8 +316,9 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                         "basis such as 'fourier'."
                     )
                 y = np.zeros(X.shape[0] if hasattr(X, "shape") else len(X))
-            rows, _ = validated_rows(self, X, y, sample_weight)
-            self._drawn = drawn_basis(rows, settings, None if n_rows is None else float(n_rows))
+            given = validated(self, X, y, sample_weight)
+            look = FirstLook.at(given.X, given.y, given.weight, encoded=given.encoded)
+            self._drawn = draw(look, settings, None if n_rows is None else float(n_rows))
             self.__dict__.pop("_state", None)
         return self
 
@@ -362,12 +360,12 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         with _unchanged_on_error(self):
             settings, before = self._settings(), self._fitted_or_none
-            drawn = self.basis_ if before is not None or "_drawn" in vars(self) else None
-            rows, single_output = validated_rows(self, X, y, sample_weight, reset=drawn is None)
+            drawn = vars(self).get("_drawn") if before is None else before.drawn
+            encoded = None if drawn is None else drawn.cells.encoding is not None
+            given = validated(self, X, y, sample_weight, encoded=encoded)
             if drawn is not None:
-                check_same_place(self, rows.X, place_within(drawn), "partial_fit")
-            choice = self.choice_ if drawn is not None else None
-            self._state = continued(before, drawn, choice, rows, settings, single_output)
+                check_same_place(self, given.X, place_within(drawn.bases[-1]), "partial_fit")
+            self._state = continued(before, drawn, given, settings)
         return self
 
     def merge(self, other: Self) -> Self:
@@ -663,12 +661,24 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     @property
     def basis_(self) -> Basis:
         """The fitted basis, also where it was only drawn."""
-        return self._drawn[0] if "_drawn" in vars(self) else self._fitted("basis_").basis
+        drawn = self._drawn_only
+        return self._fitted("basis_").basis if drawn is None else drawn.bases[-1]
 
     @property
     def choice_(self) -> Choice | None:
         """How the basis was chosen."""
-        return self._drawn[1] if "_drawn" in vars(self) else self._fitted("choice_").choice
+        return (self._drawn_only or self._fitted("choice_").drawn).choice
+
+    @property
+    def columns_(self) -> Schema | None:
+        """What was made of every column of X, where it has columns of several kinds; else None."""
+        cells = (self._drawn_only or self._fitted("columns_").drawn).cells
+        return None if cells.encoding is None else cells.encoding.schema
+
+    @property
+    def _drawn_only(self) -> Drawn | None:
+        """What was drawn before any row was fitted."""
+        return vars(self).get("_drawn") if self._fitted_or_none is None else None
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether it is fitted; a drawn basis alone, or rows of weight zero, are not enough."""

@@ -28,10 +28,12 @@ from negcorr.moments.moments import (
 )
 from negcorr.moments.scan import scan_moments
 from negcorr.moments.update import difference
+from negcorr.path.grow import grown_path, moments_within
 from negcorr.path.path import NCLPath
 from negcorr.path.tune import MOST_FOLD_BYTES, Form, PathSettings, Route, build_path
 from negcorr.rows.folds import Folds
-from negcorr.rows.rows import HashArray, Rows, content_hash, joined, weight_of
+from negcorr.rows.keys import HashArray, on_host
+from negcorr.rows.rows import Rows, joined, weight_of
 from negcorr.rows.smallest_keys import smallest_keys
 
 __all__ = ["Stream"]
@@ -43,8 +45,9 @@ class Stream:
 
     Attributes
     ----------
-    basis : Basis
-        Fitted, the same for all chunks.
+    bases : tuple of Basis
+        Fitted, from small to large, the same for all chunks: moments are those of the largest,
+        which begins with the features of the others.
     cells : tuple of Moments
         Of the rows of each fold by content, empty ones among them.
     kept : Rows
@@ -59,7 +62,7 @@ class Stream:
         All rows of smaller hashes are kept, none of larger ones; None where all rows are.
     """
 
-    basis: Basis
+    bases: tuple[Basis, ...]
     cells: tuple[Moments, ...]
     kept: Rows
     keys: HashArray
@@ -69,16 +72,22 @@ class Stream:
 
     @classmethod
     def of(
-        cls, basis: Basis, rows: Rows, n_folds: int, *, accurate: bool, single_output: bool
+        cls,
+        bases: tuple[Basis, ...],
+        rows: Rows,
+        n_folds: int,
+        *,
+        accurate: bool,
+        single_output: bool,
     ) -> Stream:
         """The first chunk; its rows may all be of no weight.
 
         Parameters
         ----------
-        basis : Basis
-            Fitted.
+        bases : tuple of Basis
+            Fitted, from small to large.
         rows : Rows
-            Validated.
+            With their keys.
         n_folds : int
             Folds by content.
         accurate : bool
@@ -86,18 +95,23 @@ class Stream:
         single_output : bool
             Whether y was 1-D.
         """
-        keys = content_hash(rows.X, rows.y)
-        many = rows.n_rows > 2 * int(basis.block_starts_[-1])
+        keys = on_host(rows.keys.xy)
+        many = rows.n_rows > 2 * int(bases[-1].block_starts_[-1])
         form: Form = "gram" if many and not accurate else "factor"
-        cells = tuple(_scanned(rows, basis, keys, n_folds, form))
+        cells = tuple(_scanned(rows, bases[-1], keys, n_folds, form))
         kept, kept_keys, cut = _kept(rows, keys, None)
-        return cls(basis, cells, kept, kept_keys, accurate, single_output, cut)
+        return cls(bases, cells, kept, kept_keys, accurate, single_output, cut)
+
+    @property
+    def basis(self) -> Basis:
+        """The largest, whose moments are added up."""
+        return self.bases[-1]
 
     def with_rows(self, rows: Rows) -> Stream:
         """All rows so far and these."""
         if _weightless(rows):
             return self
-        keys = content_hash(rows.X, rows.y)
+        keys = on_host(rows.keys.xy)
         added = _scanned(rows, self.basis, keys, len(self.cells), self.form)
         return self._with(added, *_kept(rows, keys, self.cut))
 
@@ -202,8 +216,8 @@ class Stream:
         split = (self.keys % np.uint64(len(self.cells))).astype(np.intp)
         return KeptRows(self.kept, split)
 
-    def path(self, settings: PathSettings) -> NCLPath:
-        """Every curve over λ, and the λ that the settings ask for.
+    def path(self, settings: PathSettings) -> tuple[Basis, NCLPath]:
+        """The basis, as large as pays, every curve over λ, and the λ that the settings ask for.
 
         Parameters
         ----------
@@ -221,16 +235,22 @@ class Stream:
         asked = settings.gap is None and settings.criterion == "kfold"
         if not asked and not self._splittable:
             folds = replace(folds, splits=())
-        with our_own_threads():
-            return build_path(
+
+        def path_of(basis: Basis, *_: object) -> tuple[Basis, NCLPath]:
+            cells = moments_within(self.cells, basis, self.basis)
+            return basis, build_path(
                 self.kept,
-                self.basis,
+                basis,
                 folds,
                 settings,
                 self.single_output,
-                cells_of=lambda _: self.cells,
+                cells_of=lambda _: cells,
                 routes=routes,
             )
+
+        with our_own_threads():
+            basis, path = path_of(self.bases[0])
+            return grown_path(path, basis, self.bases[1:], path_of)
 
 
 def _scanned(rows: Rows, basis: Basis, keys: HashArray, n_folds: int, form: Form) -> list[Moments]:

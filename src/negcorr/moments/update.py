@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,11 +12,11 @@ from negcorr._common.lapack import EPS
 from negcorr._common.types import FloatArray, IntArray
 from negcorr.bases import Basis
 from negcorr.exceptions import PrecisionWarning, warn_caller
-from negcorr.moments.moments import GramMoments, Moments
+from negcorr.moments.moments import FactorMoments, GramMoments, Moments
 from negcorr.moments.scan import products_by_group, provisional_centre
 from negcorr.rows.rows import Rows
 
-__all__ = ["difference", "extend_moments", "retarget_moments"]
+__all__ = ["difference", "extend_moments", "retarget_moments", "select_features"]
 
 
 def extend_moments(
@@ -185,3 +186,34 @@ def difference(whole: GramMoments, part: GramMoments) -> GramMoments:
     for i in np.flatnonzero(diagonal < 0).tolist():
         scatter[i, i] = 0.0
     return GramMoments(left, mean, scatter, whole.n_outputs, n_rows, whole.squares)
+
+
+def select_features(moments: Moments, columns: IntArray) -> Moments:
+    """The moments of some of the features, and of all targets.
+
+    Parameters
+    ----------
+    moments : Moments
+    columns : ndarray of int of shape (q,)
+        Numbers of the features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.moments.moments import GramMoments
+    >>> from negcorr.moments.update import select_features
+    >>> z = np.array([[1.0, 7.0, 2.0], [3.0, 5.0, 4.0]])
+    >>> select_features(GramMoments.from_rows(z, np.ones(2), 1), np.array([1])).mean
+    array([6., 3.])
+    """
+    targets = np.arange(moments.n_features, moments.n_features + moments.n_outputs)
+    place = place_of(moments.mean)
+    kept = place.integers(np.concatenate([columns, targets]))
+    take = place.xp.take
+    if isinstance(moments, FactorMoments):
+        with_ones = place.integers(np.concatenate([[0], columns + 1, targets + 1]))
+        factor = take(moments.factor, with_ones, axis=1)
+        return replace(moments, shift=take(moments.shift, kept), factor=factor)
+    scatter = take(take(moments.scatter, kept, axis=0), kept, axis=1)
+    mean, squares = take(moments.mean, kept), take(moments.squares, kept)
+    return replace(moments, mean=mean, scatter=scatter, squares=squares)

@@ -1,25 +1,26 @@
 """Ensembles that grow as long as the criterion falls enough.
 
-Each basis begins with the features of the one before, so moments are extended and not computed
-again.
+Each basis begins with the features of the one before. In memory moments are extended and not
+computed again; a stream keeps those of the largest basis, which contain those of the smaller ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from negcorr._common.arrays import is_device_array, to_host
+from negcorr._common.arrays import place_of, to_host
+from negcorr._common.types import IntArray
 from negcorr.bases import Basis
 from negcorr.moments.moments import GramMoments, Moments
 from negcorr.moments.scan import scan_moments
-from negcorr.moments.update import extend_moments
+from negcorr.moments.update import extend_moments, select_features
 from negcorr.path.path import NCLPath
 from negcorr.path.tune import Form, PathSettings, build_path
 from negcorr.rows.rows import Rows
 
-__all__ = ["WORTH_GROWING", "grown_path"]
+__all__ = ["WORTH_GROWING", "grown_path", "moments_within", "path_in_memory"]
 
 #: An ensemble keeps growing as long as the criterion falls at least to this share, and as long as
 #: it uses at least this share of its features: an ensemble that leaves degrees of freedom unused
@@ -28,7 +29,10 @@ WORTH_GROWING, FULL = 0.99, 0.5
 
 
 def grown_path(
-    path: NCLPath, basis: Basis, larger_ones: Sequence[Basis], rows: Rows, settings: PathSettings
+    path: NCLPath,
+    basis: Basis,
+    larger_ones: Sequence[Basis],
+    path_of: Callable[[Basis, Basis, NCLPath], tuple[Basis, NCLPath]],
 ) -> tuple[Basis, NCLPath]:
     """The largest basis that lowered the criterion enough, fitted, and its path.
 
@@ -39,9 +43,10 @@ def grown_path(
     basis : Basis
         The smallest, fitted.
     larger_ones : sequence of Basis
-        Unfitted, from small to large; members of each begin with the features of the one before.
-    rows, settings
-        As in :func:`negcorr.path.tune.build_path`.
+        From small to large; members of each begin with the features of the one before.
+    path_of : callable
+        Takes a larger basis, the basis before and its path, and returns the larger basis fitted,
+        and its path.
 
     Returns
     -------
@@ -49,16 +54,13 @@ def grown_path(
     path : NCLPath
     """
     for larger in larger_ones:
-        can_grow = path.criterion is not None and not is_device_array(rows.X)
         full = float(np.max(path.dof())) >= FULL * path.spectrum.n_features
-        known = [cell for cell in path.cells if isinstance(cell, GramMoments)]
-        if not (can_grow and full and len(known) == len(path.cells)):
+        if path.criterion is None or not full:
             break
-        larger = larger.fit(rows.X, sample_weight=rows.weight)
-        grown = _grown(path, known, basis, larger, rows, settings)
+        fitted, grown = path_of(larger, basis, path)
         better = _least_error(grown) < _least_error(path) * WORTH_GROWING
         if _least_error(grown) < _least_error(path):
-            basis, path = larger, grown
+            basis, path = fitted, grown
         if not better:
             break
     return basis, path
@@ -72,26 +74,48 @@ def _least_error(path: NCLPath) -> float:
     return float(np.mean(best[varies] / total[varies])) if varies.any() else 0.0
 
 
-def _grown(
-    path: NCLPath,
-    known: list[GramMoments],
-    basis: Basis,
-    larger: Basis,
-    rows: Rows,
-    settings: PathSettings,
-) -> NCLPath:
-    """The path of a larger basis, whose moments extend those that are known."""
-    few, many, groups = basis.block_starts_, larger.block_starts_, list(path.folds.cells)
-    # Where the features of the basis stand among those of the larger one.
+def path_in_memory(
+    rows: Rows, sample: Rows, settings: PathSettings
+) -> Callable[[Basis, Basis, NCLPath], tuple[Basis, NCLPath]]:
+    """For :func:`grown_path`: moments of a larger basis extend those that are known.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows.
+    sample : Rows
+        Those that the basis is drawn from.
+    settings : PathSettings
+    """
+
+    def path_of(unfitted: Basis, basis: Basis, path: NCLPath) -> tuple[Basis, NCLPath]:
+        larger, groups = unfitted.fit_rows(sample), list(path.folds.cells)
+        known = [cell for cell in path.cells if isinstance(cell, GramMoments)]
+        extends = len(known) == len(path.cells) and place_of(rows.y).is_numpy
+
+        def cells_of(form: Form) -> tuple[Moments, ...]:
+            if form == "gram" and extends:
+                return extend_moments(rows, larger, groups, known, _places(basis, larger))
+            return tuple(scan_moments(rows, larger, groups, form))
+
+        single = path.single_output
+        return larger, build_path(rows, larger, path.folds, settings, single, cells_of=cells_of)
+
+    return path_of
+
+
+def moments_within(cells: Sequence[Moments], basis: Basis, largest: Basis) -> tuple[Moments, ...]:
+    """The moments of a basis, from those of the largest one, which begins with its features."""
+    if basis is largest:
+        return tuple(cells)
+    places = _places(basis, largest)
+    return tuple(select_features(cell, places) for cell in cells)
+
+
+def _places(basis: Basis, larger: Basis) -> IntArray:
+    """Where the features of a basis stand among those of a larger one."""
+    few, many = basis.block_starts_, larger.block_starts_
     columns = np.arange(int(few[-1]))
-    if basis.nesting_ is not None:
-        shift = (many[: len(few) - 1] - few[:-1]).repeat(np.diff(few))
-        columns = columns + shift
-
-    def cells_of(form: Form) -> tuple[Moments, ...]:
-        if form == "gram":
-            return extend_moments(rows, larger, groups, known, columns)
-        return tuple(scan_moments(rows, larger, groups, form))
-
-    single = path.single_output
-    return build_path(rows, larger, path.folds, settings, single, cells_of=cells_of)
+    if basis.nesting_ is None:
+        return columns
+    return np.asarray(columns + (many[: len(few) - 1] - few[:-1]).repeat(np.diff(few)))

@@ -199,7 +199,7 @@ def folds_for(cv: Any, rows: Rows, groups: Any, settings: PathSettings) -> Folds
         )
     asked = settings.gap is None and settings.criterion == "kfold"
     try:
-        folds = make_folds(cv, rows.X, rows.y, groups)
+        folds = make_folds(cv, rows, groups)
     except UnsplittableError:
         if asked:
             raise

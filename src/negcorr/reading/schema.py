@@ -37,6 +37,8 @@ class Column:
         Cells without a value, and different values of the others.
     remark : str
         Why it is left out, or how it was read.
+    made : str
+        What a fit has made of an input.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Column:
     n_missing: int = 0
     n_distinct: int = 0
     remark: str = ""
+    made: str = ""
 
     @property
     def is_input(self) -> bool:
@@ -115,17 +118,19 @@ class Schema:
         return {column.name: column for column in self.columns}[name]
 
     def __str__(self) -> str:
-        rows = [("column", "role", "missing", "distinct", "remark")]
+        heads = ("column", "role", "missing", "distinct", "remark", "made of it")
+        rows = [heads]
         for c in self.columns:
             # Line breaks and the like show as Python writes them.
             name = c.name if c.name.isprintable() else repr(c.name)[1:-1]
             name = name if len(name) <= _WIDTH else name[: _WIDTH - 1] + "…"
-            rows.append((name, c.role, str(c.n_missing), str(c.n_distinct), c.remark))
-        w = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join(
-            f"{a:<{w[0]}}  {b:<{w[1]}}  {c:>{w[2]}}  {d:>{w[3]}}  {remark}".rstrip()
-            for a, b, c, d, remark in rows
-        )
+            rows.append((name, c.role, str(c.n_missing), str(c.n_distinct), c.remark, c.made))
+        # A last column that is empty, as before a fit, is not shown; numbers are to the right.
+        shown = [k for k in range(6) if k < 5 or any(row[k] for row in rows[1:])]
+        widths = {k: max(len(row[k]) for row in rows) for k in shown}
+        sides = ["<", "<", ">", ">", "<", "<"]
+        lines = ("  ".join(f"{row[k]:{sides[k]}{widths[k]}}" for k in shown) for row in rows)
+        return "\n".join(line.rstrip() for line in lines)
 
     def to_json(self) -> str:
         """As JSON text, for :meth:`from_json`."""

@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing
 from negcorr._common.types import FloatArray, Table
 from negcorr.diversity.decompositions import USELESS_ALONE, USELESS_NOTE, ambiguity_decomposition
 from negcorr.diversity.inner_model import inner_model
-from negcorr.rows.rows import content_hash
+from negcorr.rows.keys import content_hash
 
 __all__ = [
     "HeldOut",

@@ -17,7 +17,8 @@ from sklearn.model_selection import check_cv
 from negcorr._common.arrays import is_device_array, place_of, rows_at, to_host
 from negcorr._common.types import FloatArray, IntArray, Table
 from negcorr._common.validation import check_positive_int, is_integer
-from negcorr.rows.rows import content_hash, hash_on_device, on_device_modulo
+from negcorr.rows.keys import fold_numbers, reseeded, row_keys, smallest_counted
+from negcorr.rows.rows import Rows
 
 __all__ = ["ContentKFold", "Folds", "UnsplittableError", "make_folds", "number_of_folds"]
 
@@ -132,8 +133,25 @@ class ContentKFold:
         self, X: Table, y: Any = None, groups: Any = None
     ) -> Iterator[tuple[IntArray, IntArray]]:
         """Training and test row numbers of every fold that has rows."""
-        keys = content_hash(X, None if self.inputs_only else y, self.seed)
-        fold = keys % np.uint64(self.n_splits)
+        table = X if hasattr(X, "shape") else np.asarray(X)
+        target = np.empty((table.shape[0], 0)) if y is None else np.asarray(y)
+        target = target.reshape((len(target), -1))
+        rows = Rows(table, target, keys=row_keys(table, target, smallest_counted(table)))
+        return self.split_rows(rows)
+
+    def split_rows(self, rows: Rows) -> Iterator[tuple[IntArray, IntArray]]:
+        """The same for rows whose keys are known.
+
+        Parameters
+        ----------
+        rows : Rows
+
+        Yields
+        ------
+        train, test : ndarray of int
+        """
+        keys = reseeded(rows.keys.x if self.inputs_only else rows.keys.xy, self.seed)
+        fold = to_host(fold_numbers(keys, self.n_splits))
         used = np.unique(fold)
         if len(used) < 2:
             raise UnsplittableError(_ONE_FOLD.format(len(fold), self.n_splits))
@@ -141,7 +159,7 @@ class ContentKFold:
             yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
 
-def make_folds(cv: Any, X: Table, y: FloatArray, groups: Any = None) -> Folds:
+def make_folds(cv: Any, rows: Rows, groups: Any = None) -> Folds:
     """Folds from an int (by content), a scikit-learn splitter, or an iterable of splits.
 
     Parameters
@@ -149,8 +167,7 @@ def make_folds(cv: Any, X: Table, y: FloatArray, groups: Any = None) -> Folds:
     cv : int, splitter, iterable of (train, test) or None
         None means 5 folds by content. A splitter sees the rows in their given order, as NumPy
         arrays.
-    X : table of shape (n, d)
-    y : array of shape (n, outputs)
+    rows : Rows
     groups : array-like of shape (n,), optional
         Passed to the splitter.
 
@@ -160,27 +177,24 @@ def make_folds(cv: Any, X: Table, y: FloatArray, groups: Any = None) -> Folds:
     """
     count = 5 if cv is None else cv
     if not is_integer(count):
-        return _folds_of_splitter(cv, X, y, groups)
+        return _folds_of_splitter(cv, rows, groups)
     if count < 2:
         raise ValueError(f"cv={cv!r} must be at least 2, or a splitter.")
     count = int(count)
-    if is_device_array(X):
-        fold, known = on_device_modulo(hash_on_device(X, y), count), range(count)
-    else:
-        fold = content_hash(X, y) % np.uint64(count)
-        known = np.unique(fold).tolist()
+    fold = fold_numbers(rows.keys.xy, count)
+    known = range(count) if is_device_array(fold) else np.unique(fold).tolist()
     cells = [place_of(fold).xp.nonzero(fold == k)[0] for k in known]
     cells = [cell for cell in cells if cell.shape[0] > 0]
     if len(cells) < 2:
-        raise UnsplittableError(_ONE_FOLD.format(X.shape[0], count))
+        raise UnsplittableError(_ONE_FOLD.format(rows.n_rows, count))
     return Folds.from_partition(cells)
 
 
-def _folds_of_splitter(cv: Any, X: Table, y: FloatArray, groups: Any) -> Folds:
+def _folds_of_splitter(cv: Any, rows: Rows, groups: Any) -> Folds:
     """Folds from a splitter or an iterable of splits."""
     if isinstance(cv, (bool, str, float)):
         raise TypeError(f"cv={cv!r} must be an int, a splitter or an iterable of splits.")
-    n_rows, place = X.shape[0], place_of(X)
+    n_rows, X, y, place = rows.n_rows, rows.X, rows.y, place_of(rows.y)
     if not place.is_numpy:
         y, groups = to_host(y), to_host(groups) if is_device_array(groups) else groups
         if not hasattr(cv, "split") or type(cv).__module__.partition(".")[0] == "sklearn":
@@ -188,9 +202,10 @@ def _folds_of_splitter(cv: Any, X: Table, y: FloatArray, groups: Any) -> Folds:
         elif not isinstance(cv, ContentKFold):
             X = to_host(X)
     target = y[:, 0] if y.shape[1] == 1 else y
+    by_content = isinstance(cv, ContentKFold)
+    parts = cv.split_rows(rows) if by_content else check_cv(cv).split(X, target, groups)
     splits = [
-        (_row_numbers(cv, train, n_rows), _row_numbers(cv, test, n_rows))
-        for train, test in check_cv(cv).split(X, target, groups)
+        (_row_numbers(cv, train, n_rows), _row_numbers(cv, test, n_rows)) for train, test in parts
     ]
     splits = [(train, test) for train, test in splits if len(train) and len(test)]
     if not splits:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from negcorr._common.types import AnyArray, BoolArray, IntArray
-from negcorr.rows.rows import HashArray
+from negcorr.rows.keys import HashArray
 
 __all__ = ["SmallestKeys", "smallest_keys"]
 

@@ -15,7 +15,7 @@ from negcorr._common.types import BoolArray, FloatArray
 from negcorr._common.validation import check_weight, float_types, target_columns
 from negcorr.bases import AutoBasis, FourierFeatures
 from negcorr.bases.named import as_basis
-from negcorr.rows.rows import HashArray, content_hash
+from negcorr.rows.keys import HashArray, content_hash
 from negcorr.rows.smallest_keys import SmallestKeys, smallest_keys
 from negcorr.scale.chunks import Chunk
 

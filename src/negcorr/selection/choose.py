@@ -21,7 +21,7 @@ from negcorr.bases import Basis, NestedFeatures
 from negcorr.bases.kernel_features import STAGE, ridge_gap
 from negcorr.rows.rows import Rows, total_weight
 from negcorr.selection.rescoring import rescored
-from negcorr.selection.sample import SearchSample, Trial
+from negcorr.selection.sample import SearchSample, Trial, comparable
 from negcorr.selection.search import run_search
 from negcorr.selection.space import Candidate, SearchSpace, candidate_basis
 
@@ -350,7 +350,7 @@ def _rescored_lines(
     for inputs in dict.fromkeys(each.inputs for each in worth):
         larger.mapped(inputs)
     spread(sample.relevance_of, worth)
-    return sorted(spread(lambda each: rescored(sample, each), worth), key=lambda trial: trial.error)
+    return sorted(spread(lambda each: rescored(sample, each), worth), key=lambda trial: trial.rank)
 
 
 def _finalists(
@@ -421,5 +421,5 @@ def _validated(trials: Sequence[Trial]) -> float:
     """The sum over parts of the error of the candidate that the other parts choose."""
     errors = np.concatenate([trial.by_part for trial in trials])
     rest = errors.sum(axis=1, keepdims=True) - errors
-    chosen = np.argmin(rest, axis=0)
+    chosen = np.argmin(comparable(rest), axis=0)
     return float(errors[chosen, np.arange(errors.shape[1])].sum())

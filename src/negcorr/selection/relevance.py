@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
@@ -35,8 +34,8 @@ BOUNDS = ((-6.0, 3.0), (-4.0, 4.0), (float(np.log(1e-4)), float(np.log(30.0))))
 #: Largest weight of a row: larger ones would amplify the rounding of distances.
 MOST_MASS = 10.0
 
-#: Distances along all columns that are held, four bytes each.
-MOST_DISTANCES = 64_000_000
+#: Distances along all columns that are held, eight bytes each.
+MOST_DISTANCES = 32_000_000
 
 #: The search ends when a step gains less than this share.
 TOLERANCE = 1e-4
@@ -143,7 +142,7 @@ class _Process:
     stand in a square matrix, ``level`` the logarithm of one over their mean sum.
     """
 
-    distances: npt.NDArray[np.float32]
+    distances: FloatArray
     pairs: tuple[IntArray, IntArray]
     target: FloatArray
     mass: FloatArray
@@ -152,11 +151,11 @@ class _Process:
     @classmethod
     def of(cls, rows: FloatArray, target: FloatArray, kernel: str, mass: FloatArray) -> _Process:
         pairs = np.triu_indices(len(rows), 1)
-        distances = np.empty((rows.shape[1], len(pairs[0])), dtype=np.float32)
+        distances = np.empty((rows.shape[1], len(pairs[0])), dtype=np.float64)
         for along, column in zip(distances, rows.T, strict=True):
             difference = column[pairs[0]] - column[pairs[1]]
             along[:] = np.abs(difference) if kernel == "laplacian" else difference**2
-        mean = float(np.mean(distances, axis=1, dtype=np.float64).sum())
+        mean = float(np.mean(distances, axis=1).sum())
         return cls(distances, (pairs[0], pairs[1]), target, mass, -float(np.log(mean)))
 
     @property
@@ -170,7 +169,7 @@ class _Process:
         n, outputs = self.target.shape
         theta = np.exp(self.level + logs[-2] + logs[:-2])
         noise = float(np.exp(logs[-1])) / self.mass
-        values = np.exp(-(theta.astype(np.float32) @ self.distances))
+        values = np.exp(-(theta @ self.distances))
         covariance = np.empty((n, n))
         covariance[self.pairs] = values
         covariance.T[self.pairs] = values
@@ -184,7 +183,7 @@ class _Process:
         value = 0.5 * n * np.log(size) + float(diagonal)
         slopes = 0.5 * (upper - solved @ solved.T / (size * outputs))
         # Each pair stands twice in the square.
-        along = -2.0 * theta * (self.distances @ (slopes[self.pairs] * values).astype(np.float32))
+        along = -2.0 * theta * (self.distances @ (slopes[self.pairs] * values))
         gradient = np.concatenate(
             [along, [along.sum()], [float(np.diagonal(slopes) @ noise)]], dtype=np.float64
         )

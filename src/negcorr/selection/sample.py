@@ -17,16 +17,17 @@ from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from negcorr._common.arrays import rows_at, to_host
 from negcorr._common.threads import spread
-from negcorr._common.types import FloatArray, Table
+from negcorr._common.types import BoolArray, FloatArray, Table
 from negcorr.bases import kwok_tsang_gamma
 from negcorr.bases.input_maps import fit_input_map
 from negcorr.bases.kernel_functions import kernel_values
 from negcorr.criteria.quick_leave_one_out import ridge_losses, screen
-from negcorr.rows.rows import Rows, content_hash
+from negcorr.rows.keys import RowKeys, on_host
+from negcorr.rows.rows import Rows, weight_of
 from negcorr.selection.relevance import Relevance, learn_relevance
 from negcorr.selection.space import Candidate, SearchSpace, candidate_basis
 
-__all__ = ["SearchSample", "Trial"]
+__all__ = ["SearchSample", "Trial", "comparable"]
 
 #: Distinct rows that candidates are tried on.
 ROWS = 500
@@ -52,6 +53,20 @@ _METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock"}
 
 #: Rows of the sample that relevance is learnt from; "all" are those of the larger sample, too.
 LearntFrom = Literal["nothing", "even", "odd", "both", "all"]
+
+
+def comparable(errors: FloatArray) -> FloatArray:
+    """Errors rounded to 26 significant bits, so that no rounding decides between equal ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.selection.sample import comparable
+    >>> int(np.argmin(comparable(np.array([0.5, 0.5 - 1e-16]))))
+    0
+    """
+    mantissa, exponent = np.frexp(errors)
+    return np.asarray(np.ldexp(np.round(mantissa * 2.0**26), exponent - 26))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +104,13 @@ class Trial:
         weighted = losses * weight
         by_part = np.stack([weighted[:, k::PARTS].sum(axis=1) for k in range(PARTS)], axis=1)
         errors = by_part.sum(axis=1) / weight.sum()
-        best = int(np.argmin(errors))
+        best = int(np.argmin(comparable(errors)))
         return cls(candidate, by_part, losses[best], float(errors[best]), float(strengths[best]))
+
+    @property
+    def rank(self) -> tuple[float, str]:
+        """What trials are ordered by: the error, and of equal errors the name."""
+        return float(comparable(np.array(self.error))), str(self.candidate)
 
 
 @dataclass(frozen=True)
@@ -113,6 +133,10 @@ class SearchSample:
         Gaps at which candidates that are tried by their features are compared.
     n_distinct : int
         Distinct rows of positive weight that there are in all.
+    keys : RowKeys
+        Of these rows.
+    as_they_are : ndarray of bool of shape (d,) or None
+        Columns that are not mapped.
     larger : SearchSample or None
         These rows and others, on which kernels are tried again (:mod:`negcorr.selection.rescoring`)
         and from which the relevance of what was chosen is learnt.
@@ -125,6 +149,8 @@ class SearchSample:
     seed: int
     gaps: FloatArray
     n_distinct: int
+    keys: RowKeys
+    as_they_are: BoolArray | None = None
     larger: SearchSample | None = None
     _mapped: dict[str, Table] = field(default_factory=dict, repr=False)
     _relevance: dict[tuple[str, str, str], Relevance | None] = field(
@@ -153,15 +179,15 @@ class SearchSample:
         most_rows : int, default=500
         """
         X = rows.X if sp.issparse(rows.X) else to_host(rows.X)
-        weight = np.ones(rows.n_rows) if rows.weight is None else to_host(rows.weight)
+        weight = weight_of(rows)
         used = np.flatnonzero(weight > 0)
-        keys = content_hash(X)[used]
-        _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+        by_x, by_xy = (on_host(each)[used] for each in (rows.keys.x, rows.keys.xy))
+        _, first, number = np.unique(by_x, return_index=True, return_inverse=True)
         n_distinct = min(len(first), most_rows)
         inside = number < n_distinct
         target, part, number = to_host(rows.y)[used[inside]], weight[used[inside]], number[inside]
         # Sums in an order that content decides, about a value that makes constants exactly zero.
-        order = np.lexsort((content_hash(target), part, number))
+        order = np.lexsort((by_xy[inside], part, number))
         target, part, number = (target - target.min(axis=0))[order], part[order], number[order]
         mass = np.bincount(number, part, n_distinct).astype(np.float64)
         sums = [np.bincount(number, part * column, n_distinct) for column in target.T]
@@ -174,8 +200,10 @@ class SearchSample:
         larger = None
         if most_rows == ROWS and len(first) >= MANY_ROWS:
             larger = cls.of(rows, space, seed, gap, MORE_ROWS)
-        X = rows_at(X, used[first[:n_distinct]])
-        return cls(X, y, mass, space, seed, gaps, len(first), larger)
+        chosen = used[first[:n_distinct]]
+        keys = RowKeys(by_x[first[:n_distinct]], by_xy[first[:n_distinct]])
+        X = rows_at(X, chosen)
+        return cls(X, y, mass, space, seed, gaps, len(first), keys, rows.as_they_are, larger)
 
     @property
     def n_rows(self) -> int:
@@ -185,7 +213,8 @@ class SearchSample:
     def mapped(self, inputs: str) -> Table:
         """The rows after their columns have been mapped, by given relevance too."""
         if inputs not in self._mapped:
-            learnt = fit_input_map(inputs, self.X, self.weight, self.space.given_relevance)
+            more = self.space.given_relevance, self.as_they_are
+            learnt = fit_input_map(inputs, self.X, self.weight, *more)
             self._mapped[inputs] = learnt(self.X)
         return self._mapped[inputs]
 
@@ -278,7 +307,7 @@ class SearchSample:
         basis = candidate_basis(
             candidate, gamma, MEMBERS, width, rows.shape[1], self.seed, inputs="none"
         )
-        features = basis.fit(rows, sample_weight=self.weight).transform(rows)
+        features = basis.fit_rows(Rows(rows, self.y, self.weight, self.keys)).transform(rows)
         fit = screen(features, self.y, basis.block_starts_, self.weight, candidate.alpha)
         return fit.losses(self.gaps)
 

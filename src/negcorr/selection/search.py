@@ -56,11 +56,11 @@ class Search:
     @property
     def best(self) -> Trial:
         """The trial of the smallest error."""
-        return min(self.trials.values(), key=lambda trial: trial.error)
+        return min(self.trials.values(), key=lambda trial: trial.rank)
 
     def ranking(self) -> list[Trial]:
         """All trials, the best first."""
-        return sorted(self.trials.values(), key=lambda trial: trial.error)
+        return sorted(self.trials.values(), key=lambda trial: trial.rank)
 
     def follow(self, lines: Sequence[Candidate], start: Sequence[int]) -> None:
         """Move each line's bandwidth from the start towards smaller errors."""
@@ -71,7 +71,7 @@ class Search:
             steps = []
             for line in lines:
                 tried = {i: self.trials.get(at(line, i)) for i in LATTICE}
-                known = {i: trial.error for i, trial in tried.items() if trial is not None}
+                known = {i: trial.rank[0] for i, trial in tried.items() if trial is not None}
                 best = min(known, key=lambda i: known[i])
                 if known[best] <= limit:
                     near = (best - 1, best + 1)
@@ -128,8 +128,8 @@ class Search:
             steps = (i, i + 1) if self.space.gamma is None else (i,)
             tried = [at(line, step) for step in steps if step in LATTICE]
             self.run(tried)
-            found = min((self.trials[each] for each in tried), key=lambda trial: trial.error)
-            if found.error >= best.error:
+            found = min((self.trials[each] for each in tried), key=lambda trial: trial.rank)
+            if found.rank[0] >= best.rank[0]:
                 return
             best = found
 

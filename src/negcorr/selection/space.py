@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from negcorr._common.arrays import is_device_array
 from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import check_positive_int
 from negcorr.bases import AutoBasis, Basis, KernelFeatures
@@ -197,8 +196,6 @@ class SearchSpace:
         sparse, without = sp.issparse(X), set()
         if X.shape[1] == 1 or sparse:
             without.add("linear")  # of one column all members would be the same
-        if is_device_array(X):
-            without.add("trees")
         left = tuple(name for name in self.bases if name not in without)
         space = replace(self, bases=left or self.bases)
         if not sparse:

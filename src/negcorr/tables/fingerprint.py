@@ -10,7 +10,7 @@ import numpy as np
 
 from negcorr.columns.samples import Samples, hashes
 from negcorr.reading.schema import Schema
-from negcorr.rows.rows import HashArray
+from negcorr.rows.keys import HashArray
 from negcorr.rows.smallest_keys import smallest_keys
 
 __all__ = ["Fingerprint"]

@@ -10,7 +10,7 @@ import numpy as np
 from negcorr._common.types import AnyArray, IntArray
 from negcorr.columns.samples import halves
 from negcorr.reading.cell_kinds import text_buffers
-from negcorr.rows.rows import HashArray, content_hash, hash_of_bytes, mix
+from negcorr.rows.keys import HashArray, content_hash, mix, reseeded, word_hashes
 from negcorr.rows.smallest_keys import smallest_keys
 
 __all__ = ["Kept", "SmallestHashes", "table_hash"]
@@ -151,7 +151,7 @@ def table_hash(table: Any, seed: int = 0) -> HashArray:
             columns += halves(np.concatenate([np.empty(0, dtype=np.uint64), *bits]))
     if not columns:
         return np.zeros(table.num_rows, dtype=np.uint64)
-    return content_hash(np.stack(columns, axis=1), seed=seed)
+    return np.asarray(reseeded(content_hash(np.stack(columns, axis=1)), seed))
 
 
 def _as_text(column: Any) -> Any:
@@ -185,5 +185,6 @@ def _text_hashes(array: Any) -> HashArray:
         done += 8
         left = left[lengths[left] > done]
     for j in np.flatnonzero(lengths > LONG_BYTES):
-        bits[j] = hash_of_bytes(data[starts[j] : starts[j] + lengths[j]].tobytes())
+        word = data[starts[j] : starts[j] + lengths[j]].tobytes().decode("utf-8", "replace")
+        bits[j] = word_hashes(np.array([word], dtype=object))[0]
     return bits

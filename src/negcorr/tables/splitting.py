@@ -15,7 +15,7 @@ from negcorr.columns.samples import Samples, digests, hashes, labels, samples, t
 from negcorr.exceptions import TableError
 from negcorr.reading.schema import Schema
 from negcorr.rows.folds import ContentKFold
-from negcorr.rows.rows import content_hash
+from negcorr.rows.keys import content_hash, reseeded
 
 __all__ = ["LEAST_ROWS", "check_held_out", "check_split", "folds_for", "hold_out", "largest_keys"]
 
@@ -75,7 +75,7 @@ def hold_out(
         keys, what = times(frame, schema)[rows.positions], f"time in {schema.time!r}"
     elif rows.groups is not None:
         names = np.stack(digests(rows.groups), axis=1)
-        keys, what = content_hash(names, seed=seed), f"group in {schema.group!r}"
+        keys, what = reseeded(content_hash(names), seed), f"group in {schema.group!r}"
     else:
         keys, what = hashes(rows, schema, seed), "content"
     held = largest_keys(keys, test_size, what)

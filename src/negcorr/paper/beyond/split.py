@@ -112,10 +112,11 @@ def split(setup: Setup, data_home: str | None, name: str, fold: int) -> list[Row
     q, gamma = setup.size.n_features, bandwidth(setup, data.X)
     seed = setup.seed_for("features", name, fold, NAME)
     basis = FourierFeatures(1, q, gamma=gamma, inputs="none", random_state=seed).fit(data.X)
-    inner = make_folds(folds_of(len(data.X), setup, name, fold, "inner"), data.X, data.Y, None)
+    rows = Rows(data.X, data.Y)
+    inner = make_folds(folds_of(len(data.X), setup, name, fold, "inner"), rows)
     # Factors, not Gram matrices: kinematics needs gaps of 10⁻¹³, and large members are
     # ill-conditioned. They are computed once for all M.
-    cells = scan_moments(Rows(data.X, data.Y), basis, list(inner.cells), "factor")
+    cells = scan_moments(rows, basis, list(inner.cells), "factor")
     folds = _Folds(
         tuple(total([cells[i] for i in train]) for train, _ in inner.splits),
         tuple(total([cells[i] for i in test]) for _, test in inner.splits),

@@ -1,0 +1,169 @@
+"""Cells of a data frame as the values they mean, by the forms in which columns are written."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from negcorr._common.types import AnyArray
+from negcorr.exceptions import TableError
+from negcorr.reading.dates import dates
+from negcorr.reading.number_cells import as_numbers
+from negcorr.reading.optional import import_optional
+from negcorr.reading.schema import Column
+
+__all__ = ["MISSING_LEVEL", "as_frame", "has_columns", "level_names", "placing", "typed_cells"]
+
+#: The category of rows that have none.
+MISSING_LEVEL = "(missing)"
+
+
+def has_columns(X: Any) -> bool:
+    """Whether a table has columns of several kinds, or cells without a value.
+
+    Data frames of pandas and polars, tables of pyarrow, arrays of objects or text, and arrays with
+    NaN. Arrays of numbers have not, and need nothing of this room.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.columns.cells import has_columns
+    >>> has_columns(np.array([[1.0, np.nan]])), has_columns(np.array([[1.0, 2.0]]))
+    (True, False)
+    """
+    if hasattr(X, "columns") and hasattr(X, "shape"):
+        return True
+    if isinstance(X, (list, tuple)):
+        X = np.asarray(X, dtype=object)
+        return X.ndim == 2 and any(isinstance(cell, str) or cell is None for cell in X.ravel())
+    if not isinstance(X, np.ndarray) or X.ndim != 2:
+        return False
+    if X.dtype.kind in "OUS":
+        return True
+    # The sum of a column with NaN is NaN, and takes no memory.
+    return X.dtype.kind == "f" and bool(np.isnan(np.sum(X)) and np.isnan(X).any())
+
+
+def as_frame(X: Any) -> Any:
+    """The table as a data frame of pandas; columns of arrays are named by their numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.columns.cells import as_frame
+    >>> as_frame(np.array([[1, "a"], [2, "b"]], dtype=object)).dtypes.tolist()
+    [dtype('int64'), dtype('O')]
+    """
+    pandas = import_optional("pandas", "columns of several kinds are read by pandas")
+    if hasattr(X, "iloc"):
+        return X
+    if hasattr(X, "to_pandas"):  # polars and pyarrow
+        return X.to_pandas()
+    values = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else np.asarray(X)
+    columns = {f"x{j}": _narrowed(values[:, j]) for j in range(values.shape[1])}
+    return pandas.DataFrame(columns)
+
+
+def _narrowed(cells: AnyArray) -> Any:
+    """Cells of an array as numbers where all of them are, and else as objects."""
+    import pandas
+
+    if cells.dtype.kind in "US":
+        return pandas.Series(cells.astype(str).astype(object), dtype=object)
+    if cells.dtype != object:
+        return cells
+    series = pandas.Series(cells, dtype=object)
+    narrow = series.infer_objects()
+    return narrow if getattr(narrow.dtype, "kind", "O") in "biufM" else series
+
+
+def level_names(series: Any) -> AnyArray:
+    """A column as categories by name; whole numbers are named alike in every type.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from negcorr.columns.cells import level_names
+    >>> level_names(pd.Series([3.0, None])).tolist(), level_names(pd.Series(["a ", ""])).tolist()
+    (['3', '(missing)'], ['a', '(missing)'])
+    """
+    if hasattr(series, "cat"):
+        # Each category once: there are few of them, and rows may be millions.
+        known = series.cat.categories.to_series().astype(object)
+        named = np.append(level_names(known), MISSING_LEVEL).astype(object)
+        return np.asarray(named[series.cat.codes.to_numpy()])
+    import pandas
+
+    cells = series.astype(object)
+    codes, distinct = pandas.factorize(cells.to_numpy(), use_na_sentinel=True)
+    names = []
+    for value in distinct:
+        is_whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+        name = str(int(value)) if is_whole else str(value).strip()
+        names.append(name or MISSING_LEVEL)
+    return np.array([*names, MISSING_LEVEL], dtype=object)[codes]
+
+
+def typed_cells(series: Any, column: Column) -> AnyArray:
+    """The values of a column of inputs: floats, names of levels, or moments of datetime64.
+
+    Parameters
+    ----------
+    series : pandas.Series
+    column : Column
+        Its role and form.
+
+    Raises
+    ------
+    TableError
+        If a cell is not what its column holds; the message names the column.
+    """
+    if column.role == "number":
+        return as_numbers(series, column.form, column.name)
+    if column.role == "date":
+        return np.asarray(dates(series, column.form, column.name).to_numpy())
+    return level_names(series)
+
+
+@contextmanager
+def placing(
+    path: Path,
+    frame: Any,
+    read: Callable[[Any], object],
+    row: int,
+    advice: str = "Correct it, leave it empty, take the column as categorical, or drop it.",
+) -> Iterator[None]:
+    """Let errors about cells say in which row they are.
+
+    Parameters
+    ----------
+    path : Path
+        Of the file.
+    frame : pandas.DataFrame
+    read : callable
+        Takes rows of the frame, and raises the error.
+    row : int
+        Number of rows before the frame.
+    advice : str
+    """
+
+    def fails(n: int) -> bool:
+        try:
+            read(frame.iloc[:n])
+        except TableError:
+            return True
+        return False
+
+    try:
+        yield
+    except TableError as error:
+        if fails(0) or not fails(len(frame)):
+            raise
+        # The shortest beginning of the frame that fails ends with the row.
+        last = bisect_left(range(1, len(frame)), True, key=fails)
+        raise TableError(f"{path}, row {row + last + 1}: {error} {advice}") from error
