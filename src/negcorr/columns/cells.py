@@ -17,7 +17,15 @@ from negcorr.reading.number_cells import as_numbers
 from negcorr.reading.optional import import_optional
 from negcorr.reading.schema import Column
 
-__all__ = ["MISSING_LEVEL", "as_frame", "has_columns", "level_names", "placing", "typed_cells"]
+__all__ = [
+    "MISSING_LEVEL",
+    "as_frame",
+    "given_cells",
+    "has_columns",
+    "level_names",
+    "placing",
+    "typed_cells",
+]
 
 #: The category of rows that have none.
 MISSING_LEVEL = "(missing)"
@@ -107,6 +115,42 @@ def level_names(series: Any) -> AnyArray:
         name = str(int(value)) if is_whole else str(value).strip()
         names.append(name or MISSING_LEVEL)
     return np.array([*names, MISSING_LEVEL], dtype=object)[codes]
+
+
+def given_cells(frame: Any) -> list[AnyArray]:
+    """The cells of a data frame before anything is known of its columns, for row keys.
+
+    Numbers and dates are those by their type; all else is text.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from negcorr.columns.cells import given_cells
+    >>> [cells.tolist() for cells in given_cells(pd.DataFrame({"x": [1], "kind": ["a"]}))]
+    [[1.0], ['a']]
+    """
+    columns = []
+    for j in range(frame.shape[1]):
+        series = frame.iloc[:, j]
+        kind = "O" if hasattr(series, "cat") else getattr(series.dtype, "kind", "O")
+        if kind in "biufm":
+            columns.append(as_numbers(series, "plain", str(series.name)))
+        elif kind == "M":
+            columns.append(np.asarray(dates(series, "datetime", str(series.name)).to_numpy()))
+        else:
+            columns.append(_names_or_text(series))
+    return columns
+
+
+def _names_or_text(series: Any) -> AnyArray:
+    try:
+        return level_names(series)
+    except TypeError:  # lists and the like, which are never inputs
+        return np.array([str(cell) for cell in series], dtype=object)
 
 
 def typed_cells(series: Any, column: Column) -> AnyArray:

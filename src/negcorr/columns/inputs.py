@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from negcorr._common.arrays import rows_at, to_host
 from negcorr._common.types import FloatArray, Table
-from negcorr.columns.cells import as_frame
+from negcorr.columns.cells import as_frame, given_cells
 from negcorr.columns.counts import CellCounts
 from negcorr.columns.encoding import Encoding, learn_encoding
 from negcorr.columns.kinds import input_columns
@@ -93,9 +94,19 @@ class FirstLook:
         if not encoded:
             return cls(RowSample.of(Rows(X, y, weight, row_keys(X, y))))
         frame = as_frame(X)
-        rows = Rows(frame, y, weight, row_keys(frame, y))
+        rows = Rows(frame, y, weight, row_keys(given_cells(frame), y))
         counts = CellCounts.of(frame, weight_of(rows))
         return cls(RowSample.of(rows), counts, hasattr(X, "columns"))
+
+    def of_columns(self, names: Sequence[str]) -> FirstLook:
+        """The same look at some of the columns, where the sample is all rows."""
+        rows, counts = self.sample.rows, self.counts
+        assert counts is not None  # only tables with columns have names
+        few = replace(rows, X=rows.X[list(names)])
+        missing = {name: counts.missing[name] for name in names}
+        levels = {name: counts.levels[name] for name in names if name in counts.levels}
+        counts = CellCounts(counts.weight, missing, levels)
+        return FirstLook(replace(self.sample, rows=few), counts, self.named)
 
     def merged(self, other: FirstLook) -> FirstLook:
         """A first look at the rows of both."""
@@ -140,4 +151,4 @@ def enter(
     look = FirstLook.at(X, y, weight, encoded=encoded)
     cells, sample = look.learn()
     rows = cells.rows(X, y, weight)
-    return cells, rows, rows.of_weight() if look.sample.n_rows <= SAMPLE_ROWS else sample
+    return cells, rows, rows.of_weight() if look.sample.is_whole else sample

@@ -143,7 +143,14 @@ class Given:
 
 
 def validated(
-    estimator: Any, X: Table, y: Any, sample_weight: Any, *, encoded: bool | None = None
+    estimator: Any,
+    X: Table,
+    y: Any,
+    sample_weight: Any,
+    *,
+    reset: bool = True,
+    encoded: bool | None = None,
+    is_part: bool = False,
 ) -> Given:
     """Check inputs, targets and weights of a fit.
 
@@ -154,12 +161,14 @@ def validated(
         may hold.
     X, y, sample_weight
         As given to ``fit``.
+    reset : bool, default=True
+        Whether the number and names of columns are learnt here.
     encoded : bool, optional
-        Of a later chunk, whether the first one was encoded; by default the table itself says so.
-        A later chunk may be a single row, or of no weight.
+        Whether X is encoded, where that is settled; by default the table itself says so.
+    is_part : bool, default=False
+        Whether these are some of the rows: they may be a single one, or of no weight.
     """
-    basis, place, reset = estimator.basis, dispatched(X), encoded is None
-    least = 2 if reset else 1
+    basis, place, least = estimator.basis, dispatched(X), 1 if is_part else 2
     own_tables = not isinstance(basis, RandomBasis) and takes_tables(basis)
     if encoded is None:
         encoded = place.is_numpy and not own_tables and has_columns(X)
@@ -206,7 +215,7 @@ def validated(
             f"y varies by less than {1.0 / LARGEST_TARGET:g}, whose squares vanish; rescale y."
         )
     weight: FloatArray | None
-    if reset or sample_weight is None or np.any(to_host(sample_weight)):
+    if not is_part or sample_weight is None or np.any(to_host(sample_weight)):
         weight = check_weight(sample_weight, target)
     else:
         check_weight(np.ones(np.shape(to_host(sample_weight))), target)

@@ -362,7 +362,10 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             settings, before = self._settings(), self._fitted_or_none
             drawn = vars(self).get("_drawn") if before is None else before.drawn
             encoded = None if drawn is None else drawn.cells.encoding is not None
-            given = validated(self, X, y, sample_weight, encoded=encoded)
+            first = drawn is None
+            given = validated(
+                self, X, y, sample_weight, reset=first, encoded=encoded, is_part=not first
+            )
             if drawn is not None:
                 check_same_place(self, given.X, place_within(drawn.bases[-1]), "partial_fit")
             self._state = continued(before, drawn, given, settings)

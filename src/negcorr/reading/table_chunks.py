@@ -157,6 +157,23 @@ class TableChunks:
             yield self.frame(table, row)
             row += table.num_rows
 
+    def settled(self) -> Self:
+        """The same file, read in kinds that all of its cells have.
+
+        The first rows of a text show what is a number; where a cell further down shows something
+        else, the file is read once more to find out.
+        """
+        source, kinds = self.source, dict(self.kinds)
+        if isinstance(source, ArrowSource):
+            return self
+        changed = True
+        while changed:
+            before = dict(kinds)
+            for table in self.tables(list(kinds)):
+                kinds = source.kinds_after(table, kinds)
+            changed = kinds != before
+        return replace(self, kinds=kinds)
+
     def reading(self, kinds: Mapping[str, str]) -> Self:
         """The same file, with other columns or kinds of them."""
         return replace(self, kinds=kinds)

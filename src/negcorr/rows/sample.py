@@ -8,6 +8,7 @@ of the rows nor on chunks, so a fit in memory and a stream choose the same.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -30,12 +31,15 @@ class RowSample:
     Attributes
     ----------
     rows : Rows
-        All rows of positive weight while they are at most 20 000. Then the distinct x with the
+        All rows of positive weight while they are at most ``most``. Then the distinct ones with the
         smallest keys, each once: its weight is the sum of the weights, its target their mean.
     n_rows : int
         Rows of positive weight so far.
     weight : float
         Σw of all rows so far.
+    by : {"x", "xy"}
+        Whether rows are distinct by their inputs, or by inputs and targets.
+    most : int
 
     Examples
     --------
@@ -53,27 +57,50 @@ class RowSample:
     rows: Rows
     n_rows: int
     weight: float
+    by: Literal["x", "xy"] = "x"
+    most: int = SAMPLE_ROWS
 
     @classmethod
-    def of(cls, rows: Rows) -> RowSample:
-        """The sample of rows in memory."""
-        used, mass = rows.of_weight(), total_weight(rows)
-        if used.n_rows > SAMPLE_ROWS:
-            return cls(_distinct(used), used.n_rows, mass)
-        return cls(used, used.n_rows, mass)
+    def of(cls, rows: Rows, by: Literal["x", "xy"] = "x", most: int = SAMPLE_ROWS) -> RowSample:
+        """The sample of rows in memory.
+
+        Parameters
+        ----------
+        rows : Rows
+        by : {"x", "xy"}, default="x"
+        most : int, default=20000
+        """
+        used = rows.of_weight()
+        kept = used if used.n_rows <= most else _distinct(used, by, most)
+        return cls(kept, used.n_rows, total_weight(rows), by, most)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all rows."""
+        return self.n_rows <= self.most
 
     def merged(self, other: RowSample) -> RowSample:
         """The sample of the rows of both."""
-        rows, n_rows = joined([self.rows, other.rows]), self.n_rows + other.n_rows
-        if n_rows > SAMPLE_ROWS:
-            rows = _distinct(rows)
-        return RowSample(rows, n_rows, self.weight + other.weight)
+        n_rows, weight = self.n_rows + other.n_rows, self.weight + other.weight
+        parts = [self.rows, other.rows]
+        if not self.is_whole and self.rows.n_rows == self.most:
+            # Others have smaller keys than these.
+            last = _keys(self.rows, self.by)[-1]
+            parts[1] = other.rows.take(np.flatnonzero(_keys(other.rows, self.by) <= last))
+        rows = joined(parts)
+        if n_rows > self.most:
+            rows = _distinct(rows, self.by, self.most)
+        return RowSample(rows, n_rows, weight, self.by, self.most)
 
 
-def _distinct(rows: Rows) -> Rows:
-    """Distinct x with the smallest keys: of equal ones the weights are added, targets averaged."""
-    keys = to_host(rows.keys.x)
-    near = _smallest(keys, SAMPLE_ROWS)
+def _keys(rows: Rows, by: Literal["x", "xy"]) -> HashArray:
+    return to_host(rows.keys.x if by == "x" else rows.keys.xy)
+
+
+def _distinct(rows: Rows, by: Literal["x", "xy"], most: int) -> Rows:
+    """Distinct rows with the smallest keys: of equal ones weights are added, targets averaged."""
+    keys = _keys(rows, by)
+    near = _smallest(keys, most)
     # Of equal x the row with the smallest key of (x, y) stands for all.
     near = near[np.lexsort((to_host(rows.keys.xy)[near], keys[near]))]
     _, first, number = np.unique(keys[near], return_index=True, return_inverse=True)
@@ -83,7 +110,7 @@ def _distinct(rows: Rows) -> Rows:
     # About the first of the equal ones, so that a single row keeps its bits.
     beyond = target - target[first][number]
     means = [np.bincount(number, weight * column) / mass for column in beyond.T]
-    kept = slice(min(len(first), SAMPLE_ROWS))
+    kept = slice(min(len(first), most))
     chosen = rows.take(near[first[kept]])
     place = place_of(chosen.y)
     shift = np.stack(means, axis=1)[kept] if means else np.zeros((len(first[kept]), 0))

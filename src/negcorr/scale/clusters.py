@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from negcorr._common.types import AnyArray
+from negcorr.columns.inputs import FirstLook
 from negcorr.ensemble.fitted import FittedState
 from negcorr.ensemble.stream import Stream
 from negcorr.exceptions import ChunkError
@@ -57,17 +58,16 @@ def fit_blocks(model: Any, drawn: bool, X: Any, y: Any, target: Any, sample_weig
     blocks = _blocks(X, y, target, sample_weight)
     client = _client()
     if not drawn:
-        needs = first_pass.needs_sample(model), first_pass.needs_targets(model)
-        summary = _reduced(_summary_of, needs, blocks, first_pass.InputSummary.merged)
-        first_pass.draw_from(working, summary)
+        look = _reduced(_look_at, (working,), blocks, FirstLook.merged)
+        first_pass.draw_from(working, look)
     if client is not None and _client() is not client:
         # Without it Dask would fetch all blocks to this process, and work on them here.
         raise _lost("the client that the first pass used is closed")
     stream = _reduced(_stream_of, (working,), blocks, Stream.merged)
-    basis, choice = working.basis_, working.choice_
-    settings = working._settings().path_settings(basis, choice)
-    stream = replace(stream, basis=basis)
-    working._state = FittedState(basis, choice, stream=stream, settings=settings)
+    settled = working._drawn
+    settings = working._settings().path_settings(settled.bases[-1], settled.choice)
+    stream = replace(stream, bases=settled.bases)
+    working._state = FittedState(settled, stream=stream, settings=settings)
     vars(model).clear()
     vars(model).update(vars(working))
 
@@ -130,9 +130,9 @@ def _bundle(X: Any, y: Any, weight: Any = None) -> tuple[Any, Any, Any]:
     return X, y, weight
 
 
-def _summary_of(X: Any, y: Any, weight: Any, sampled: bool, targets: bool) -> Any:
-    """What the basis needs to know of a block."""
-    return first_pass.summary_of(X, weight, sampled, y if targets else None)
+def _look_at(X: Any, y: Any, weight: Any, model: Any) -> FirstLook:
+    """A look at a block."""
+    return first_pass.look_at(model, X, y, weight)
 
 
 def _stream_of(X: Any, y: Any, weight: Any, model: Any) -> Stream:

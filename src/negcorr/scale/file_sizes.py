@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from negcorr.reading.chunk_sources import TextSource
+from negcorr.reading.table_chunks import TableChunks
 from negcorr.scale.batches import unreadable
 
-__all__ = ["fragments_of", "held_while_reading", "rows_known"]
+__all__ = ["held_by_fragments", "held_by_tables", "rows_known"]
 
 #: Bytes of a column that are held while a Parquet file is read, whatever the size of chunks: pages
 #: as they are in the file and unpacked, the dictionary, and what the allocator adds.
@@ -22,7 +24,39 @@ RECORD_BYTES = 2**20
 TEXT_BYTES = 48 * 2**20
 
 
-def fragments_of(dataset: Any) -> Any:
+def held_by_tables(table: TableChunks, columns: list[str]) -> int:
+    """Bytes that are held of a file beside chunks; other files are taken to be like it.
+
+    Parameters
+    ----------
+    table : TableChunks
+    columns : list of str
+        That are read.
+    """
+    import pyarrow.dataset
+
+    if isinstance(table.source, TextSource):
+        return TEXT_BYTES
+    if not table.source.format:
+        return 0  # a format that is read whole
+    kind = {"parquet": "parquet", "feather": "ipc"}[table.source.format]
+    return held_by_fragments(pyarrow.dataset.dataset(str(table.path), format=kind), columns)
+
+
+def held_by_fragments(dataset: Any, columns: list[str]) -> int:
+    """Bytes that are held of a dataset's file beside chunks; files are taken to be like the first.
+
+    Parameters
+    ----------
+    dataset : pyarrow.dataset.Dataset
+        Without fragments of its own, as with a filter, it is taken to be Parquet.
+    columns : list of str
+        That are read.
+    """
+    return _held_while_reading(_fragments_of(dataset), columns)
+
+
+def _fragments_of(dataset: Any) -> Any:
     """Files of a dataset; None for one with a filter, which has none that the filter applies to."""
     try:
         return dataset.get_fragments()
@@ -30,16 +64,7 @@ def fragments_of(dataset: Any) -> Any:
         return None
 
 
-def held_while_reading(fragments: Any, columns: list[str]) -> int:
-    """Bytes that are held of a file beside chunks; files are taken to be like the first.
-
-    Parameters
-    ----------
-    fragments : iterable of pyarrow fragments, or None
-        Where there are none, they are taken to be Parquet.
-    columns : list of str
-        That are read.
-    """
+def _held_while_reading(fragments: Any, columns: list[str]) -> int:
     import pyarrow.dataset
 
     first = None if fragments is None else next(iter(fragments), None)
@@ -70,7 +95,7 @@ def rows_known(dataset: Any) -> int | None:
     import pyarrow.dataset
 
     text = isinstance(getattr(dataset, "format", None), pyarrow.dataset.CsvFileFormat)
-    if text or fragments_of(dataset) is None:
+    if text or _fragments_of(dataset) is None:
         return None
     try:
         return int(dataset.count_rows())

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any, TypeVar
 
+from negcorr.columns.inputs import FirstLook
 from negcorr.ensemble.partial_fit import check_streamable
 from negcorr.ensemble.regressor import NCLRegressor
+from negcorr.exceptions import ChunkError
 from negcorr.scale import first_pass
-from negcorr.scale.chunks import IterableSource, is_path
+from negcorr.scale.chunks import IterableSource, Source, is_path
 from negcorr.scale.clusters import fit_blocks, is_dask, predict_blocks
-from negcorr.scale.passes import watched_passes
+from negcorr.scale.files import FileSource
+from negcorr.scale.passes import Passes, watched_passes
 from negcorr.scale.planning import Budget, chunks_within, known_features
 from negcorr.scale.sources import source_of
 
@@ -36,16 +39,19 @@ def fit(
 ) -> Model:
     """Fit an estimator on rows that are read in chunks, in bounded memory.
 
-    The first pass takes what the basis needs to know of the rows, the second adds up moments
-    while a thread reads ahead. A model whose basis is drawn already (``model.draw``), and rows that
-    can be read only once, need no first pass; the basis of the latter comes from the first chunk.
+    The first pass settles kinds of columns, scales and the basis, on the rows that a fit in memory
+    would take; the second adds up moments while a thread reads ahead. The model is that of
+    ``model.fit`` on the same rows. A model whose basis is drawn already (``model.draw``), and rows
+    that can be read only once, need no first pass; the basis of the latter comes from the first
+    chunk.
 
     Parameters
     ----------
     model : NCLRegressor
         Fitted in place.
     X : path, pyarrow dataset, Dask table, iterable of chunks, or array-like of shape (n, d)
-        A file or a folder of files (Parquet, CSV, Feather), a ``pyarrow.dataset.Dataset``, an
+        A file that :func:`negcorr.read_table` reads, or a folder of such files of one kind, a
+        ``pyarrow.dataset.Dataset``, an
         iterable of (X, y) or (X, y, weight) or of data frames, a Dask array or data frame, whose
         blocks are worked on where they are, or a table in memory.
     y : array-like of shape (n,) or (n, outputs), optional
@@ -118,10 +124,8 @@ def fit(
     source = chunks_within(budget, source, model, n_features, looks_first)
     with watched_passes(progress, source, 1 + looks_first) as passes:
         if looks_first:
-            with closing(passes.chunks(source, name, 1)) as chunks:
-                needs = first_pass.needs_sample(model), first_pass.needs_targets(model)
-                summary = first_pass.summarise_inputs(chunks, *needs)
-            first_pass.draw_from(model, summary)
+            look, source = _first_look(model, source, passes, name)
+            first_pass.draw_from(model, look)
             name += ", read for a second time,"
         elif not drawn:
             first_pass.drop_fit(model)
@@ -139,6 +143,24 @@ def fit(
                 first_pass.drop_fit(model)
             raise
     return model
+
+
+def _first_look(model: Any, source: Source, passes: Passes, name: str) -> tuple[FirstLook, Source]:
+    """A look at all rows, and the source as its cells are to be read."""
+    look = None
+    try:
+        for encoded in (None, True):
+            with closing(passes.chunks(source, name, 1)) as chunks:
+                look = first_pass.look_at_chunks(model, chunks, encoded)
+            if look is not None:
+                return look, source
+    except ChunkError:
+        # What is a number in the first rows of a text may be something else further down.
+        settled = source.settled() if isinstance(source, FileSource) else source
+        if settled == source:
+            raise
+        return _first_look(model, settled, passes, name)
+    raise ChunkError(f"{name} changed while it was read.")
 
 
 def predict(model: Any, X: Any) -> Any:

@@ -18,8 +18,8 @@ from negcorr.bases.named import as_basis
 from negcorr.criteria.kfold import MOST_KEPT_ROWS
 from negcorr.moments.scan import BLOCK_BYTES
 from negcorr.rows.folds import number_of_folds
+from negcorr.rows.sample import SAMPLE_ROWS
 from negcorr.scale.chunks import Source, Width
-from negcorr.scale.first_pass import SAMPLE_ROWS, needs_sample
 
 __all__ = [
     "Budget",
@@ -114,18 +114,16 @@ class Costs:
         return n_rows
 
 
-def costs_of_first_pass(width: Width, *, sampled: bool) -> Costs:
-    """The bytes of the first pass over the inputs.
+def costs_of_first_pass(width: Width) -> Costs:
+    """The bytes of the first pass over the rows.
 
     Parameters
     ----------
     width : Width
         Columns of the rows.
-    sampled : bool
-        Whether rows are kept, for a basis that is drawn from rows.
     """
     # Those so far, those of a chunk, both, and the smallest of both; drawing sorts and copies them.
-    kept = 6 * 8 * SAMPLE_ROWS * width.n_inputs if sampled else 0
+    kept = 6 * 8 * SAMPLE_ROWS * width.n_numbers
     return Costs(kept, width.reading, _row(width))
 
 
@@ -289,5 +287,5 @@ def chunks_within(
         n_folds, accurate = number_of_folds(model.cv), model.solver == "qr"
         costs.append(costs_of_fit(width, n_features, n_folds, blas_threads(), accurate))
     if first_pass:
-        costs.append(costs_of_first_pass(width, sampled=needs_sample(model)))
+        costs.append(costs_of_first_pass(width))
     return source.in_chunks_of(min(map(budget.rows, costs))) if costs else source

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from negcorr.scale.chunks import ArraySource, IterableSource, Source, is_path, split_frame
-from negcorr.scale.files import FileSource, as_dataset, open_files
+from negcorr.scale.files import DatasetSource, as_dataset, open_files
 
 __all__ = ["source_of", "target_names", "weight_name"]
 
@@ -16,13 +16,16 @@ def source_of(X: Any, y: Any, target: Any, sample_weight: Any, size: int) -> Sou
     columns = target_names(target)
     if y is not None and columns is not None:
         raise ValueError("y and target exclude each other: target names columns of X.")
-    dataset = open_files(X) if is_path(X) else as_dataset(X)
-    if dataset is not None:
+    dataset = as_dataset(X)
+    if is_path(X) or dataset is not None:
         if y is not None:
             raise ValueError("y is not for files: name the columns that are targets by target.")
         if columns is None:
             raise ValueError("target=None: name the column, or columns, that are targets.")
-        return FileSource(dataset, columns, weight_name(sample_weight, columns), size)
+        weight = weight_name(sample_weight, columns)
+        if dataset is None:
+            return open_files(X, columns, weight, size)
+        return DatasetSource(columns, weight, size, dataset)
     if y is not None:
         return ArraySource.of(X, y, sample_weight, size)
     if hasattr(X, "shape"):
