@@ -17,7 +17,7 @@ from negcorr.reading.table import read_table
 from negcorr.reading.table_chunks import TableChunks, is_large
 from negcorr.reporting import report
 from negcorr.tables.held_out_errors import held_out_figures
-from negcorr.tables.table_sample import sample_of
+from negcorr.tables.large_trial import rows_of_large
 from negcorr.tables.trial import predicted_by
 
 __all__ = ["run_evaluate", "run_report"]
@@ -87,7 +87,7 @@ def run_report(model: Path, data: Path | None, out: Path, output: Output) -> Non
             tell(f"reading {data.name}")
             loaded.known_schema  # noqa: B018 - raises an error before a long file is read
             if is_large(data):
-                frame = sample_of(TableChunks.open(data)).frame
+                frame = rows_of_large(TableChunks.open(data))
                 notes.append(
                     f"{data.name} is large: a sample of {len(frame)} of its rows is shown."
                 )

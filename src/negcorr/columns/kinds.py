@@ -12,13 +12,17 @@ from typing import Any
 import numpy as np
 
 from negcorr._common.number_text import listed, shortened
+from negcorr.columns.cells import given_cells
 from negcorr.columns.counts import CellCounts
 from negcorr.exceptions import TableError
 from negcorr.reading.dates import date_form, date_remark
 from negcorr.reading.number_cells import as_numbers, missing_cells, number_form, numbers
 from negcorr.reading.schema import Column, Schema
+from negcorr.rows.keys import row_keys
+from negcorr.rows.rows import Rows
+from negcorr.rows.sample import SAMPLE_ROWS, RowSample
 
-__all__ = ["infer_columns", "input_columns", "no_column"]
+__all__ = ["infer_columns", "input_columns", "large_columns", "no_column"]
 
 
 #: A column with more different words than this, and than the share of rows below, is text.
@@ -97,8 +101,60 @@ def infer_columns(
     roles = _asked_roles(list(frame.columns), **asked, drop=drop, categorical=categorical)
     if len(frame) == 0:
         raise TableError("the table has no row.")
+    if len(frame) > SAMPLE_ROWS:
+        kept = frame[[name for name in frame.columns if roles.get(name) != "drop"]]
+        return _by_sample(list(frame.columns), roles, *_looked_at(kept))
     columns = [_column(frame[name], roles.get(name, ""), len(frame)) for name in frame.columns]
     return _with_inputs(columns, len(frame))
+
+
+def large_columns(
+    names: Sequence[str],
+    sample: Any,
+    counts: CellCounts,
+    target: str | Sequence[str],
+    *,
+    drop: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    weights: str | None = None,
+) -> Schema:
+    """What :func:`infer_columns` finds in a table of which only a sample is in memory.
+
+    Parameters
+    ----------
+    names : sequence of str
+        All columns of the table.
+    sample : pandas.DataFrame
+        Rows with the smallest keys, of all columns that are not dropped.
+    counts : CellCounts
+        Of all rows.
+    target, drop, categorical, weights
+        As there.
+    """
+    asked = {"target": target, "weights": weights, "group": None, "time": None}
+    roles = _asked_roles(list(names), **asked, drop=drop, categorical=categorical)
+    return _by_sample(list(names), roles, sample, counts)
+
+
+def _looked_at(frame: Any) -> tuple[Any, CellCounts]:
+    """The rows with the smallest keys, and counts of all rows."""
+    none = np.empty((len(frame), 0))
+    rows = Rows(frame, none, None, row_keys(given_cells(frame), none))
+    return RowSample.of(rows).rows.X, CellCounts.of(frame)
+
+
+def _by_sample(
+    names: list[str], roles: Mapping[str, str], sample: Any, counts: CellCounts
+) -> Schema:
+    n_rows = round(counts.weight)
+    columns = []
+    for name in names:
+        if roles.get(name) == "drop":
+            columns.append(Column(name, "dropped", "", 0, 0, "as asked"))
+            continue
+        of_all = round(counts.missing[name]), counts.levels.get(name)
+        columns.append(_column(sample[name], roles.get(name, ""), n_rows, *of_all))
+    return _with_inputs(columns, n_rows)
 
 
 def input_columns(frame: Any, counts: CellCounts, *, named: bool = True) -> Schema:
@@ -121,14 +177,13 @@ def input_columns(frame: Any, counts: CellCounts, *, named: bool = True) -> Sche
     n_rows = round(counts.weight)
     columns = []
     for name in frame.columns:
-        column = _column(frame[name], "", n_rows, counts.levels.get(name))
+        of_all = round(counts.missing[name]), counts.levels.get(name)
+        column = _column(frame[name], "", n_rows, *of_all)
         if not named and column.role in ("constant", "identifier"):
             column = _by_content(frame[name].dropna(), replace(column, remark=""))
             number = column.role == "number"
-            column = column if number else _column(frame[name], "", n_rows)
-        columns.append(
-            replace(column, n_missing=max(column.n_missing, round(counts.missing[name])))
-        )
+            column = column if number else _column(frame[name], "", n_rows, *of_all)
+        columns.append(column)
     return _with_inputs(columns, n_rows)
 
 
@@ -189,16 +244,21 @@ def _asked_roles(columns: list[Any], **asked: Any) -> dict[str, str]:
 
 
 def _column(
-    series: Any, asked: str, n_rows: int, levels: Mapping[str, float] | None = None
+    series: Any,
+    asked: str,
+    n_rows: int,
+    n_missing: int | None = None,
+    levels: Mapping[str, float] | None = None,
 ) -> Column:
     """The role of a column and the form of its cells.
 
-    ``asked`` is the argument that names it, ``n_rows`` the number of all rows and ``levels`` their
-    different words, where ``series`` is a sample of them.
+    ``asked`` is the argument that names it. Where ``series`` is a sample of the rows, ``n_rows`` is
+    the number of all of them, ``n_missing`` that of their missing cells, and ``levels`` are their
+    different words.
     """
     name = series.name
     missing = missing_cells(series)
-    n_missing = int(missing.sum())
+    n_missing = int(missing.sum()) if n_missing is None else n_missing
     present = series[~missing]
     try:
         n_distinct = int(present.astype(object).nunique())

@@ -10,7 +10,6 @@ from negcorr.tables.held_out_errors import Figures, held_out_figures
 from negcorr.tables.large_trial import predict_frames, try_out_large
 from negcorr.tables.pipeline import make_tabular
 from negcorr.tables.splitting import folds_for, hold_out
-from negcorr.tables.table_sample import TableSample, sample_of
 from negcorr.tables.trial import Trial, compare, try_out
 
 __all__ = [
@@ -20,7 +19,6 @@ __all__ = [
     "Method",
     "Samples",
     "SquashingScaler",
-    "TableSample",
     "Trial",
     "TypedColumns",
     "compare",
@@ -30,7 +28,6 @@ __all__ = [
     "infer_columns",
     "make_tabular",
     "predict_frames",
-    "sample_of",
     "samples",
     "try_out",
     "try_out_large",
