@@ -310,7 +310,8 @@ def _by_content(present: Any, plain: Column) -> Column:
     if form is None or lost == len(values):
         # Text, or only marks of missing values, which may also be ordinary words.
         return category
-    shown = max(distinct, key=lambda text: not text.strip().isdigit())
+    # One that depends on no order of rows.
+    shown = max(distinct, key=lambda text: (not text.strip().isdigit(), text))
     marks = f", {lost} of them missing" if lost else ""
     remark = f"numbers written like {shortened(shown)}{marks}"
     n_distinct = len(np.unique(values[~np.isnan(values)]))
