@@ -14,7 +14,7 @@ import numpy as np
 
 from negcorr._common.number_text import shortened
 from negcorr._common.progress import progress_bar
-from negcorr._common.types import FloatArray
+from negcorr._common.types import FloatArray, IntArray
 from negcorr.columns.cells import given_cells, placing, typed_cells
 from negcorr.columns.frame_encoder import FrameEncoder
 from negcorr.columns.inputs import FirstLook
@@ -26,7 +26,7 @@ from negcorr.exceptions import TableError
 from negcorr.reading.schema import Schema
 from negcorr.reading.table import read_table
 from negcorr.reading.table_chunks import TableChunks
-from negcorr.rows.keys import row_keys
+from negcorr.rows.keys import HashArray, row_keys
 from negcorr.rows.rows import Rows
 from negcorr.rows.sample import RowSample
 from negcorr.scale.first_pass import draw_from
@@ -123,21 +123,30 @@ def try_out_large(
     if look.sample.is_whole:
         whole = read_table(chunks.path)
         schema = infer_columns(whole.frame, target, **asked)
-        given = {"test_size": test_size, "seed": seed, "baselines": baselines, "n_jobs": n_jobs}
-        trial = try_out(whole.frame, schema, **given, parameters=parameters, refit=refit, tell=tell)
-        return replace(trial, notes=(*whole.notes, *trial.notes))
+        return replace(
+            try_out(
+                whole.frame,
+                schema,
+                test_size=test_size,
+                seed=seed,
+                baselines=baselines,
+                n_jobs=n_jobs,
+                parameters=parameters,
+                refit=refit,
+                tell=tell,
+            ),
+            notes=whole.notes,
+        )
     assert look.counts is not None  # it was a look at a data frame
     sample = look.sample.rows.X
     schema = large_columns(chunks.names, sample, look.counts, target, **asked)
     say("reading the table for what the features are drawn from")
-    sides = passes.look_at_sides(schema, test_size, seed)
-    sides.check(schema)
+    names, cut = ("tried", "all") if refit else ("tried",), first_held_out(test_size)
+    sides = passes.look_at_sides(schema, names, cut, seed)
     say("fitting NCL")
-    models = {"tried": sides.drawn(estimator, held_out=False)}
-    if refit:
-        models["all"] = sides.drawn(estimator, held_out=True)
-    seen, seconds = passes.fit(schema, models, sides.cut, seed)
-    known, held = sides.samples(held_out=False), sides.samples(held_out=True)
+    models = {name: sides.drawn(estimator, name) for name in names}
+    seen, seconds = passes.fit(schema, models, cut, seed)
+    known, held = _kept(sides.known), _kept(sides.held)
     check_held_out(held, schema)
     tried = models["tried"]
     start = clock.perf_counter()
@@ -149,7 +158,7 @@ def try_out_large(
         features = dense(encoder.transform(held.inputs))
         threads: dict[str, Any] = {"seed": seed, "n_jobs": n_jobs, "tell": tell}
         results += fit_baselines(baselines, encoder, known, features, **threads)
-    n_known, n_held = sides.known.rows.n_rows, sides.held.rows.n_rows
+    n_known, n_held = sides.known.n_rows, sides.held.n_rows
     comparison = scored(results, known, held, schema.targets, n_train=n_known)
     notes = list(passes.chunks.notes)
     if comparison.n_test < n_held:
@@ -159,9 +168,8 @@ def try_out_large(
             f"others were fitted to {len(known.positions)} of {n_known} rows, and NCL to all of "
             "them: with more rows they may do better."
         )
-    model = models.get("all", tried)
-    name = "all" if refit else "tried"
-    return Trial(schema, tried, model, held, ours, comparison, seen[name], tuple(notes))
+    last = names[-1]
+    return Trial(schema, tried, models[last], held, ours, comparison, seen[last], tuple(notes))
 
 
 def predict_frames(model: Any, chunks: TableChunks) -> Iterator[tuple[Any, FloatArray]]:
@@ -229,51 +237,60 @@ def _inputs(model: Any, frame: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class _Side:
-    """The rows that are held out, or those that are not.
+class _Sides:
+    """What two ensembles are drawn from, and rows of both sides of the split.
 
-    ``look`` is at their inputs; ``rows`` is a sample of them, with their targets.
+    ``looks`` are those of "tried", at the rows that are not held out, and of "all" rows; ``known``
+    and ``held`` are samples of both sides with their targets.
     """
 
-    look: FirstLook
-    rows: RowSample
+    looks: Mapping[str, FirstLook]
+    known: RowSample
+    held: RowSample
 
-    def merged(self, other: _Side) -> _Side:
-        return _Side(self.look.merged(other.look), self.rows.merged(other.rows))
-
-
-@dataclass(frozen=True)
-class _Sides:
-    """Both sides of the split, and the key from which on rows are held out."""
-
-    known: _Side
-    held: _Side
-    cut: np.uint64
-
-    def check(self, schema: Schema) -> None:
-        """Raise an error where one side has too few rows."""
-        for side in (self.known, self.held):
-            if side.rows.n_rows < LEAST_ROWS:
-                raise TableError(
-                    f"{side.rows.n_rows} rows are on one side of the split, where {LEAST_ROWS} at "
-                    "least are needed; try another seed or test_size."
-                )
-
-    def drawn(self, estimator: Any, *, held_out: bool) -> Any:
-        """A copy of the estimator, with all settled but the moments, from one side or from both."""
-        look = self.known.look.merged(self.held.look) if held_out else self.known.look
+    def drawn(self, estimator: Any, name: str) -> Any:
+        """A copy of the estimator, with all settled but the moments."""
         model = copy.copy(estimator)
-        draw_from(model, look)
+        draw_from(model, self.looks[name])
         return model
 
-    def samples(self, *, held_out: bool) -> Samples:
-        """Rows of a side, for other methods and for figures."""
-        rows = (self.held if held_out else self.known).rows.rows
-        y = rows.y[:, 0] if rows.y.shape[1] == 1 else rows.y
-        weight = rows.weight
-        if weight is not None and (weight == 1.0).all():
-            weight = None
-        return Samples(rows.X, y, weight, None, np.arange(rows.n_rows))
+
+def _kept(sample: RowSample) -> Samples:
+    """Rows of a side, for other methods and for figures."""
+    rows, weight = sample.rows, sample.rows.weight
+    if weight is not None and (weight == 1.0).all():
+        weight = None
+    y = rows.y[:, 0] if rows.y.shape[1] == 1 else rows.y
+    return Samples(rows.X, y, weight, None, np.arange(rows.n_rows))
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """Rows of a piece that have their targets.
+
+    Attributes
+    ----------
+    raw, typed : Samples
+        Inputs as the file has them, which the ensemble of all rows takes; and as the values they
+        mean, by the forms of the schema: rows that are not held out may not show these.
+    keys : ndarray of uint64 of shape (n,)
+    """
+
+    raw: Samples
+    typed: Samples
+    keys: HashArray
+
+    def of(self, name: str, cut: np.uint64) -> tuple[Samples, IntArray]:
+        """The rows for an ensemble, and their numbers."""
+        if name == "all":
+            return self.raw, np.arange(len(self.keys))
+        return self.typed, np.flatnonzero(self.keys < cut)
+
+
+def _part(rows: Samples, at: IntArray) -> tuple[Any, FloatArray, FloatArray | None]:
+    """Inputs, targets and weights of some rows."""
+    weight = None if rows.weight is None else rows.weight[at]
+    return rows.inputs.iloc[at].reset_index(drop=True), rows.y[at], weight
 
 
 class _Passes:
@@ -330,24 +347,40 @@ class _Passes:
         assert look is not None  # frames has raised an error before
         return look
 
-    def look_at_sides(self, schema: Schema, test_size: float, seed: int) -> _Sides:
-        """A look at both sides of the split."""
-        cut, found = first_held_out(test_size), {}
-        for rows, keys, _ in self._samples(schema, seed, "features"):
-            for held_out in (False, True):
-                at = np.flatnonzero((keys >= cut) == held_out)
+    def look_at_sides(
+        self, schema: Schema, names: Sequence[str], cut: np.uint64, seed: int
+    ) -> _Sides:
+        """A look at the rows of the ensembles with these names, and samples of both sides."""
+        looks: dict[str, FirstLook] = {}
+        kept: dict[bool, RowSample] = {}
+        for piece in self._pieces(schema, seed, "features"):
+            for name in names:
+                rows, at = piece.of(name, cut)
                 if len(at):
-                    side = _side(rows, at)
-                    found[held_out] = side.merged(found[held_out]) if held_out in found else side
-        if len(found) < 2:
-            where = "held out" if False in found else "left to fit to"
-            raise TableError(f"no row would be {where}; try another seed or test_size.")
-        return _Sides(found[False], found[True], cut)
+                    X, y, weight = _part(rows, at)
+                    look = FirstLook.at(X, y.reshape(len(at), -1), weight, encoded=True)
+                    looks[name] = looks[name].merged(look) if name in looks else look
+            for held_out in (False, True):
+                at = np.flatnonzero((piece.keys >= cut) == held_out)
+                if len(at):
+                    X, y, weight = _part(piece.typed, at)
+                    target = y.reshape(len(at), -1)
+                    rows_at = Rows(X, target, weight, row_keys(given_cells(X), target))
+                    one = RowSample.of(rows_at, "xy")
+                    kept[held_out] = kept[held_out].merged(one) if held_out in kept else one
+        for held_out in (False, True):
+            n = kept[held_out].n_rows if held_out in kept else 0
+            if n < LEAST_ROWS:
+                raise TableError(
+                    f"{n} rows are on one side of the split, where {LEAST_ROWS} at least are "
+                    "needed; try another seed or test_size."
+                )
+        return _Sides(looks, kept[False], kept[True])
 
     def fit(
         self, schema: Schema, models: Mapping[str, Any], cut: np.uint64, seed: int
     ) -> tuple[dict[str, Fingerprint], float]:
-        """Add the rows to the ensembles: "tried" has those that are not held out.
+        """Add the rows to the ensembles.
 
         Returns
         -------
@@ -358,54 +391,41 @@ class _Passes:
         """
         seen = {name: Fingerprint(seed=seed) for name in models}
         seconds = 0.0
-        for rows, keys, _ in self._samples(schema, seed, "fit"):
+        for piece in self._pieces(schema, seed, "fit"):
             for name, model in models.items():
-                at = np.flatnonzero(keys < cut) if name == "tried" else np.arange(len(keys))
-                if not len(at):
-                    continue
-                start = clock.perf_counter()
-                weight = None if rows.weight is None else rows.weight[at]
-                model.partial_fit(rows.inputs.iloc[at], rows.y[at], weight)
-                if name == "tried":
-                    seconds += clock.perf_counter() - start
-                seen[name] = seen[name].with_hashes(keys[at])
+                rows, at = piece.of(name, cut)
+                if len(at):
+                    start = clock.perf_counter()
+                    model.partial_fit(*_part(rows, at))
+                    if name == "tried":
+                        seconds += clock.perf_counter() - start
+                    seen[name] = seen[name].with_hashes(piece.keys[at])
         return seen, seconds
 
-    def _samples(self, schema: Schema, seed: int, title: str) -> Iterator[tuple[Samples, Any, int]]:
-        """Rows that have their targets, their keys, and the number of rows before them."""
-        weights = [] if schema.weights is None else [schema.weights]
-        path = self.chunks.path
-        for frame, row in self.frames([*schema.inputs, *schema.targets, *weights], title):
+    def _pieces(self, schema: Schema, seed: int, title: str) -> Iterator[_Piece]:
+        """Rows that have their targets."""
+        path, weights = self.chunks.path, schema.weights
+        names = [*schema.inputs, *schema.targets, *([] if weights is None else [weights])]
+        columns = [
+            c if c.is_input else replace(c, role="number") for c in map(schema.__getitem__, names)
+        ]
 
-            def read(part: Any) -> None:
-                for name in (*schema.inputs, *schema.targets, *weights):
-                    column = schema[name]
-                    typed_cells(part[name], column if column.is_input else _as_number(column))
+        def read(part: Any) -> None:
+            for column in columns:
+                typed_cells(part[column.name], column)
 
+        for frame, row in self.frames(names, title):
             with placing(path, frame, read, row):
-                rows = samples(frame, schema)
-                keys = hashes(rows, schema, seed)
-            if rows.weight is not None:
-                bad = np.flatnonzero(~(rows.weight >= 0))
+                raw = samples(frame, schema)
+                typed = samples(frame, schema, raw.positions, typed=True)
+                keys = hashes(typed, schema, seed)
+            if raw.weight is not None:
+                bad = np.flatnonzero(~(raw.weight >= 0))
                 if len(bad):
-                    at = int(rows.positions[bad[0]])
-                    cell = shortened(frame[schema.weights].iloc[at])
+                    at = int(raw.positions[bad[0]])
                     raise TableError(
-                        f"{path}, row {row + at + 1}: weights={schema.weights!r} must hold a "
-                        f"number of at least 0 in every row, got {cell}."
+                        f"{path}, row {row + at + 1}: weights={weights!r} must hold a number of at "
+                        f"least 0 in every row, got {shortened(frame[weights].iloc[at])}."
                     )
             if len(keys):
-                yield rows, keys, row
-
-
-def _as_number(column: Any) -> Any:
-    return replace(column, role="number")
-
-
-def _side(rows: Samples, at: Any) -> _Side:
-    """Some rows of a piece as a side."""
-    X, y = rows.inputs.iloc[at].reset_index(drop=True), rows.y[at].reshape(len(at), -1)
-    weight = None if rows.weight is None else rows.weight[at]
-    keys = row_keys(given_cells(X), y)
-    look = FirstLook.at(X, y, weight, encoded=True)
-    return _Side(look, RowSample.of(Rows(X, y, weight, keys), "xy"))
+                yield _Piece(raw, typed, keys)
