@@ -16,7 +16,7 @@ from negcorr.columns.encoding import Encoding, learn_encoding
 from negcorr.columns.kinds import input_columns
 from negcorr.rows.keys import row_keys, smallest_counted
 from negcorr.rows.rows import Rows, weight_of
-from negcorr.rows.sample import SAMPLE_ROWS, RowSample
+from negcorr.rows.sample import RowSample, is_sampled
 
 __all__ = ["FirstLook", "InputCells", "enter"]
 
@@ -141,7 +141,7 @@ def enter(
     encoded : bool
         Whether X has columns of several kinds that are to be encoded.
     """
-    if not encoded and X.shape[0] <= SAMPLE_ROWS:
+    if not encoded and not is_sampled(X.shape[0]):
         used = X
         if weight is not None:
             used = rows_at(X, np.flatnonzero(to_host(weight) > 0))

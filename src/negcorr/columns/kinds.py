@@ -20,7 +20,7 @@ from negcorr.reading.number_cells import as_numbers, missing_cells, number_form,
 from negcorr.reading.schema import Column, Schema
 from negcorr.rows.keys import row_keys
 from negcorr.rows.rows import Rows
-from negcorr.rows.sample import SAMPLE_ROWS, RowSample
+from negcorr.rows.sample import RowSample, is_sampled
 
 __all__ = ["infer_columns", "input_columns", "large_columns", "no_column"]
 
@@ -101,7 +101,7 @@ def infer_columns(
     roles = _asked_roles(list(frame.columns), **asked, drop=drop, categorical=categorical)
     if len(frame) == 0:
         raise TableError("the table has no row.")
-    if len(frame) > SAMPLE_ROWS:
+    if is_sampled(len(frame)):
         kept = frame[[name for name in frame.columns if roles.get(name) != "drop"]]
         return _by_sample(list(frame.columns), roles, *_looked_at(kept))
     columns = [_column(frame[name], roles.get(name, ""), len(frame)) for name in frame.columns]
@@ -267,8 +267,10 @@ def _column(
         if asked not in ("", "drop"):
             raise TableError(f"column {name!r} holds {problem}.") from error
         return Column(name, "dropped", "", n_missing, 0, problem)
-    if levels is not None:
-        n_distinct = max(n_distinct, len(levels))
+    if levels is not None and not hasattr(series, "cat"):
+        # All different words say more than a sample of the cells.
+        n_distinct = len(levels)
+        present = type(series)(sorted(levels), dtype=object, name=name)
     plain = Column(name, "", "", n_missing, n_distinct)
     if asked in _CHECKS:
         return _CHECKS[asked](present, _by_content(present, plain), len(series))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from negcorr._common.number_text import shortened
 from negcorr._common.validation import check_positive_int
 from negcorr.reading.chunk_sources import ArrowSource, TextSource, n_cells, source_of
 from negcorr.reading.file_format import TableFile
@@ -172,7 +173,13 @@ class TableChunks:
             for table in self.tables(list(kinds)):
                 kinds = source.kinds_after(table, kinds)
             changed = kinds != before
-        return replace(self, kinds=kinds)
+        words = {"text": "text, since not all of its cells are numbers", "comma": "decimal commas"}
+        notes = [
+            f"column {shortened(name)}: {words[kind]}."
+            for name, kind in kinds.items()
+            if kind != self.kinds[name] and kind in words
+        ]
+        return replace(self, kinds=kinds, notes=(*self.notes, *notes))
 
     def reading(self, kinds: Mapping[str, str]) -> Self:
         """The same file, with other columns or kinds of them."""

@@ -169,9 +169,7 @@ def joined(parts: Sequence[Rows]) -> Rows:
     )
     more = keys, parts[0].as_they_are
     if "pandas data frame" in kinds:
-        import pandas
-
-        return Rows(pandas.concat(tables, ignore_index=True), y, weight, *more)
+        return Rows(_stacked(tables), y, weight, *more)
     if "polars data frame" in kinds:
         import polars
 
@@ -181,6 +179,20 @@ def joined(parts: Sequence[Rows]) -> Rows:
         tables = [table if sp.issparse(table) else sp.csr_array(table) for table in tables]
         return Rows(sp.vstack(tables, format="csr"), y, weight, *more)
     return Rows(place.xp.concat(tables), y, weight, *more)
+
+
+def _stacked(frames: list[Table]) -> Table:
+    """Data frames of pandas below each other; columns of categories stay such."""
+    import pandas
+    from pandas.api.types import union_categoricals
+
+    stacked = pandas.concat(frames, ignore_index=True)
+    for name in stacked.columns:
+        parts = [frame[name] for frame in frames]
+        is_category = hasattr(stacked[name], "cat")
+        if not is_category and all(hasattr(part, "cat") for part in parts):
+            stacked[name] = union_categoricals(parts, ignore_order=True)
+    return stacked
 
 
 def total_weight(rows: Rows) -> float:

@@ -17,11 +17,16 @@ from negcorr._common.types import IntArray
 from negcorr.rows.keys import HashArray
 from negcorr.rows.rows import Rows, joined, total_weight, weight_of
 
-__all__ = ["SAMPLE_ROWS", "RowSample"]
+__all__ = ["SAMPLE_ROWS", "RowSample", "is_sampled"]
 
 #: With more rows than this features are drawn from a sample of as many: scales, medians and
 #: bandwidths are known well from them.
 SAMPLE_ROWS = 20_000
+
+
+def is_sampled(n_rows: int) -> bool:
+    """Whether these are too many rows to draw features from all of them."""
+    return n_rows > SAMPLE_ROWS
 
 
 @dataclass(frozen=True)
@@ -57,20 +62,19 @@ class RowSample:
     rows: Rows
     n_rows: int
     weight: float
-    by: Literal["x", "xy"] = "x"
-    most: int = SAMPLE_ROWS
+    by: Literal["x", "xy"]
+    most: int
 
     @classmethod
-    def of(cls, rows: Rows, by: Literal["x", "xy"] = "x", most: int = SAMPLE_ROWS) -> RowSample:
+    def of(cls, rows: Rows, by: Literal["x", "xy"] = "x") -> RowSample:
         """The sample of rows in memory.
 
         Parameters
         ----------
         rows : Rows
         by : {"x", "xy"}, default="x"
-        most : int, default=20000
         """
-        used = rows.of_weight()
+        used, most = rows.of_weight(), SAMPLE_ROWS
         kept = used if used.n_rows <= most else _distinct(used, by, most)
         return cls(kept, used.n_rows, total_weight(rows), by, most)
 

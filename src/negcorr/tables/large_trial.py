@@ -233,7 +233,12 @@ def rows_of_large(chunks: TableChunks) -> Any:
 
 def _inputs(model: Any, frame: Any) -> Any:
     """The columns that a model was fitted to, in their order."""
-    return frame[list(model.feature_names_in_)]
+    names = list(model.feature_names_in_)
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        word = "column" if len(missing) == 1 else "columns"
+        raise TableError(f"X lacks the {word} {', '.join(map(repr, missing))}.")
+    return frame[names]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from negcorr.columns.samples import Samples, hashes, labels, samples, times
 from negcorr.exceptions import TableError
 from negcorr.reading.schema import Schema
 from negcorr.rows.keys import HashArray, reseeded, word_hashes
-from negcorr.rows.sample import SAMPLE_ROWS
+from negcorr.rows.sample import is_sampled
 
 __all__ = [
     "LEAST_ROWS",
@@ -163,7 +163,7 @@ def keys_held_out(keys: HashArray, test_size: float) -> BoolArray:
         allow; beyond, those with a key of at least (1 - test_size)·2⁶⁴.
     """
     n = len(keys)
-    if n <= SAMPLE_ROWS:
+    if not is_sampled(n):
         return largest_keys(keys, test_size, "content")
     held = keys >= first_held_out(test_size)
     if not LEAST_ROWS <= np.count_nonzero(held) <= n - LEAST_ROWS:
