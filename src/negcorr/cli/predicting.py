@@ -97,8 +97,8 @@ def tables_of_predictions(
             if name not in known:
                 raise no_column("--keep", name, known)
         with loaded.placing(options.data, piece):
-            unseen.look_at(piece.frame)
             made = predictions(loaded, piece.frame, options.interval, options.members)
+            unseen.look_at(piece.frame)
         clash = set(keep) & set(made)
         if clash:
             raise TableError(f"--keep {min(clash)}: predictions have a column of that name.")
@@ -163,7 +163,7 @@ class UnseenValues:
             kind: Counter() for kind in (_GAPS, _LEVELS, _RANGE)
         }
         self._parts: tuple[Any, ...] = ()
-        if isinstance(loaded.model, NCLRegressor):
+        if isinstance(loaded.model, NCLRegressor) and hasattr(loaded.model, "feature_names_in_"):
             encoding = loaded.model._state.drawn.cells.encoding
             self._parts = () if encoding is None else encoding.parts
 
