@@ -43,7 +43,7 @@ def test_the_commands_of_the_guide(negcorr):
     shown = shown_after(f"negcorr predict {model} {data} --interval 0.9 | head -2")
     assert predicted.splitlines()[0] == shown[0]
     first = [float(value) for value in predicted.splitlines()[1].split(",")]
-    assert first == pytest.approx([float(value) for value in shown[1].split(",")], rel=1e-9)
+    assert first == pytest.approx([float(value) for value in shown[1].split(",")], rel=1e-6)
     forest = "sklearn.ensemble.RandomForestRegressor"
     asked = ["dof", data, "--target", "progression", "--estimator", forest]
     asked += ["--param", "min_samples_leaf=10"]
