@@ -43,8 +43,13 @@ TOLERANCE = 1e-4
 #: With fewer rows than this no relevance is learnt.
 FEWEST_ROWS = 10
 
-#: Decimals of a relevance, and digits of a bandwidth.
+#: Decimals of a relevance and of the logarithms, and digits of a bandwidth.
 DECIMALS, DIGITS = 4, 4
+
+#: Bits that the search sees: of the value per row below one, and of the gradient below its largest
+#: entry. A search amplifies the rounding of its values from step to step, in which processors
+#: differ; without their last bits its steps are the same.
+VALUE_BITS, SLOPE_BITS = 26, 16
 
 
 @dataclass(frozen=True)
@@ -116,14 +121,14 @@ def learn_relevance(
     unit = float(np.max(np.ptp(rows, axis=0)))
     process = _Process.of(rows / unit, target - mass @ target / mass.sum(), kernel, mass)
     found = minimize(
-        process.negative_log_posterior,
+        process.coarse,
         process.start if start is None else start,
         jac=True,
         method="L-BFGS-B",
         bounds=[BOUNDS[0]] * rows.shape[1] + list(BOUNDS[1:]),
         options={"maxiter": n_steps, "ftol": TOLERANCE},
     )
-    logs = np.asarray(found.x)
+    logs = np.round(found.x, DECIMALS)
     scales = np.where(varies, np.exp(logs[:-2]), 0.0)
     largest = float(scales.max())
     relative = scales / largest if kernel == "laplacian" else np.sqrt(scales / largest)
@@ -162,6 +167,14 @@ class _Process:
     def start(self) -> FloatArray:
         """All columns alike, at the bandwidth of Kwok and Tsang, with a tenth of noise."""
         return np.append(np.zeros(len(self.distances) + 1), np.log(0.1))
+
+    def coarse(self, logs: FloatArray) -> tuple[float, FloatArray]:
+        """The negative log posterior and its gradient, without their last bits."""
+        value, slopes = self.negative_log_posterior(logs)
+        unit = len(self.target) * 2.0**-VALUE_BITS
+        _, exponent = np.frexp(np.max(np.abs(slopes)))
+        least = np.ldexp(1.0, int(exponent) - SLOPE_BITS)
+        return unit * float(np.round(value / unit)), least * np.round(slopes / least)
 
     def negative_log_posterior(self, logs: FloatArray) -> tuple[float, FloatArray]:
         """Its value, per output, and its gradient in the logarithms."""
