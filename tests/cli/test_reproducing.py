@@ -505,9 +505,10 @@ def test_sets_that_were_asked_for_and_are_not_there_are_named(reproduce, tmp_pat
     ("content", "words"),
     [
         (b"", "is empty"),
-        (b"\xff\xfe\x00", "not text in UTF-8"),
+        (b"\xff\xfe\x00", "begins with the mark of UTF-16 but is not"),
         (b"MYCT,MMIN\n1,2\n", "lacks the column"),
-        (b"a,b,c,d,e,f,PRP\n1,2,3,4,5,6,x\n", "line 2"),
+        (b"a,b,c,d,e,f,PRP\n1,2,3,4,5,6\n", "line 2"),
+        (b"a,b,c,d,e,f,PRP\n" + b"1,2,3,4,5,6,x\n" * 209, "column 'PRP', row 1"),
         (b"a,b,c,d,e,f,PRP\n1,2,3,4,5,6,7\n", "has 1 rows"),
     ],
 )
@@ -528,7 +529,7 @@ def test_a_compressed_file_cut_short_is_named_in_one_line(reproduce, tmp_path):
     (home / "machine.csv.gz").write_bytes(b"\x1f\x8b\x08\x00\x00")
     result = reproduce(data=home)
     assert result.code == 1
-    assert "machine.csv.gz is gzip but damaged" in result.complaint()
+    assert "machine.csv.gz is not the published copy of machine" in result.complaint()
 
 
 # ---------------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ def test_packed_file_with_another_checksum_is_refused_with_a_way_out(tmp_path):
     assert "unpack it to toy.csv and remove this file" in str(caught.value)
 
 
-def test_packed_file_with_another_checksum_is_not_kept_in_memory(tmp_path):
+def test_packed_file_with_another_checksum_is_not_unpacked(tmp_path):
     """A small file may unpack to more than there is memory."""
     content = gzip.compress(b"0" * (64 << 20), compresslevel=1)
     path = folder_with(tmp_path, "toy.csv.gz", content) / "toy.csv.gz"
@@ -144,17 +144,11 @@ BROKEN = bytearray(PACKED)
 BROKEN[14] ^= 0xFF
 
 
-@pytest.mark.parametrize(
-    "content", [PACKED[:-12], PACKED[:5], TEXT.encode(), bytes(BROKEN), PACKED + b"tail"]
-)
-def test_damaged_gzip_is_named(tmp_path, content):
+@pytest.mark.parametrize("content", [PACKED[:-12], PACKED[:5], bytes(BROKEN), PACKED + b"tail"])
+def test_damage_is_named_where_no_checksum_is_known(tmp_path, content):
     path = folder_with(tmp_path, "toy.csv.gz", content) / "toy.csv.gz"
-    with pytest.raises(DatasetError, match=r"toy\.csv\.gz is gzip but damaged: .* again\."):
+    with pytest.raises(DatasetError, match=r"toy\.csv\.gz is not the published copy of toy"):
         read_file(path, TOY)
-
-
-def test_damage_is_named_where_no_checksum_is_known_too(tmp_path):
-    path = folder_with(tmp_path, "toy.csv.gz", PACKED[:-12]) / "toy.csv.gz"
     with pytest.raises(DatasetError, match=r"toy\.csv\.gz is gzip but damaged"):
         read_file(path, dataclasses.replace(TOY, sha256=None))
 
@@ -167,7 +161,7 @@ def test_empty_files_are_refused(tmp_path):
         read_file(tmp_path / "toy.csv", TOY)
 
 
-def test_text_in_another_encoding_is_refused(tmp_path):
-    path = folder_with(tmp_path, content=TEXT.replace("a", "ä").encode("latin-1")) / "toy.csv"
-    with pytest.raises(DatasetError, match=r"toy\.csv is not text in UTF-8"):
+def test_files_that_are_no_text_are_refused(tmp_path):
+    path = folder_with(tmp_path, content=b"PAR1\0\0") / "toy.csv"
+    with pytest.raises(DatasetError, match=r"toy\.csv, line 1: a NUL byte; the file is binary"):
         read_file(path, TOY)

@@ -5,6 +5,7 @@ import datetime
 import gzip
 import io
 import lzma
+import sys
 import threading
 import zipfile
 
@@ -15,7 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from negcorr.exceptions import TableError
-from negcorr.reading.table import Table, read_table
+from negcorr.reading.file_format import TableFile
+from negcorr.reading.table import Table, read_table, text_columns
 
 PLAIN = b"x,y\n1,2.5\n3,4\n"
 
@@ -287,6 +289,25 @@ def test_row_names_and_delimiters_at_the_end(read):
     assert read("x,y\n1,2,\n3,4,\n").frame.to_dict("list") == {"x": [1, 3], "y": [2, 4]}
     with pytest.raises(TableError, match="line 2: 3 cells"):
         read("x,y\n1,1,2\n1,3,4\n")
+
+
+def test_columns_of_text_need_no_pandas(tmp_path, monkeypatch):
+    """They are those of the data frame, and so are the notes."""
+    path = tmp_path / "sizes.csv.gz"
+    text = "size;n;kind\n1,5;1;a\n\n?;2;\n2;3;-\n"
+    path.write_bytes(gzip.compress(text.encode()))
+    table = read_table(path)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "pandas", None)
+        file = TableFile.find(path)
+        columns, notes = text_columns(file)
+        with pytest.raises(ImportError, match=r"tables are read into data frames of pandas, which"):
+            read_table(path)
+    assert {name: cells.dtype for name, cells in columns.items()} == dict(table.frame.dtypes)
+    for name, cells in columns.items():
+        np.testing.assert_array_equal(cells, table.frame[name].to_numpy())
+    assert (*file.notes, *notes) == table.notes
+    assert len(notes) == 4
 
 
 def test_blank_lines(read):

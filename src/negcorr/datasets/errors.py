@@ -8,7 +8,7 @@ __all__ = ["DatasetError", "MissingDatasetError"]
 class DatasetError(ValueError):
     r"""A file or a download is not the data set that it should be.
 
-    The message names the file, and the line and column where there is one.
+    The message names the file, and the column and row, or the line, where there is one.
 
     Examples
     --------

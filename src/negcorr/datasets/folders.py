@@ -12,11 +12,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from negcorr.datasets.columns import Columns, parse_csv
+from negcorr.datasets.columns import Columns, columns_of
 from negcorr.datasets.errors import DatasetError
 from negcorr.datasets.registry import DatasetInfo
 from negcorr.exceptions import TableError
 from negcorr.reading.file_format import TableFile
+from negcorr.reading.table import text_columns
 
 __all__ = [
     "VARIABLE",
@@ -131,23 +132,15 @@ def read_file(path: Path, entry: DatasetInfo) -> Columns:
     if path.suffix == ".gz":
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    is_published = entry.sha256 in (None, digest)
-    try:
-        blocks = TableFile(path, ("gzip",) if path.suffix == ".gz" else ()).blocks(2**20)
-        # A file with another checksum is only unpacked to see whether it is damaged, for a more
-        # exact error. Its content is not kept: it may be larger than the memory.
-        content = b"".join(block for block in blocks if is_published)
-    except TableError as error:
-        raise DatasetError(f"{error} Copy or download it again.") from error
-    if not is_published:
+    if entry.sha256 not in (None, digest):
         raise DatasetError(
             f"{path} is not the published copy of {entry.name}: its SHA-256 is {digest}, and must "
-            f"be {entry.sha256}. Copy it again; if it is your own version, unpack it to "
-            f"{path.with_suffix('').name} and remove this file, for a plain file is checked by its "
-            "columns and sizes only."
+            f"be {entry.sha256}. Copy or download it again; if it is your own version, unpack it "
+            f"to {path.with_suffix('').name} and remove this file, for a plain file is checked by "
+            "its columns and sizes only."
         )
     try:
-        text = content.decode("utf-8-sig")  # spreadsheets put a mark in front
-    except UnicodeDecodeError as error:
-        raise DatasetError(f"{path} is not text in UTF-8: {error}.") from error
-    return parse_csv(text, entry, str(path))
+        table, _ = text_columns(TableFile.find(path))
+    except TableError as error:
+        raise DatasetError(f"{error}") from error
+    return columns_of(table, entry.target_names, entry, str(path))

@@ -1,21 +1,29 @@
-"""A data set from OpenML, by way of scikit-learn's client and its cache."""
+"""A data set from OpenML, kept in a folder once it was fetched."""
 
 from __future__ import annotations
 
-import socket
-import warnings
+import hashlib
+import json
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import numpy as np
 
-from negcorr._common.types import FloatArray
-from negcorr.datasets.columns import Columns, check_shape, is_number, quoted
+from negcorr._common.files import write_atomically
+from negcorr.datasets.columns import Columns, columns_of
 from negcorr.datasets.errors import DatasetError
 from negcorr.datasets.registry import DatasetInfo
+from negcorr.exceptions import TableError
+from negcorr.reading.arff import parse_arff
+from negcorr.reading.decoding import decode
 
 __all__ = ["DownloadError", "fetch_columns"]
+
+#: Where OpenML describes a data set.
+_DESCRIPTION = "https://www.openml.org/api/v1/json/data/{}"
 
 #: Seconds without an answer after which a connection is given up.
 _PATIENCE = 10.0
@@ -50,71 +58,56 @@ def fetch_columns(entry: DatasetInfo, cache: Path) -> Columns:
     DatasetError
         If what came is not the data set.
     """
-    source = f"OpenML {entry.openml_id}"
-    bunch = _fetched(entry, cache)
-    names = tuple(bunch.feature_names)
-    lacking = [name for name in entry.categorical if name not in names]
-    if lacking:
-        raise DatasetError(f"{source} lacks the columns {quoted(lacking)} of {entry.name}.")
-    features = np.array(bunch.data, dtype=np.float64)
-    _check_finite(features, names, source)
-    for name, spelled in (bunch.categories or {}).items():
-        if name not in names:
-            continue
-        # Codes of its categories, or else the numbers that it spells.
-        column, allowed = features[:, names.index(name)], entry.levels.get(name, ())
-        codes = column.astype(int)
-        for code in np.unique(codes):
-            level = spelled[code]
-            if level not in allowed and (allowed or not is_number(level)):
-                expected = quoted(allowed) or "finite numbers"
-                raise DatasetError(
-                    f"{source}, column {name!r}: {level!r} is not allowed; allowed are {expected}."
-                )
-            column[codes == code] = allowed.index(level) if allowed else float(level)
-    if bunch.target is None:
-        raise DatasetError(f"{source} names no target; {entry.name} has {entry.n_targets}.")
+    source, path = f"OpenML {entry.openml_id}", cache / "openml" / f"{entry.openml_id}.arff"
     try:
-        # A nominal target comes as strings.
-        targets = np.array(bunch.target, dtype=np.float64).reshape(len(bunch.target), -1)
-    except ValueError as error:
-        raise DatasetError(f"{source}: a target is not a number: {error}.") from error
-    names_fit = targets.shape[1] == entry.n_targets
-    _check_finite(targets, entry.target_names if names_fit else ("target",), source)
-    columns = Columns(names, features, targets)
-    check_shape(columns, entry, source)
-    return columns
-
-
-def _fetched(entry: DatasetInfo, cache: Path) -> Any:
-    """What scikit-learn's client brings."""
-    # Here, not at the top: it brings in every data set of scikit-learn.
-    from sklearn.datasets import fetch_openml
-
-    before = socket.getdefaulttimeout()
-    # The client sets no limit and would hang behind a firewall.
-    socket.setdefaulttimeout(_PATIENCE)
-    try:
-        with warnings.catch_warnings():
-            # A lasting failure is raised below, so the notice of each retry is not needed.
-            warnings.filterwarnings("ignore", message="A network error occurred")
-            # The client appends "openml" to the folder itself.
-            wanted = {"data_id": entry.openml_id, "data_home": str(cache), "parser": "liac-arff"}
-            return fetch_openml(**wanted, as_frame=False, n_retries=1)
-    except Exception as error:
-        # Its errors are not documented: they are of sockets, HTTP, gzip, JSON and ARFF, and
-        # a ValueError for an unknown number. All mean that the data did not come.
+        about, content = _fetched(_DESCRIPTION.format(entry.openml_id), path)
+    except (OSError, HTTPException, ValueError, LookupError, TypeError) as error:
+        # Of sockets, HTTP and files, and of answers that are not what OpenML answers.
         if isinstance(error, HTTPError):
             error.close()  # it is also an open response, and the error below keeps it
         problem = f"{type(error).__name__}: {error}"
-        raise DownloadError(f"OpenML {entry.openml_id} could not be fetched: {problem}") from error
-    finally:
-        socket.setdefaulttimeout(before)
+        raise DownloadError(f"{source} could not be fetched: {problem}") from error
+    try:
+        attributes, values = parse_arff(decode(content, path)[0], path)
+    except TableError as error:
+        raise DatasetError(f"{source}: {error}") from error
+    left_out = {*_names(about, "ignore_attribute"), *_names(about, "row_id_attribute")}
+    table = {
+        each.name: np.array(cells, dtype=np.float64 if each.kind == "numeric" else object)
+        for each, cells in zip(attributes, values, strict=True)
+        if each.name not in left_out
+    }
+    return columns_of(table, _names(about, "default_target_attribute"), entry, source)
 
 
-def _check_finite(values: FloatArray, names: tuple[str, ...], source: str) -> None:
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad):
-        row, j = bad[0]
-        where = f"{source}, row {row + 1}, column {names[j % len(names)]!r}"
-        raise DatasetError(f"{where}: {values[row, j]} is not a finite number.")
+def _fetched(url: str, path: Path) -> tuple[dict[str, Any], bytes]:
+    """What OpenML says of a data set, and its ARFF file; both are kept beside each other."""
+    beside = path.with_suffix(".json")
+    if path.is_file() and beside.is_file():
+        about, content = json.loads(beside.read_bytes()), path.read_bytes()
+        if _has_checksum(content, about):
+            return about, content
+    about = json.loads(_answer(url))["data_set_description"]
+    content = _answer(about["url"])
+    if not _has_checksum(content, about):
+        raise ValueError(f"{about['url']} has another MD5 than {about['md5_checksum']}")
+    write_atomically(beside, json.dumps(about).encode())
+    write_atomically(path, content)
+    return about, content
+
+
+def _answer(url: str) -> bytes:
+    with urlopen(url, timeout=_PATIENCE) as response:
+        content: bytes = response.read()
+    return content
+
+
+def _has_checksum(content: bytes, about: dict[str, Any]) -> bool:
+    digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
+    return digest == about["md5_checksum"]
+
+
+def _names(about: dict[str, Any], key: str) -> list[str]:
+    """Names of attributes, which are a list or lie between commas."""
+    given = about.get(key) or []
+    return given.split(",") if isinstance(given, str) else list(given)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from negcorr._common.types import AnyArray
 from negcorr.reading.arff import parse_arff
 from negcorr.reading.arrow_files import arrow_table, damage_as_table_error
 from negcorr.reading.cell_kinds import kinds_of_cells
@@ -17,7 +18,7 @@ from negcorr.reading.excel import parse_excel
 from negcorr.reading.file_format import NAMES, TableFile
 from negcorr.reading.optional import import_optional
 
-__all__ = ["Table", "read_table"]
+__all__ = ["Table", "read_table", "text_columns"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,21 +97,57 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     elif file.format == "excel":
         columns, notes = parse_excel(file.read(), file.path)
         frame = data_frame(columns)
-    else:
+    elif file.format == "arff":
         text, of_encoding = decode(file.read(), file.path)
+        attributes, values = parse_arff(text, file.path)
+        check_names((each.name for each in attributes), file.path)
+        pairs = zip(attributes, values, strict=True)
+        frame = data_frame({each.name: each.column(cells) for each, cells in pairs})
         notes += of_encoding
-        if file.format == "arff":
-            attributes, values = parse_arff(text, file.path)
-            check_names((each.name for each in attributes), file.path)
-            pairs = zip(attributes, values, strict=True)
-            frame = data_frame({each.name: each.column(cells) for each, cells in pairs})
-        else:
-            delimiter = delimiter_of(text, file.ending)
-            rows = filled_rows(text, delimiter, file.path)
-            records = named_records(rows, file.path, delimiter, file.ending)
-            _, columns, of_cells = kinds_of_cells(records.names, records.columns, delimiter)
-            frame = data_frame(columns)
-            notes += [*records.notes, *of_cells]
+    else:
+        columns, of_text = text_columns(file)
+        frame = data_frame(columns)
+        notes += of_text
     if len(frame) == 0 and not any("no row" in note for note in notes):
         notes.append("there is no row.")
     return Table(frame, (*file.notes, *notes), file.path)
+
+
+def text_columns(file: TableFile) -> tuple[dict[str, AnyArray], tuple[str, ...]]:
+    r"""Columns of text with delimiters; ``read_table`` without pandas.
+
+    Parameters
+    ----------
+    file : TableFile
+
+    Returns
+    -------
+    columns : dict of str to ndarray
+        Whole numbers, floats, or objects: text, and None where a cell is empty.
+    notes : tuple of str
+        What was odd, except for the file's own notes.
+
+    Raises
+    ------
+    TableError
+        If it is broken; the message names line or column.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from negcorr.reading.file_format import TableFile
+    >>> from negcorr.reading.table import text_columns
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "sizes.csv")
+    ...     _ = path.write_text("size,kind\n1.5,a\n2,b\n", encoding="utf-8")
+    ...     columns, _ = text_columns(TableFile.find(path))
+    >>> columns["size"].tolist(), columns["kind"].tolist()
+    ([1.5, 2.0], ['a', 'b'])
+    """
+    text, of_encoding = decode(file.read(), file.path)
+    delimiter = delimiter_of(text, file.ending)
+    rows = filled_rows(text, delimiter, file.path)
+    records = named_records(rows, file.path, delimiter, file.ending)
+    _, columns, of_cells = kinds_of_cells(records.names, records.columns, delimiter)
+    return columns, (*of_encoding, *records.notes, *of_cells)
