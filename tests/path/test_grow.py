@@ -12,7 +12,7 @@ from negcorr.bases import kernel_features as kernel_module
 from negcorr.ensemble import fit as fitting
 from negcorr.moments.moments import GramMoments
 from negcorr.path import grow as growing
-from negcorr.path.grow import FULL, WORTH_GROWING, _least_error, grown_path
+from negcorr.path.grow import FULL, WORTH_GROWING, _least_error, grown_path, path_in_memory
 from negcorr.path.tune import PathSettings, build_path
 from negcorr.rows.folds import make_folds
 from negcorr.rows.rows import Rows
@@ -59,12 +59,12 @@ def nested(size):
 def grown_from_first(bases, rows, folds, settings):
     first = bases[0].fit(rows.X, sample_weight=rows.weight)
     path = build_path(rows, first, folds, settings, rows.y.shape[1] == 1)
-    return grown_path(path, first, bases[1:], rows, settings)
+    return grown_path(path, first, bases[1:], path_in_memory(rows, rows, settings))
 
 
 def grown(rows, bases, **settings):
     settings = PathSettings(**{"alpha": 10.0} | settings)
-    folds = make_folds(5, rows.X, rows.y)
+    folds = make_folds(5, rows)
     basis, path = grown_from_first(bases, rows, folds, settings)
     direct = build_path(
         rows,
@@ -225,7 +225,7 @@ class TestGrowth:
     def test_of_a_target_that_does_not_vary_does_not_go_on(self):
         rows = Rows(rough().X, np.full((400, 1), 0.1))
         bases = [kernels(size) for size in SIZES]
-        folds = make_folds(5, rows.X, rows.y)
+        folds = make_folds(5, rows)
         basis, _ = grown_from_first(bases, rows, folds, PathSettings(alpha=10.0))
         assert basis is bases[0]
 
