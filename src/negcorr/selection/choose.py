@@ -314,7 +314,9 @@ def _made(
     seeds = np.random.RandomState(choice.seed).randint(np.iinfo(np.int32).max, size=most).tolist()
     if isinstance(random_state, numbers.Integral):
         seeds[0] = random_state  # as where nothing is searched for
-    n_members = max(1, n_features // width)
+    # Where all rows are landmarks, none is left out for not filling a member.
+    whole = n_features >= choice.n_distinct
+    n_members = max(1, -(-n_features // width) if whole else n_features // width)
     bases, gaps = [], []
     for seed, chosen in zip(seeds, choice.members, strict=False):
         candidate = chosen.candidate
