@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from negcorr._common.types import AnyArray
+from negcorr._common.validation import has_nan
 from negcorr.exceptions import TableError
 from negcorr.reading.dates import dates
 from negcorr.reading.number_cells import as_numbers
@@ -51,10 +52,7 @@ def has_columns(X: Any) -> bool:
         return X.ndim == 2 and any(isinstance(cell, str) or cell is None for cell in X.ravel())
     if not isinstance(X, np.ndarray) or X.ndim != 2:
         return False
-    if X.dtype.kind in "OUS":
-        return True
-    # The sum of a column with NaN is NaN, and takes no memory.
-    return X.dtype.kind == "f" and bool(np.isnan(np.sum(X)) and np.isnan(X).any())
+    return X.dtype.kind in "OUS" or has_nan(X)
 
 
 def has_names(X: Any) -> bool:
