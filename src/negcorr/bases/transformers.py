@@ -151,10 +151,11 @@ class _TransformerBasis(Basis):
         tags = super().__sklearn_tags__()
         parts = [get_tags(t) for _, t in self._prototypes()]
         tags.input_tags.sparse = all(p.input_tags.sparse for p in parts)
-        tags.input_tags.allow_nan = all(p.input_tags.allow_nan for p in parts)
+        for kind in ("allow_nan", "string", "categorical"):
+            every = all(getattr(part.input_tags, kind) for part in parts)
+            setattr(tags.input_tags, kind, every and not self._maps_columns())
         if self._maps_columns():
             tags.input_tags.sparse &= self.inputs in ("standard", "none")
-            tags.input_tags.allow_nan = False
         tags.transformer_tags.preserves_dtype = []
         return tags
 
