@@ -17,7 +17,15 @@ from negcorr.reading.number_cells import as_numbers
 from negcorr.reading.optional import import_optional
 from negcorr.reading.schema import Column
 
-__all__ = ["MISSING_LEVEL", "as_frame", "has_columns", "level_names", "placing", "typed_cells"]
+__all__ = [
+    "MISSING_LEVEL",
+    "as_frame",
+    "has_columns",
+    "has_names",
+    "level_names",
+    "placing",
+    "typed_cells",
+]
 
 #: The category of rows that have none.
 MISSING_LEVEL = "(missing)"
@@ -50,7 +58,7 @@ def has_columns(X: Any) -> bool:
 
 
 def as_frame(X: Any) -> Any:
-    """The table as a data frame of pandas; columns of arrays are named by their numbers.
+    """The table as a data frame of pandas; columns without names are named by their numbers.
 
     Examples
     --------
@@ -61,12 +69,32 @@ def as_frame(X: Any) -> Any:
     """
     pandas = import_optional("pandas", "columns of several kinds are read by pandas")
     if hasattr(X, "iloc"):
+        if not has_names(X):
+            return X.set_axis([f"x{j}" for j in range(X.shape[1])], axis=1)
+        twice = X.columns[X.columns.duplicated()]
+        if len(twice):
+            raise TableError(f"X has several columns {twice[0]!r}.")
         return X
     if hasattr(X, "to_pandas"):  # polars and pyarrow
         return X.to_pandas()
     values = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else np.asarray(X)
     columns = {f"x{j}": _narrowed(values[:, j]) for j in range(values.shape[1])}
     return pandas.DataFrame(columns)
+
+
+def has_names(X: Any) -> bool:
+    """Whether the columns of a table have names: text, as scikit-learn takes it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from negcorr.columns.cells import has_names
+    >>> has_names(pd.DataFrame({"a": [1]})), has_names(pd.DataFrame([[1]]))
+    (True, False)
+    """
+    if hasattr(X, "iloc"):
+        return all(isinstance(name, str) for name in X.columns)
+    return hasattr(X, "columns")
 
 
 def _narrowed(cells: AnyArray) -> Any:

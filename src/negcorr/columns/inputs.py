@@ -9,7 +9,7 @@ import numpy as np
 
 from negcorr._common.arrays import rows_at, to_host
 from negcorr._common.types import FloatArray, Table
-from negcorr.columns.cells import as_frame
+from negcorr.columns.cells import as_frame, has_names
 from negcorr.columns.counts import CellCounts
 from negcorr.columns.encoding import Encoding, learn_encoding
 from negcorr.columns.kinds import input_columns
@@ -95,7 +95,7 @@ class FirstLook:
         frame = as_frame(X)
         rows = Rows(frame, y, weight, row_keys(frame, y))
         counts = CellCounts.of(frame, weight_of(rows))
-        return cls(RowSample.of(rows), counts, hasattr(X, "columns"))
+        return cls(RowSample.of(rows), counts, has_names(X))
 
     def merged(self, other: FirstLook) -> FirstLook:
         """A first look at the rows of both."""
