@@ -40,11 +40,15 @@ from negcorr.bases import (
     NystroemFeatures,
     TreeFeatures,
 )
+from negcorr.columns.frame_encoder import FrameEncoder
 from negcorr.exceptions import ModelFileError, UntrustedModelError
 from negcorr.storage.allowlist import IDS, TRUSTED, type_name
 from negcorr.storage.encoding import to_file_form
 from negcorr.storage.model_files import ENVELOPE, SCHEMA
 from negcorr.storage.save_load import describe
+
+# Small toy data, where lam = 1 may be best.
+pytestmark = pytest.mark.filterwarnings("ignore::negcorr.exceptions.SearchBoundaryWarning")
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 3))
@@ -56,6 +60,9 @@ MIXED = FRAME.assign(
     town=pd.Categorical(np.where(X[:, 0] > 0, "Bonn", "Köln"), categories=["Köln", "Bonn", "Ulm"]),
     word=np.where(X[:, 1] > 0, "up", "down"),
     count=pd.array((10 * X[:, 2]).astype(int), dtype="Int64"),
+)
+CELLS = MIXED.assign(
+    a=MIXED["a"].where(X[:, 0] < 1.0), day=pd.date_range("2001-02-03", periods=150, freq="7h")
 )
 WEIGHT = RNG.integers(0, 3, size=150)
 
@@ -162,6 +169,9 @@ MODELS = {
     "content splitter": lambda: (ncl(cv=ContentKFold(3)).fit(X, Y), X),
     "indices": lambda: (ncl(cv=[(np.arange(75), np.arange(75, 150))]).fit(X, Y), X),
     "ridge without intercept": lambda: (ncl(alpha=0.1, fit_intercept=False).fit(X, Y), X),
+    "encoded": lambda: (ncl().fit(CELLS, Y), CELLS),
+    "encoded stream": lambda: (ncl().partial_fit(CELLS, Y), CELLS),
+    "encoder": lambda: (make_pipeline(FrameEncoder(), ncl()).fit(CELLS, Y), CELLS),
     "pandas rows": lambda: (ncl(ClonedFeatures(columns(), 1)).partial_fit(MIXED, Y), MIXED),
     "polars rows": lambda: (
         ncl(basis=RBFSampler(n_components=4)).partial_fit(pl.DataFrame(FRAME.to_dict("list")), Y),
@@ -262,7 +272,8 @@ def test_a_loaded_model_answers_with_the_same_bits(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["streamed", "streamed and asked", "drawn", "pandas rows", "polars rows"]
+    "name",
+    ["streamed", "streamed and asked", "drawn", "encoded stream", "pandas rows", "polars rows"],
 )
 def test_rows_can_be_added_to_a_loaded_model(name, tmp_path):
     model, table = made(name)
@@ -325,7 +336,7 @@ def test_every_class_of_ours_in_a_fitted_model_has_an_id_and_every_id_is_used():
     ours = {type(thing) for thing in seen.values() if type(thing).__module__.startswith("negcorr.")}
     assert {type_name(kind) for kind in ours} <= {f"negcorr.{name}" for name in IDS}
     unused = {f"negcorr.{name}" for name in IDS} - {type_name(kind) for kind in ours}
-    of_tables = {f"negcorr.{name}" for name in IDS if name.startswith("columns.")}
+    of_tables = {f"negcorr.columns.{name}" for name in ("date_parts", "squashing_scaler", "typed")}
     assert unused == of_tables | {"negcorr.DeepNCLRegressor"}
 
 
@@ -620,7 +631,7 @@ def test_fields_that_older_versions_did_not_have_get_their_defaults(name, kind, 
 def test_fields_of_another_version_are_named(tmp_path):
     for name, kind, id_, model in (
         ("solver", "NCLPath", "NCLPath", ncl().fit(X, Y)),
-        ("choice", "FittedState", "ensemble.fitted", streamed()),
+        ("drawn", "FittedState", "ensemble.fitted", streamed()),
     ):
         file = save(model, tmp_path / "m.skops")
         rewritten(file, schema=without(name, id_))
