@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 #: Few members, and rivals that cost nothing.
-QUICK = ("--members", 8, "--components", 5, "--rivals", "mean,ridge")
+QUICK = ("--basis", "fourier", "--members", 8, "--components", 5, "--rivals", "mean,ridge")
 
 
 def homes(n=120, seed=0):

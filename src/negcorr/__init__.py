@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from negcorr.spectrum.tikhonov import TikhonovEquivalent
     from negcorr.storage.onnx.export import to_onnx
     from negcorr.storage.save_load import load, save
-    from negcorr.tables.pipeline import make_tabular
 
 __version__ = "0.1.0"
 
@@ -65,7 +64,6 @@ _MODULE_OF = {
     "excess_optimism": "optimism",
     "gcv_score": "optimism",
     "load": "storage.save_load",
-    "make_tabular": "tables.pipeline",
     "mallows_cp": "optimism",
     "members_of": "diversity",
     "monte_carlo_dof": "dof",
@@ -120,7 +118,6 @@ __all__ = [
     "excess_optimism",
     "gcv_score",
     "load",
-    "make_tabular",
     "mallows_cp",
     "members_of",
     "monte_carlo_dof",

@@ -13,7 +13,7 @@ from models import deep_ncl
 from toy_tables import QUICK, homes, write_homes
 
 import negcorr as package
-from negcorr.bases import AutoBasis, FourierFeatures
+from negcorr.bases import FourierFeatures
 from negcorr.reading.schema import Schema
 from negcorr.storage.save_load import describe
 
@@ -70,7 +70,7 @@ def test_metrics_are_those_of_python(negcorr, data, tmp_path):
     metrics = strict_json((tmp_path / "here/out/metrics.json").read_text(encoding="utf-8"))
     frame = package.reading.read_table(data).frame
     schema = package.tables.infer_columns(frame, "price", drop=["rent"])
-    parameters = {"basis": FourierFeatures(8, 5, inputs="none")}
+    parameters = {"basis": FourierFeatures(8, 5)}
     trial = package.tables.try_out(
         frame, schema, seed=3, baselines=["mean", "ridge"], parameters=parameters
     )
@@ -79,14 +79,15 @@ def test_metrics_are_those_of_python(negcorr, data, tmp_path):
     assert stored["rmse"] == ours.rmse
     assert stored["rmse_se"] == ours.rmse_se
     assert metrics["methods"][1]["figures"][0]["coverage"] is None
-    assert metrics["model"]["lam"] == trial.model[-1].lam_
-    assert metrics["model"]["dof"] == trial.model[-1].dof_
+    assert metrics["model"]["lam"] == trial.model.lam_
+    assert metrics["model"]["dof"] == trial.model.dof_
     assert metrics["model"]["n_rows"] == 120
-    assert metrics["tried"]["lam"] == trial.tried[-1].lam_
+    assert metrics["tried"]["lam"] == trial.tried.lam_
     assert metrics["held_out"] == {"n_train": 96, "n_train_of_rivals": 96, "n_test": 24}
     assert metrics["inputs"] == ["size", "kind", "built"]
     loaded = package.load(tmp_path / "here/out/model.skops")
-    np.testing.assert_array_equal(loaded.predict(frame), trial.model.predict(frame))
+    inputs = frame[list(loaded.feature_names_in_)]
+    np.testing.assert_array_equal(loaded.predict(inputs), trial.model.predict(inputs))
 
 
 def test_the_path_is_the_models(negcorr, data, tmp_path):
@@ -94,7 +95,7 @@ def test_the_path_is_the_models(negcorr, data, tmp_path):
     out = tmp_path / "here/out"
     with (out / "path.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    path = package.load(out / "model.skops")[-1].path_
+    path = package.load(out / "model.skops").path_
     gaps = np.array([float(row["gap"]) for row in rows])
     assert gaps[0] == 1.0
     assert path.gap in gaps
@@ -185,7 +186,7 @@ def test_the_report_rebuilds_the_model(negcorr, data, tmp_path, monkeypatch):
     asked = ("--drop", "rent", "--seed", 5, "--basis", "orthogonal", "--time", "built")
     negcorr("fit", data, "-t", "price", *QUICK, *asked, "-o", "out", "-q")
     page = (tmp_path / "here/out/report.html").read_text(encoding="utf-8")
-    assert "make_tabular" in page
+    assert "NCLRegressor(" in page
     schema = Schema.from_json(describe(tmp_path / "here/out/model.skops").notes["schema"])
     options = FitOptions(
         data, ["price"], drop=["rent"], seed=5, basis="orthogonal", members=8, components=5
@@ -194,27 +195,39 @@ def test_the_report_rebuilds_the_model(negcorr, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(rebuilding_code(options, schema), space)
     stored = package.load(tmp_path / "here/out/model.skops")
-    frame = homes()
-    np.testing.assert_array_equal(space["model"].predict(frame), stored.predict(frame))
+    inputs = homes()[list(stored.feature_names_in_)]
+    np.testing.assert_array_equal(space["model"].predict(inputs), stored.predict(inputs))
 
 
-def test_features_that_the_data_choose(negcorr, data, tmp_path):
-    result = negcorr("fit", data, "-t", "price", "--basis", "auto", "--rivals", "mean", "-o", "out")
-    assert result.code == 0
+def test_the_default_is_that_of_python(negcorr, data, tmp_path):
+    result = negcorr("fit", data, "-t", "price", "--rivals", "mean", "-o", "out")
+    assert (result.code, result.err) == (0, "")
     assert names_in(tmp_path / "here/out") == FILES
     model = package.load(tmp_path / "here/out/model.skops")
-    assert isinstance(model[-1].basis, AutoBasis)
-    assert len(model[-1].choice_.members) >= 2
-    streamed = negcorr("fit", data, "-t", "price", "--basis", "auto", "--stream")
-    assert streamed.code == 2
-    assert "--basis auto needs the whole table in memory" in streamed.complaint()
+    assert repr(model) == "NCLRegressor()"
+    frame = package.read_table(data).frame
+    inputs = frame[["size", "kind", "built", "rent"]]
+    expected = package.NCLRegressor().fit(inputs, frame["price"])
+    np.testing.assert_array_equal(model.predict(inputs), expected.predict(inputs))
+    words = " ".join(result.out.split())
+    assert f"features {expected.choice_.members[0].candidate}" in words
+    metrics = strict_json((tmp_path / "here/out/metrics.json").read_text(encoding="utf-8"))
+    assert metrics["model"]["features"] == expected.choice_.lines()
+
+
+@pytest.mark.parametrize("basis", ["auto", "orthogonal", "nystroem", "kernel", "linear", "trees"])
+def test_names_of_bases_are_those_of_python(negcorr, data, tmp_path, basis):
+    asked = ("--basis", basis, "--rivals", "none", "-o", "out", "-q")
+    assert negcorr("fit", data, "-t", "price", *asked).code == 0
+    model = package.load(tmp_path / "here/out/model.skops")
+    assert model.basis == basis
 
 
 @pytest.mark.parametrize(("loss", "wanted"), [("huber", "huber"), ("2.5", 2.5)])
 def test_gross_errors_that_count_for_little(negcorr, data, tmp_path, loss, wanted):
     result = negcorr("fit", data, "-t", "price", "--loss", loss, "--rivals", "mean", "-o", "out")
     assert result.code == 0
-    assert package.load(tmp_path / "here/out/model.skops")[-1].loss == wanted
+    assert package.load(tmp_path / "here/out/model.skops").loss == wanted
 
 
 def test_deep_networks(negcorr, data, tmp_path, monkeypatch):
@@ -359,9 +372,9 @@ def test_the_same_command_gives_the_same_files(negcorr, data, tmp_path):
         negcorr("fit", data, "-t", "price", *QUICK, "-o", name, "-q")
     one, two = (tmp_path / "here" / name for name in ("one", "two"))
     assert (one / "path.csv").read_bytes() == (two / "path.csv").read_bytes()
-    frame = pd.read_csv(data)
+    inputs = pd.read_csv(data)[["size", "kind", "built", "rent"]]
     models = [package.load(folder / "model.skops") for folder in (one, two)]
-    np.testing.assert_array_equal(models[0].predict(frame), models[1].predict(frame))
+    np.testing.assert_array_equal(models[0].predict(inputs), models[1].predict(inputs))
 
 
 def test_warnings_become_notes(negcorr, tmp_path):
@@ -383,7 +396,7 @@ def test_warnings_become_notes(negcorr, tmp_path):
 class TestStreams:
     """Files that are read in pieces; one of the tests makes a small file count as large."""
 
-    def test_the_same_model_as_in_memory_but_for_its_folds(self, negcorr, data, tmp_path):
+    def test_the_same_model_as_in_memory(self, negcorr, data, tmp_path):
         for name, flag in (("whole", "--no-stream"), ("pieces", "--stream")):
             result = negcorr("fit", data, "-t", "price", *QUICK, flag, "-o", name, "--json")
             assert result.code == 0
@@ -394,12 +407,11 @@ class TestStreams:
         )
         assert new["held_out"] == old["held_out"]
         assert new["fingerprint"] == old["fingerprint"]
-        # Scales differ in their last bits, and with them the folds, but for which all is the same.
-        frame = homes()
+        assert new["model"]["lam"] == old["model"]["lam"]
+        assert new["tried"]["lam"] == old["tried"]["lam"]
         models = [package.load(folder / "model.skops") for folder in (one, two)]
-        predicted = [
-            model[-1].with_lam(0.9).predict(model[:-1].transform(frame)) for model in models
-        ]
+        frame = homes()
+        predicted = [model.predict(frame[list(model.feature_names_in_)]) for model in models]
         np.testing.assert_allclose(predicted[0], predicted[1], rtol=1e-9)
 
     def test_large_files_are_streamed_and_that_is_said(self, negcorr, data, tmp_path, monkeypatch):
@@ -431,7 +443,6 @@ class TestStreams:
         monkeypatch.chdir(tmp_path)
         options = FitOptions(data, ["price"], members=8, components=5)
         exec(rebuilding_code(options, schema, in_pieces=True), space)
-        frame = homes()
-        np.testing.assert_array_equal(
-            space["model"].predict(frame), package.load(stored).predict(frame)
-        )
+        model = package.load(stored)
+        inputs = homes()[list(model.feature_names_in_)]
+        np.testing.assert_array_equal(space["model"].predict(inputs), model.predict(inputs))

@@ -35,6 +35,11 @@ def new(tmp_path):
     return write_homes(tmp_path / "new.csv", n=25, seed=7)
 
 
+def in_python(stored, data):
+    model = package.load(stored)
+    return model.predict(pd.read_csv(data)[list(model.feature_names_in_)])
+
+
 def columns_of(text):
     rows = list(csv.reader(text.splitlines()))
     return {name: [row[j] for row in rows[1:]] for j, name in enumerate(rows[0])}
@@ -45,7 +50,7 @@ def test_numbers_in_text_are_those_of_python_to_the_last_bit(negcorr, stored, ne
     assert (result.code, result.err) == (0, "")
     shown = columns_of(result.out)
     assert list(shown) == ["price_predicted", "rent_predicted"]
-    expected = package.load(stored).predict(pd.read_csv(new))
+    expected = in_python(stored, new)
     np.testing.assert_array_equal([float(v) for v in shown["price_predicted"]], expected[:, 0])
     np.testing.assert_array_equal([float(v) for v in shown["rent_predicted"]], expected[:, 1])
 
@@ -64,7 +69,7 @@ def test_intervals_members_and_kept_columns(negcorr, stored, new):
     members = np.mean([values[f"rent_member_{m}"] for m in range(8)], axis=0)
     np.testing.assert_allclose(members, values["rent_predicted"], rtol=1e-9)
     model = package.load(stored)
-    ends = model[-1].predict_interval(model[:-1].transform(pd.read_csv(new)), 0.8)
+    ends = model.predict_interval(pd.read_csv(new)[list(model.feature_names_in_)], 0.8)
     np.testing.assert_array_equal(values["price_lower"], ends[:, 0, 0])
 
 
@@ -77,8 +82,7 @@ def test_formats_of_files(negcorr, stored, new, tmp_path, ending):
     assert [file.name for file in out.parent.iterdir()] == [out.name]
     frame = package.reading.read_table(out).frame
     assert list(frame.columns) == [*homes().columns, "price_predicted", "rent_predicted"]
-    expected = package.load(stored).predict(pd.read_csv(new))
-    np.testing.assert_array_equal(frame["price_predicted"], expected[:, 0])
+    np.testing.assert_array_equal(frame["price_predicted"], in_python(stored, new)[:, 0])
 
 
 def test_json(negcorr, stored, new, tmp_path):
@@ -184,9 +188,14 @@ def test_models_saved_in_python(negcorr, new, tmp_path):
     assert by_place.out == by_name.out
     wrong = negcorr("predict", tmp_path / "bare.skops", tmp_path / "all.csv")
     assert "the table has 5 columns, and the model" in wrong.complaint()
-    gaps = negcorr("predict", tmp_path / "named.skops", write_homes(tmp_path / "gaps.csv"))
-    assert gaps.code == 1
-    assert "cannot predict these rows: Input X contains NaN" in gaps.complaint()
+    gaps = write_homes(tmp_path / "gaps.csv")
+    filled = negcorr("predict", tmp_path / "named.skops", gaps)
+    assert filled.code == 0
+    assert "have gaps where no row of the fit had any (1 in size)" in filled.err
+    homes()[["size", "rent"]].to_csv(tmp_path / "two.csv", index=False)
+    refused = negcorr("predict", tmp_path / "bare.skops", tmp_path / "two.csv")
+    assert refused.code == 1
+    assert "cannot predict these rows: Input X contains NaN" in refused.complaint()
     lacks = negcorr(
         "predict", tmp_path / "named.skops", _only(tmp_path / "one.csv", frame[["kind"]])
     )
@@ -202,7 +211,7 @@ def test_figures_on_new_rows(negcorr, stored, new):
     told = json.loads(result.out)
     assert (told["n_rows"], told["warning"]) == (25, None)
     frame = pd.read_csv(new)
-    error = package.load(stored).predict(frame)[:, 0] - frame["price"]
+    error = in_python(stored, new)[:, 0] - frame["price"]
     assert told["figures"][0]["rmse"] == pytest.approx(np.sqrt(np.mean(error**2)), rel=1e-12)
     shown = negcorr("evaluate", stored, new)
     assert "new.csv: 25 rows" in shown.out

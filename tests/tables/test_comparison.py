@@ -2,13 +2,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from negcorr import make_tabular
 from negcorr.bases import FourierFeatures
 from negcorr.columns.kinds import infer_columns
 from negcorr.tables.baselines import BASELINES
 from negcorr.tables.comparison import Comparison, Method
 from negcorr.tables.held_out_errors import Figures
-from negcorr.tables.splitting import folds_for
 from negcorr.tables.trial import compare
 
 
@@ -91,10 +89,7 @@ def test_several_targets_weights_groups():
     frame = rows(240).assign(z=lambda f: f["x"] ** 2, w=1 + np.arange(240) % 2)
     frame["who"] = [f"g{i % 12}" for i in range(240)]
     schema = infer_columns(frame, ["y", "z"], weights="w", group="who")
-    folds = folds_for(schema, frame)
-    basis = FourierFeatures(20, inputs="none")
-    pipeline = make_tabular(frame, ["y", "z"], schema=schema, basis=basis, cv=folds)
-    found = compare(frame, schema, pipeline=pipeline)
+    found = compare(frame, schema, parameters={"basis": FourierFeatures(20)})
     assert [f.output for f in found["gradient boosting"].figures] == ["y", "z"]
     assert all(np.isfinite(f.rmse_se) for m in found.methods for f in m.figures)
     assert "standard deviations" in found.verdict()

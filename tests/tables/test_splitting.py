@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 
-from negcorr import ContentKFold
 from negcorr.columns.kinds import infer_columns
+from negcorr.columns.samples import hashes, samples
 from negcorr.exceptions import TableError
 from negcorr.tables.splitting import folds_for, hold_out
 
@@ -69,6 +69,23 @@ def test_rows_without_target_are_left_out(frame):
     assert max(*train, *test) < 50
 
 
+def test_many_rows_are_held_out_by_a_threshold_of_their_keys():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=30_000), "y": rng.normal(size=30_000)})
+    schema = infer_columns(frame, "y")
+    test = hold_out(frame, schema, test_size=0.1)[1]
+    assert abs(len(test) - 3000) < 300
+    keys = hashes(samples(frame, schema), schema)
+    cut = np.uint64(0.9 * 2.0**64)
+    np.testing.assert_array_equal(test, np.flatnonzero(keys >= cut))
+    # Other rows do not matter then.
+    fewer = frame.iloc[:25_000]
+    np.testing.assert_array_equal(hold_out(fewer, schema, test_size=0.1)[1], test[test < 25_000])
+    same = pd.DataFrame({"x": np.repeat([1.0, 2.0], 15_000), "y": np.repeat([0.0, 1.0], 15_000)})
+    with pytest.raises(TableError, match="would be held out by their content"):
+        hold_out(same, infer_columns(same, "y"), test_size=1e-6)
+
+
 def test_groups_stay_whole(frame):
     train, test = split(frame, group="who")
     who = frame["who"].to_numpy()
@@ -129,7 +146,7 @@ def test_wrong_seed(frame, seed):
 
 
 def test_folds(frame):
-    assert isinstance(folds_for(infer_columns(frame, "y"), frame), ContentKFold)
+    assert folds_for(infer_columns(frame, "y"), frame) == 5
     groups = folds_for(infer_columns(frame, "y", group="kind"), frame)
     assert isinstance(groups, GroupKFold)
     assert groups.get_n_splits() == 2

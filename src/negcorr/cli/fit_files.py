@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 import negcorr
 from negcorr._common.files import staged, write_atomically
@@ -60,23 +59,24 @@ def titled(name: str, targets: Sequence[str]) -> str:
 
 
 def facts_of(model: Any) -> dict[str, Any]:
-    """λ, degrees of freedom and σ of a pipeline's ensemble, a list for several outputs.
+    """λ, degrees of freedom and σ of an ensemble, a list for several outputs.
 
     Parameters
     ----------
-    model : Pipeline
+    model : NCLRegressor or DeepNCLRegressor
         Fitted.
     """
-    last = model[-1]
-    path = getattr(last, "path_", None)
-    facts: dict[str, Any] = {"kind": type(last).__name__, "n_inputs": int(last.n_features_in_)}
+    path = getattr(model, "path_", None)
+    facts: dict[str, Any] = {"kind": type(model).__name__, "n_inputs": int(model.n_features_in_)}
     if path is None:
-        facts |= {"n_members": int(last.n_members), "criterion": last.criterion}
-        numbers = {"lam": last.lam_, "gap": 1.0 - last.lam_, "dof": last.dof_}
-        numbers |= {"dof_std_error": last.dof_std_error_, "sigma": np.sqrt(last.noise_variance_)}
+        facts |= {"n_members": int(model.n_members), "criterion": model.criterion}
+        numbers = {"lam": model.lam_, "gap": 1.0 - model.lam_, "dof": model.dof_}
+        numbers |= {"dof_std_error": model.dof_std_error_, "sigma": np.sqrt(model.noise_variance_)}
     else:
         facts |= {"n_members": int(path.spectrum.n_members), "n_features": int(path.starts[-1])}
         facts |= {"criterion": path.criterion, "solver": path.solver}
+        if model.choice_ is not None:
+            facts["features"] = model.choice_.lines()
         sigma = np.sqrt(np.asarray(path.residual_noise_variance()))
         numbers = {"lam": path.lam, "gap": path.gap, "dof": path.dof(), "sigma": sigma}
     return facts | {name: np.asarray(n, dtype=float).tolist() for name, n in numbers.items()}
@@ -142,15 +142,17 @@ def write_all(
         (name, [word[:1].upper() + word[1:] for word in head], lines)
         for name, head, lines in comparison_tables(found, rows)
     ]
-    columns = [
-        [printable(c.name, 200), c.role, str(c.n_missing), str(c.n_distinct), c.remark]
-        for c in schema.columns
-    ]
+    fitted = getattr(trial.model, "columns_", None)
+    made = {} if fitted is None else {c.name: c.made for c in fitted.columns}
+    columns = []
+    for c in schema.columns:
+        counted = [str(c.n_missing), str(c.n_distinct), c.remark]
+        columns.append([printable(c.name, 200), c.role, *counted, made.get(c.name, "")])
+    heads = ("Column", "Taken as", "Missing", "Distinct", "Remark", "Made of it")
     with staged(folder) as stage:
-        model, (step, last) = trial.model, trial.model.steps[-1]
-        if isinstance(last, NCLRegressor):
-            # Every λ, and no training rows.
-            model = Pipeline([*model.steps[:-1], (step, last.compact(path=True))])
+        model = trial.model
+        if isinstance(model, NCLRegressor):
+            model = model.compact(path=True)  # every λ, and no training rows
         save(model, stage / "model.skops", notes=notes)
         report(
             trial.model,
@@ -160,7 +162,7 @@ def write_all(
             title=title,
             outputs=schema.targets,
             tables=tables,
-            details=[("Columns", ("Column", "Taken as", "Missing", "Distinct", "Remark"), columns)],
+            details=[("Columns", heads, columns)],
             verdict=metrics["verdict"],
             notes=metrics["notes"],
             snippet=snippet,
@@ -168,7 +170,7 @@ def write_all(
         )
         text = json.dumps(finite(metrics), indent=2, ensure_ascii=False)
         write_atomically(stage / "metrics.json", text.encode())
-        write_atomically(stage / "path.csv", path_table(trial.model[-1], schema.targets))
+        write_atomically(stage / "path.csv", path_table(trial.model, schema.targets))
 
 
 def comparison_tables(found: Comparison, title: str) -> list[ExtraTable]:

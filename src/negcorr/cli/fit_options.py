@@ -27,7 +27,7 @@ __all__ = ["BASES", "CRITERIA", "DEEP_CRITERIA", "LOSSES", "RIVALS", "SOLVERS", 
 
 #: Allowed values. They are repeated here because the modules that define them take a second to
 #: load, and help must not wait.
-BASES = ("auto", "fourier", "orthogonal", "nystroem", "kernel", "trees")
+BASES = ("auto", "fourier", "orthogonal", "nystroem", "kernel", "linear", "trees")
 CRITERIA = ("kfold", "sure", "gcv", "loo", "aic", "aicc", "bic", "cp")
 DEEP_CRITERIA = ("sure", "gcv")
 SOLVERS = ("auto", "gram", "qr")
@@ -51,10 +51,13 @@ _TIME_HELP = "Column that rows follow in: the last are held out."
 _TEST_HELP = "Second file for the figures, never fitted to."
 _SHARE_HELP = "Share of rows held out for figures; 0.2."
 _CRITERION_HELP = f"What chooses λ: {', '.join(CRITERIA)}; kfold, or sure with --deep."
-_MEMBERS_HELP = "Members of the ensemble; 100, or 30 with --deep."
+_MEMBERS_HELP = (
+    "Members of the ensemble; by default as many as the rows allow with --basis auto, 30 with "
+    "--deep, 100 else."
+)
 _BASIS_HELP = (
-    f"Features of members: {', '.join(BASES)}; fourier. auto lets the data choose, which takes "
-    "seconds more and often predicts better."
+    f"Features of members: {', '.join(BASES)}; auto, which lets the data choose. fourier takes "
+    "seconds less and often predicts worse."
 )
 _SOLVER_HELP = "gram is fast, qr accurate near λ = 1; auto moves on where it can."
 _LOSS_HELP = (
@@ -154,7 +157,6 @@ class FitOptions:
         """The first option that needs the whole table in memory, empty where there is none."""
         asked = {f"--{n}": getattr(self, n) is not None for n in ("group", "time", "test")}
         asked |= {"--deep": self.deep, "--criterion loo": self.criterion == "loo"}
-        asked |= {"--basis auto": self.basis == "auto"}
         asked |= {f"--loss {self.loss}": self.loss not in (None, "squared")}
         return next((option for option, given in asked.items() if given), "")
 
@@ -195,19 +197,19 @@ class FitOptions:
         return {name: value for name, value in given.items() if value is not None}
 
     @property
-    def features(self) -> Basis | AutoBasis | None:
-        """The basis that was asked for; columns have been scaled before it."""
+    def features(self) -> Basis | AutoBasis | str | None:
+        """The parameter ``basis`` of the ensemble; None where its default is meant."""
         asked = {"n_members": self.members, "n_components": self.components}
         sizes: dict[str, Any] = {name: size for name, size in asked.items() if size is not None}
-        if self.deep or (self.basis is None and not sizes):
-            return None
+        if self.deep or not sizes:
+            return self.basis
         # Here, for help must not wait for NumPy.
         from negcorr.bases import AutoBasis
         from negcorr.bases.named import named_basis
 
-        if self.basis == "auto":
-            return AutoBasis(inputs="none", **sizes)
-        return named_basis(self.basis or "fourier", inputs="none", **sizes)
+        if self.basis in (None, "auto"):
+            return AutoBasis(**sizes)
+        return named_basis(self.basis, **sizes)
 
     @property
     def folder(self) -> Path:

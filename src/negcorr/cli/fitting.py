@@ -12,7 +12,7 @@ from sklearn.datasets import load_diabetes
 from negcorr._common.files import check_writable, write_atomically
 from negcorr._common.memory import available_bytes, in_words
 from negcorr._common.number_text import amount, listed
-from negcorr.bases import AutoBasis, FourierFeatures
+from negcorr.bases.named import as_basis
 from negcorr.cli.arguments import UsageError, check_target, columns_asked_for
 from negcorr.cli.fit_files import FILES, comparison_tables, facts_of, metrics_of, titled, write_all
 from negcorr.cli.fit_options import FitOptions
@@ -24,7 +24,6 @@ from negcorr.reading.table import read_table
 from negcorr.reading.table_chunks import TableChunks, is_large
 from negcorr.spectrum.gap import lam_text
 from negcorr.tables.large_trial import try_out_large
-from negcorr.tables.pipeline import make_tabular
 from negcorr.tables.trial import Trial, try_out
 
 __all__ = ["check_memory", "rebuilding_code", "run_demo", "run_fit", "say_columns", "say_outcome"]
@@ -111,9 +110,7 @@ def _tried_in_memory(
         from negcorr.deep import DeepNCLRegressor
 
         networks = DeepNCLRegressor(random_state=options.seed, **options.parameters)
-        settings |= {
-            "pipeline": make_tabular(table.frame, schema.targets, schema=schema, estimator=networks)
-        }
+        settings |= {"estimator": networks}
     if options.test is None:
         return try_out(table.frame, schema, **settings), table.notes
     settings["tell"](f"reading {options.test.name}")
@@ -192,7 +189,11 @@ def say_outcome(output: Output, trial: Trial, folder: Path) -> None:
     chosen = f", λ chosen by {saved['criterion']}" if saved["criterion"] else ""
     rows = f"fitted to all {trial.n_rows} rows" if trial.refitted else f"{trial.n_rows} rows"
     output.say()
-    output.say(f"{saved['kind']}: {saved['n_members']} members{features}{chosen}")
+    n_members = saved["n_members"]
+    members = "1 member" if n_members == 1 else f"{n_members} members"
+    output.say(f"{saved['kind']}: {members}{features}{chosen}")
+    for number, line in enumerate(saved.get("features", ())):
+        output.say(f"  {'' if number else 'features':<15}{line}")
     if len(schema.targets) == 1:
         lam, dof, sigma = _outputs_in_words(saved)[0]
         words = f"λ = {lam}, {dof} degrees of freedom, σ = {sigma or 'unknown'}"
@@ -253,19 +254,19 @@ def check_memory(options: FitOptions, n_rows: int) -> None:
     """
     if options.deep:
         return
-    usual = options.features or FourierFeatures()
-    if isinstance(usual, AutoBasis) and options.members is None:
-        members, n_features = "auto", usual.budget
+    basis: Any = as_basis(options.features or "auto", options.seed)
+    if basis.n_members == "auto":
+        asked, n_features = "--basis auto: up to", basis.budget
     else:
-        members = usual.get_params()["n_members"]
-        n_features = members * usual.get_params()["n_components"]
+        asked = f"--members {basis.n_members}:"
+        n_features = basis.n_members * basis.n_components
     needed = 8.0 * MATRICES * n_features * min(n_features, max(n_rows, 1))
     there = available_bytes()
     if there is not None and needed > there:
         raise UsageError(
-            f"--members {members}: {n_features} features of {n_rows} rows would take about "
-            f"{in_words(needed)} of memory, and {in_words(there)} are there. Use fewer members or "
-            "--components."
+            f"{asked} {n_features} features of {n_rows} rows would take about "
+            f"{in_words(needed)} of memory, and {in_words(there)} are there. Use fewer "
+            "--members or --components."
         )
 
 
@@ -290,8 +291,10 @@ def rebuilding_code(options: FitOptions, schema: Schema, in_pieces: bool = False
     }
     asked |= {"weights": schema.weights, "group": schema.group, "time": schema.time}
     columns = f"{list(schema.targets)!r}" + keywords({k: v for k, v in asked.items() if v})
-    basis = "" if options.features is None else type(options.features).__name__
-    imports = f"from negcorr.bases import {basis}\n" if basis else ""
+    basis = options.features
+    imports = ""
+    if basis is not None and not isinstance(basis, str):
+        imports = f"from negcorr.bases import {type(basis).__name__}\n"
     if in_pieces:
         asked = {"seed": options.seed, "test_size": options.test_share}
         asked |= {"parameters": options.parameters} if options.parameters else {}
@@ -301,28 +304,23 @@ def rebuilding_code(options: FitOptions, schema: Schema, in_pieces: bool = False
 trial = try_out_large({options.data.name!r}, {columns}{keywords(asked)}, baselines=[])
 model = trial.model
 """
+    kind = "DeepNCLRegressor" if options.deep else "NCLRegressor"
+    imports += f"from negcorr.deep import {kind}\n" if options.deep else ""
+    ours, used = "read_table", "infer_columns, samples"
     settings = keywords({"random_state": options.seed, **options.parameters})
-    if options.deep:
-        model = f"""\
-from negcorr.deep import DeepNCLRegressor
-
-networks = DeepNCLRegressor({settings.removeprefix(", ")})
-model = make_tabular(frame, schema.targets, schema=schema, estimator=networks)"""
-    else:
-        model = f"""\
-folds = folds_for(schema, frame.iloc[rows.positions])
-model = make_tabular(
-    frame, schema.targets, schema=schema, cv=folds{settings}
-)"""
+    if not options.deep:
+        ours = f"{kind}, {ours}"
+        if schema.group or schema.time:
+            used = f"folds_for, {used}"
+            settings += ", cv=folds_for(schema, frame.iloc[rows.positions])"
     return f"""\
-from negcorr import make_tabular
-{imports}from negcorr.reading import read_table
-from negcorr.tables import folds_for, infer_columns, samples
+from negcorr import {ours}
+{imports}from negcorr.tables import {used}
 
 frame = read_table({options.data.name!r}).frame
 schema = infer_columns(frame, {columns})
 rows = samples(frame, schema)
-{model}
+model = {kind}({settings.removeprefix(", ")})
 model.fit(rows.inputs, rows.y, **rows.fit_parameters)
 """
 

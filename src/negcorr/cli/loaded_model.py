@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from negcorr._common.number_text import listed, shortened
+from negcorr._common.types import AnyArray
 from negcorr.cli.arguments import UsageError
 from negcorr.cli.fit_files import FILES
+from negcorr.columns.cells import placing, typed_cells
 from negcorr.columns.kinds import no_column
 from negcorr.columns.samples import Samples, samples
-from negcorr.columns.typed_columns import placing
 from negcorr.diversity.inner_model import inner_model
 from negcorr.exceptions import ModelFileError, TableError
 from negcorr.reading.schema import Schema
@@ -69,7 +70,7 @@ class LoadedModel:
     ----------
     path : Path
     model : estimator
-        A pipeline for tables, or any other that was saved.
+        Of ``negcorr fit``, or any other that was saved.
     notes : dict
         What the file carries beside it.
     schema : Schema or None
@@ -96,8 +97,6 @@ class LoadedModel:
         ----------
         frame : pandas.DataFrame
         """
-        if self.schema is not None:
-            return inner_model(self.model, frame)
         names = getattr(self.model, "feature_names_in_", None)
         if names is None:
             wanted = int(self.model.n_features_in_)
@@ -111,6 +110,18 @@ class LoadedModel:
         if lacking:
             raise TableError(f"the table lacks the columns {', '.join(map(repr, lacking))}.")
         return inner_model(self.model, frame[list(names)])
+
+    @property
+    def columns(self) -> Schema | None:
+        """What the columns were in the fit; None for a model of numbers alone."""
+        return getattr(self.model, "columns_", None) or self.schema
+
+    def typed(self, frame: Any) -> dict[str, AnyArray]:
+        """The values of the inputs, by name."""
+        columns = self.columns
+        if columns is None:
+            return {}
+        return {name: typed_cells(frame[name], columns[name]) for name in columns.inputs}
 
     @property
     def known_schema(self) -> Schema:
@@ -152,7 +163,7 @@ class LoadedModel:
         if self.schema is None:
             return nullcontext()
         advice = "Correct it, or leave it empty."
-        return placing(data, piece.frame, self.model[0], piece.row, advice)
+        return placing(data, piece.frame, self.typed, piece.row, advice)
 
 
 def open_model(path: Path) -> LoadedModel:

@@ -15,9 +15,11 @@ from negcorr.cli.data_commands import PredictOptions
 from negcorr.cli.loaded_model import LoadedModel, open_model, pieces_of
 from negcorr.cli.output import Output, finite
 from negcorr.cli.table_writing import table_writer
+from negcorr.columns.cells import MISSING_LEVEL
+from negcorr.columns.encoding import CategoryPart, NumberPart
 from negcorr.columns.kinds import no_column
-from negcorr.columns.typed_columns import MISSING_LEVEL
 from negcorr.diversity.inner_model import inner_model
+from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.exceptions import TableError
 
 __all__ = ["UnseenValues", "predictions", "run_predict", "tables_of_predictions"]
@@ -95,8 +97,8 @@ def tables_of_predictions(
             if name not in known:
                 raise no_column("--keep", name, known)
         with loaded.placing(options.data, piece):
-            unseen.look_at(piece.frame)
             made = predictions(loaded, piece.frame, options.interval, options.members)
+            unseen.look_at(piece.frame)
         clash = set(keep) & set(made)
         if clash:
             raise TableError(f"--keep {min(clash)}: predictions have a column of that name.")
@@ -160,32 +162,24 @@ class UnseenValues:
         self._counts: dict[str, Counter[str]] = {
             kind: Counter() for kind in (_GAPS, _LEVELS, _RANGE)
         }
-        self._levels: dict[str, list[Any]] = {}
-        self._ranges: dict[str, tuple[float, float]] = {}
-        if loaded.schema is None:
-            return
-        for part, fitted, columns in loaded.model[1].transformers_:
-            if part == "categories":
-                self._levels = dict(zip(columns, map(list, fitted.categories_), strict=True))
-            elif part == "numbers" and hasattr(fitted[-1], "data_min_"):
-                ends = zip(fitted[-1].data_min_, fitted[-1].data_max_, strict=True)
-                self._ranges = dict(zip(columns, ends, strict=True))
+        self._parts: tuple[Any, ...] = ()
+        if isinstance(loaded.model, NCLRegressor) and hasattr(loaded.model, "feature_names_in_"):
+            encoding = loaded.model._state.drawn.cells.encoding
+            self._parts = () if encoding is None else encoding.parts
 
     def look_at(self, frame: Any) -> None:
         """Count in some more rows."""
-        schema = self._loaded.schema
-        if schema is None:
-            return
-        typed = self._loaded.model[0].transform(frame)
-        for name in schema.named("number"):
-            values = typed[name].to_numpy()
-            if schema[name].n_missing == 0:
-                self._counts[_GAPS][name] += int(np.isnan(values).sum())
-            low, high = self._ranges.get(name, (-np.inf, np.inf))
-            self._counts[_RANGE][name] += int(((values < low) | (values > high)).sum())
-        for name, levels in self._levels.items():
-            known = typed[name].isin([*levels, MISSING_LEVEL])
-            self._counts[_LEVELS][name] += int((~known).sum())
+        typed = self._loaded.typed(frame) if self._parts else {}
+        for part in self._parts:
+            values, name = typed[part.name], part.name
+            if isinstance(part, NumberPart):
+                if not part.indicator:
+                    self._counts[_GAPS][name] += int(np.isnan(values).sum())
+                outside = (values < part.low) | (values > part.high)
+                self._counts[_RANGE][name] += int(outside.sum())
+            elif isinstance(part, CategoryPart):
+                known = np.isin(values.astype(str), [*part.levels, MISSING_LEVEL])
+                self._counts[_LEVELS][name] += 0 if part.others else int((~known).sum())
 
     def remarks(self) -> list[str]:
         """A sentence for each kind of unseen value that was found."""

@@ -43,11 +43,15 @@ class NumberPart:
         What a missing number counts as.
     indicator : bool
         Whether a column of 0 and 1 says which are missing.
+    low, high : float
+        The smallest and the largest number of the rows that this was learnt from.
     """
 
     name: str
     median: float
     indicator: bool
+    low: float
+    high: float
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -260,7 +264,9 @@ def learn_encoding(
         elif column.role == "number":
             values = typed_cells(frame[name], column)
             missing |= bool((np.isnan(values) & (weight > 0)).any())
-            part = NumberPart(name, _median(values, weight), missing)
+            used = values[~np.isnan(values) & (weight > 0)]
+            low, high = float(used.min(initial=np.inf)), float(used.max(initial=-np.inf))
+            part = NumberPart(name, _median(values, weight), missing, low, high)
         else:
             part = _dates(name, typed_cells(frame[name], column), weight, missing)
         parts.append(part)

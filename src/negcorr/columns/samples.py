@@ -9,25 +9,25 @@ import numpy as np
 import numpy.typing as npt
 
 from negcorr._common.types import AnyArray, FloatArray, IntArray
+from negcorr.columns.cells import MISSING_LEVEL, level_names, typed_cells
 from negcorr.columns.kinds import no_column
-from negcorr.columns.typed_columns import TypedColumns, levels
 from negcorr.exceptions import TableError
 from negcorr.reading.dates import dates
 from negcorr.reading.number_cells import as_numbers
 from negcorr.reading.schema import Schema
-from negcorr.rows.keys import HashArray, content_hash, reseeded, word_hashes
+from negcorr.rows.keys import HashArray, reseeded, row_keys
 
-__all__ = ["Samples", "digests", "hashes", "labels", "samples", "times", "typed_hashes"]
+__all__ = ["Samples", "hashes", "labels", "samples", "times", "typed_hashes"]
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Rows that a pipeline can be fitted to.
+    """Rows that an estimator can be fitted to.
 
     Attributes
     ----------
     inputs : pandas.DataFrame
-        Columns that predictions are made from.
+        Columns that predictions are made from; those that are categories have a categorical dtype.
     y : ndarray of shape (n,) or (n, outputs)
         Targets, one-dimensional if there is one target.
     weight : ndarray of shape (n,) or None
@@ -47,12 +47,14 @@ class Samples:
 
     @property
     def fit_parameters(self) -> dict[str, Any]:
-        """What ``fit`` of a pipeline of :func:`~negcorr.make_tabular` takes beside inputs and y."""
-        given = {"model__sample_weight": self.weight, "model__groups": self.groups}
+        """What ``fit`` of :class:`~negcorr.NCLRegressor` takes beside inputs and y."""
+        given = {"sample_weight": self.weight, "groups": self.groups}
         return {name: value for name, value in given.items() if value is not None}
 
 
-def samples(frame: Any, schema: Schema, positions: npt.ArrayLike | None = None) -> Samples:
+def samples(
+    frame: Any, schema: Schema, positions: npt.ArrayLike | None = None, *, typed: bool = False
+) -> Samples:
     """Rows of a table for a fit.
 
     Parameters
@@ -63,6 +65,9 @@ def samples(frame: Any, schema: Schema, positions: npt.ArrayLike | None = None) 
     positions : array-like of int, optional
         Rows to take, in this order; by default all that have their targets, in the order of time
         where there is a column of it.
+    typed : bool, default=False
+        Whether text that stands for numbers and dates is read by the forms of the schema. A part of
+        the rows may not show how those of the others are written.
 
     Returns
     -------
@@ -83,26 +88,49 @@ def samples(frame: Any, schema: Schema, positions: npt.ArrayLike | None = None) 
             raise no_column("column", name, frame.columns)
     if len(frame) == 0:
         raise TableError("the table has no row.")
-    targets = [as_numbers(frame[name], schema[name].form, name) for name in schema.targets]
-    y = np.stack(targets, axis=1)
     if positions is None:
-        chosen = np.flatnonzero(~np.isnan(y).any(axis=1))
+        chosen = np.flatnonzero(~np.isnan(_targets(frame, schema)).any(axis=1))
         if schema.time is not None:
             chosen = chosen[np.argsort(times(frame, schema)[chosen], kind="stable")]
     else:
         chosen = np.asarray(positions, dtype=np.intp)
+    taken = frame.iloc[chosen]
+    y = _targets(taken, schema)
     weight = None
     if schema.weights is not None:
         name = schema.weights
-        weight = as_numbers(frame[name], schema[name].form, name)[chosen]
-    groups = None if schema.group is None else labels(frame, schema)[chosen]
-    y = y[chosen, 0] if len(targets) == 1 else y[chosen]
-    return Samples(frame[list(schema.inputs)].iloc[chosen], y, weight, groups, chosen)
+        weight = as_numbers(taken[name], schema[name].form, name)
+    groups = None if schema.group is None else labels(taken, schema)
+    inputs = _inputs(taken, schema, typed)
+    return Samples(inputs, y[:, 0] if y.shape[1] == 1 else y, weight, groups, chosen)
+
+
+def _targets(frame: Any, schema: Schema) -> FloatArray:
+    """Targets of all rows, of shape (n, outputs)."""
+    names = schema.targets
+    return np.stack([as_numbers(frame[name], schema[name].form, name) for name in names], axis=1)
+
+
+def _inputs(frame: Any, schema: Schema, typed: bool) -> Any:
+    """The columns of the inputs, categories as such."""
+    import pandas
+
+    changed = {}
+    for name in schema.inputs:
+        column, series = schema[name], frame[name]
+        if column.role == "category":
+            names = level_names(series)
+            # A missing one is in none of the categories.
+            known = np.setdiff1d(names, [MISSING_LEVEL])
+            changed[name] = pandas.Categorical(names, categories=known)
+        elif typed and getattr(series.dtype, "kind", "O") not in "biufmM":
+            changed[name] = typed_cells(series, column)
+    return frame[list(schema.inputs)].assign(**changed)
 
 
 def labels(frame: Any, schema: Schema) -> AnyArray:
     """Groups of all rows, by name."""
-    return levels(frame[schema.group])
+    return level_names(frame[schema.group])
 
 
 def times(frame: Any, schema: Schema) -> FloatArray:
@@ -116,33 +144,20 @@ def times(frame: Any, schema: Schema) -> FloatArray:
 
 
 def hashes(rows: Samples, schema: Schema, seed: int = 0) -> HashArray:
-    """A hash of each row's inputs and targets, by what cells mean and not how they are written."""
-    typed = TypedColumns.of_schema(schema).fit_transform(rows.inputs)
+    """A key of each row's inputs and targets, by what cells mean and not how they are written."""
+    typed = {name: typed_cells(rows.inputs[name], schema[name]) for name in schema.inputs}
     return typed_hashes(typed, rows.y, schema, seed)
 
 
 def typed_hashes(typed: Any, y: FloatArray, schema: Schema, seed: int = 0) -> HashArray:
-    """The same of inputs as :class:`~negcorr.columns.typed_columns.TypedColumns` gives them."""
-    columns: list[AnyArray] = []
-    for name in schema.inputs:
-        values = np.asarray(typed[name])
-        if schema[name].role == "number":
-            columns.append(values)
-        elif schema[name].role == "date":
-            columns.append(_microseconds(values))
-        else:
-            columns += digests(values)
-    return np.asarray(reseeded(content_hash(np.stack(columns, axis=1), y), seed))
+    """The same of inputs whose cells are :func:`~negcorr.columns.cells.typed_cells`, by name."""
+    columns = [np.asarray(typed[name]) for name in schema.inputs]
+    return np.asarray(reseeded(row_keys(columns, y.reshape(len(y), -1)).xy, seed))
 
 
 def _microseconds(times: AnyArray) -> FloatArray:
     """Dates as microseconds since 1970."""
     return times.astype("datetime64[us]").astype(np.int64).astype(np.float64)
-
-
-def digests(names: AnyArray) -> list[FloatArray]:
-    """Two numbers for each name: of any length, since names can be very long."""
-    return halves(word_hashes(names).byteswap())
 
 
 def halves(bits: HashArray) -> list[FloatArray]:

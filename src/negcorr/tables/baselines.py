@@ -12,6 +12,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import RidgeCV
 from sklearn.multioutput import MultiOutputRegressor
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from negcorr._common.types import AnyArray
@@ -40,7 +41,7 @@ def fit_baselines(
     ----------
     names : sequence of str
         Of :data:`BASELINES`.
-    encoder : Pipeline
+    encoder : transformer
         Fitted, from inputs to features.
     known : Samples
         Rows to fit to.
@@ -56,17 +57,17 @@ def fit_baselines(
     >>> import numpy as np
     >>> from negcorr.columns.samples import Samples
     >>> from negcorr.tables.baselines import fit_baselines
-    >>> from sklearn.preprocessing import StandardScaler
+    >>> from negcorr.columns.frame_encoder import FrameEncoder
     >>> X, y = np.arange(12.0).reshape(6, 2), np.arange(6.0)
-    >>> rows, scaler = Samples(X, y, None, None, np.arange(6)), StandardScaler().fit(X)
-    >>> fit_baselines(["mean"], scaler, rows, scaler.transform(X[:1]))[0].predicted
+    >>> rows, encoder = Samples(X, y, None, None, np.arange(6)), FrameEncoder().fit(X)
+    >>> fit_baselines(["mean"], encoder, rows, encoder.transform(X[:1]))[0].predicted
     array([2.5])
     """
     single = known.y.ndim == 1
     boosting = HistGradientBoostingRegressor(random_state=seed)
     models: dict[str, Any] = {
         "mean": DummyRegressor(),
-        # Features have about unit variance, so this spans least squares to the mean.
+        # Scaled features have unit variance, so this spans least squares to the mean.
         "ridge": RidgeCV(alphas=np.logspace(-3.0, 6.0, 28), alpha_per_target=not single),
         "random forest": RandomForestRegressor(random_state=seed, n_jobs=n_jobs),
         "gradient boosting": boosting if single else MultiOutputRegressor(boosting),
@@ -82,10 +83,14 @@ def fit_baselines(
         # So it gets half of the threads.
         limit = max(n_jobs // 2, 1) if name == "gradient boosting" else n_jobs
         start = time.perf_counter()
+        X, rows = features, new
+        if name == "ridge":
+            scaler = StandardScaler().fit(features, **given)
+            X, rows = scaler.transform(features), scaler.transform(new)
         with threadpool_limits(limits=limit):
-            model = models[name].fit(features, known.y, **given)
+            model = models[name].fit(X, known.y, **given)
         seconds = time.perf_counter() - start
-        results.append(Result(name, model.predict(new), None, seconds))
+        results.append(Result(name, model.predict(rows), None, seconds))
     return results
 
 

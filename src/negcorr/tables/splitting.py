@@ -11,13 +11,21 @@ from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 
 from negcorr._common.types import AnyArray, BoolArray, IntArray
 from negcorr._common.validation import is_integer
-from negcorr.columns.samples import Samples, digests, hashes, labels, samples, times
+from negcorr.columns.samples import Samples, hashes, labels, samples, times
 from negcorr.exceptions import TableError
 from negcorr.reading.schema import Schema
-from negcorr.rows.folds import ContentKFold
-from negcorr.rows.keys import content_hash, reseeded
+from negcorr.rows.keys import HashArray, reseeded, word_hashes
+from negcorr.rows.sample import SAMPLE_ROWS
 
-__all__ = ["LEAST_ROWS", "check_held_out", "check_split", "folds_for", "hold_out", "largest_keys"]
+__all__ = [
+    "LEAST_ROWS",
+    "check_held_out",
+    "check_split",
+    "folds_for",
+    "hold_out",
+    "keys_held_out",
+    "largest_keys",
+]
 
 #: A fit and a standard error take two rows each.
 LEAST_ROWS = 2
@@ -41,7 +49,9 @@ def hold_out(
     schema : Schema
         What its columns are for.
     test_size : float, default=0.2
-        Share of the rows to hold out, met as nearly as equal rows, groups and times allow.
+        Share of the rows to hold out, met as nearly as equal rows, groups and times allow. With
+        more than 20 000 rows it is a share of the values that the hash may have, as in a stream,
+        whose rows are not known in advance.
     seed : int, default=0
         Another one holds out others; of no effect with a column of time.
 
@@ -62,7 +72,7 @@ def hold_out(
     >>> frame = pd.DataFrame({"x": range(0, 40, 4), "who": list("aabbccddee"), "y": range(10)})
     >>> train, test = hold_out(frame, infer_columns(frame, "y", group="who"))
     >>> len(train), test.tolist()
-    (8, [2, 3])
+    (8, [6, 7])
     """
     check_split(test_size, seed)
     rows = samples(frame, schema)
@@ -70,20 +80,19 @@ def hold_out(
     if n < 2 * LEAST_ROWS:
         needed = f"{2 * LEAST_ROWS} at least are needed to hold some out"
         raise TableError(f"{n} rows have their targets; {needed}.")
-    keys: AnyArray
     if schema.time is not None:
-        keys, what = times(frame, schema)[rows.positions], f"time in {schema.time!r}"
+        when = times(frame, schema)[rows.positions]
+        held = largest_keys(when, test_size, f"time in {schema.time!r}")
     elif rows.groups is not None:
-        names = np.stack(digests(rows.groups), axis=1)
-        keys, what = reseeded(content_hash(names), seed), f"group in {schema.group!r}"
+        keys = reseeded(word_hashes(rows.groups), seed)
+        held = largest_keys(keys, test_size, f"group in {schema.group!r}")
     else:
-        keys, what = hashes(rows, schema, seed), "content"
-    held = largest_keys(keys, test_size, what)
+        held = keys_held_out(hashes(rows, schema, seed), test_size)
     return rows.positions[~held], rows.positions[held]
 
 
 def folds_for(schema: Schema, frame: Any) -> Any:
-    """The folds that an ensemble should be tuned by, for its parameter ``cv``.
+    """What an ensemble should be tuned by: its parameter ``cv``.
 
     Parameters
     ----------
@@ -94,11 +103,10 @@ def folds_for(schema: Schema, frame: Any) -> Any:
 
     Returns
     -------
-    splitter
-        :class:`~negcorr.ContentKFold`; ``GroupKFold`` with a column of groups, which ``fit`` then
-        needs as ``model__groups``; ``TimeSeriesSplit`` with a column of time, for rows in its
-        order.
-        Groups and order are those of :func:`~negcorr.columns.samples`.
+    int or splitter
+        5, for folds by content; ``GroupKFold`` with a column of groups, which ``fit`` then needs as
+        ``groups``; ``TimeSeriesSplit`` with a column of time, for rows in its order. Groups and
+        order are those of :func:`~negcorr.tables.samples`.
 
     Examples
     --------
@@ -106,7 +114,7 @@ def folds_for(schema: Schema, frame: Any) -> Any:
     >>> from negcorr.tables import folds_for, infer_columns
     >>> frame = pd.DataFrame({"x": range(0, 40, 4), "who": list("aabbccddee"), "y": range(10)})
     >>> folds_for(infer_columns(frame, "y"), frame)
-    ContentKFold(n_splits=5, seed=0)
+    5
     >>> folds_for(infer_columns(frame, "y", group="who"), frame).get_n_splits()
     5
     """
@@ -119,7 +127,7 @@ def folds_for(schema: Schema, frame: Any) -> Any:
         if len(frame) < 3:
             raise TableError(f"{len(frame)} rows are too few for folds along {schema.time!r}.")
         return TimeSeriesSplit(n_splits=min(N_FOLDS, len(frame) - 1))
-    return ContentKFold(N_FOLDS)
+    return N_FOLDS
 
 
 def check_split(test_size: Any, seed: Any) -> None:
@@ -136,6 +144,33 @@ def check_held_out(held: Samples, schema: Schema) -> None:
     if held.weight is not None and not held.weight.any():
         at = repr(schema.weights)
         raise TableError(f"all held-out rows have no weight in {at}; try another seed.")
+
+
+def keys_held_out(keys: HashArray, test_size: float) -> BoolArray:
+    """Which rows are held out by their content.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64 of shape (n,)
+        Of all rows.
+    test_size : float
+
+    Returns
+    -------
+    ndarray of bool of shape (n,)
+        Up to 20 000 rows those with the largest keys, a share of them as nearly as equal rows
+        allow; beyond, those with a key of at least (1 - test_size)·2⁶⁴.
+    """
+    n = len(keys)
+    if n <= SAMPLE_ROWS:
+        return largest_keys(keys, test_size, "content")
+    held = keys >= np.uint64(min(int((1.0 - test_size) * 2.0**64), 2**64 - 1))
+    if not LEAST_ROWS <= np.count_nonzero(held) <= n - LEAST_ROWS:
+        raise TableError(
+            f"{np.count_nonzero(held)} of {n} rows would be held out by their content, and "
+            f"{LEAST_ROWS} at least are needed on both sides; try another seed or test_size."
+        )
+    return np.asarray(held)
 
 
 def largest_keys(keys: AnyArray, test_size: float, what: str) -> BoolArray:

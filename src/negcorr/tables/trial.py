@@ -11,14 +11,15 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from negcorr._common.types import FloatArray
+from negcorr._common.types import FloatArray, IntArray
+from negcorr.columns.frame_encoder import FrameEncoder
 from negcorr.columns.samples import Samples, samples
+from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.exceptions import TableError
 from negcorr.reading.schema import Schema
 from negcorr.tables.baselines import BASELINES, check_baselines, fit_baselines
 from negcorr.tables.comparison import OURS, Comparison, Result, scored
 from negcorr.tables.fingerprint import Fingerprint
-from negcorr.tables.pipeline import make_tabular
 from negcorr.tables.splitting import check_held_out, folds_for, hold_out
 
 __all__ = ["Trial", "compare", "fitted_to", "predicted_by", "try_out"]
@@ -29,18 +30,18 @@ COVERAGE = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A pipeline tried on held-out rows, and the same fitted to all rows.
+    """An estimator tried on held-out rows, and the same fitted to all rows.
 
     Attributes
     ----------
     schema : Schema
         What the columns are for.
-    tried : Pipeline
+    tried : estimator
         Fitted without the held-out rows; what the comparison is about.
-    model : Pipeline
+    model : estimator
         Fitted to all rows, or ``tried`` itself where that was not asked for.
     test : Samples
-        The held-out rows.
+        The held-out rows, as ``tried`` takes them.
     predicted : ndarray of shape (n,) or (n, outputs)
         Predictions of ``tried`` for them.
     comparison : Comparison
@@ -76,11 +77,12 @@ def try_out(
     schema: Schema,
     *,
     test: Any = None,
+    split: tuple[IntArray, IntArray] | None = None,
     test_size: float = 0.2,
     seed: int = 0,
     baselines: Sequence[str] = BASELINES,
     n_jobs: int = 1,
-    pipeline: Any = None,
+    estimator: Any = None,
     parameters: Mapping[str, Any] | None = None,
     refit: bool = True,
     tell: Callable[[str], None] | None = None,
@@ -94,19 +96,22 @@ def try_out(
         What its columns are for.
     test : pandas.DataFrame, optional
         Rows for the comparison. ``frame`` is then fitted as a whole and nothing is refitted.
+    split : tuple of two ndarray of int, optional
+        Positions of the rows to fit on and of those to hold out, by default those of
+        :func:`~negcorr.tables.hold_out`.
     test_size, seed
-        As in :func:`~negcorr.tables.splitting.hold_out`; the seed is that of the methods too.
+        As in :func:`~negcorr.tables.hold_out`; the seed is that of the methods too.
     baselines : sequence of str
         Of "mean", "ridge" (its penalty by cross-validation), "random forest" and "gradient
-        boosting" (scikit-learn's defaults).
+        boosting" (scikit-learn's defaults). They get the columns as the ensemble encodes them, and
+        ridge regression gets them scaled.
     n_jobs : int, default=1
         Threads of forest and boosting.
-    pipeline : Pipeline, optional
-        Unfitted, by default that of :func:`~negcorr.make_tabular` with the folds of
-        :func:`~negcorr.tables.splitting.folds_for`, which one of your own needs too where there are
-        groups. Its features are those of all methods.
+    estimator : regressor, optional
+        Unfitted, takes data frames; by default an :class:`~negcorr.NCLRegressor` with the folds of
+        :func:`~negcorr.tables.folds_for`, which one of your own needs too where there are groups.
     parameters : mapping, optional
-        Of the ensemble in the default pipeline.
+        Of the default estimator.
     refit : bool, default=True
         Whether a model is fitted to all rows, held-out ones too.
     tell : callable, optional
@@ -130,8 +135,9 @@ def try_out(
     """
     check_baselines(baselines)
     if test is None:
-        train, held_out = hold_out(frame, schema, test_size=test_size, seed=seed)
-        known, held = samples(frame, schema, train), samples(frame, schema, held_out)
+        if split is None:
+            split = hold_out(frame, schema, test_size=test_size, seed=seed)
+        known, held = (samples(frame, schema, rows, typed=True) for rows in split)
     else:
         known, held = samples(frame, schema), samples(test, schema)
         if len(held.positions) < 2:
@@ -143,20 +149,22 @@ def try_out(
     say = tell if tell is not None else lambda words: None
     say("fitting NCL")
     start = time.perf_counter()
-    tried = fitted_to(_unfitted(pipeline, known, frame, schema, settings), known)
+    tried = fitted_to(_unfitted(estimator, known, frame, schema, settings), known)
     seconds = time.perf_counter() - start
-    features = tried[:-1].transform(held.inputs)
-    ours, interval = predicted_by(tried[-1], features)
-    others = fit_baselines(
-        baselines, tried[:-1], known, features, seed=seed, n_jobs=n_jobs, tell=tell
-    )
-    results = [Result(OURS, ours, interval, seconds), *others]
+    ours, interval = predicted_by(tried, held.inputs)
+    results = [Result(OURS, ours, interval, seconds)]
+    if baselines:
+        encoder = FrameEncoder().fit(known.inputs, sample_weight=known.weight)
+        new = encoder.transform(held.inputs)
+        results += fit_baselines(
+            baselines, encoder, known, new, seed=seed, n_jobs=n_jobs, tell=tell
+        )
     comparison = scored(results, known, held, schema.targets)
     model, seen = tried, known
     if refit and test is None:
         say("fitting NCL to all rows")
         seen = samples(frame, schema)
-        model = fitted_to(_unfitted(pipeline, seen, frame, schema, settings), seen)
+        model = fitted_to(_unfitted(estimator, seen, frame, schema, settings), seen)
     fingerprint = Fingerprint.of(seen, schema, seed)
     return Trial(schema, tried, model, held, ours, comparison, fingerprint)
 
@@ -194,27 +202,27 @@ def compare(frame: Any, schema: Schema, **options: Any) -> Comparison:
 def _unfitted(
     given: Any, rows: Samples, frame: Any, schema: Schema, settings: Mapping[str, Any]
 ) -> Any:
-    """A pipeline for some rows: a copy of the given one, or the default with folds for them."""
+    """An estimator for some rows: a copy of the given one, or the default with folds for them."""
     if given is not None:
         return clone(given)
     folds = folds_for(schema, frame.iloc[rows.positions])
-    return make_tabular(frame, schema.targets, schema=schema, **{"cv": folds, **settings})
+    return NCLRegressor(**{"cv": folds, **settings})
 
 
-def fitted_to(pipeline: Any, rows: Samples) -> Any:
-    """The pipeline, fitted to rows, with groups where it takes folds, and with weights."""
+def fitted_to(estimator: Any, rows: Samples) -> Any:
+    """The estimator, fitted to rows, with groups where it takes folds, and with weights."""
     given = rows.fit_parameters
     for name in [*given]:
-        if not has_fit_parameter(pipeline[-1], name.removeprefix("model__")):
+        if not has_fit_parameter(estimator, name):
             del given[name]
-    if rows.weight is not None and "model__sample_weight" not in given:
-        raise TableError(f"{type(pipeline[-1]).__name__} takes no weights.")
-    return pipeline.fit(rows.inputs, rows.y, **given)
+    if rows.weight is not None and "sample_weight" not in given:
+        raise TableError(f"{type(estimator).__name__} takes no weights.")
+    return estimator.fit(rows.inputs, rows.y, **given)
 
 
-def predicted_by(model: Any, features: Any) -> tuple[FloatArray, FloatArray | None]:
-    """Predictions of the last step, and their 95 % intervals where it has some."""
-    predicted = np.asarray(model.predict(features))
+def predicted_by(model: Any, inputs: Any) -> tuple[FloatArray, FloatArray | None]:
+    """Predictions of a model, and their 95 % intervals where it has some."""
+    predicted = np.asarray(model.predict(inputs))
     if not hasattr(model, "predict_interval"):
         return predicted, None
-    return predicted, np.asarray(model.predict_interval(features, COVERAGE))
+    return predicted, np.asarray(model.predict_interval(inputs, COVERAGE))
