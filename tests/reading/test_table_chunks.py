@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from negcorr.columns.cells import level_names
 from negcorr.columns.kinds import infer_columns
-from negcorr.columns.typed_columns import levels
 from negcorr.exceptions import TableError
 from negcorr.reading import table_chunks as large_files
 from negcorr.reading import text_bytes, text_source
@@ -95,7 +95,7 @@ def assert_same_cells(one, other):
         if numeric:
             found = [as_numbers(frame[name], "plain", name) for frame in (one, other)]
             np.testing.assert_array_equal(*found)
-        assert levels(one[name]).tolist() == levels(other[name]).tolist()
+        assert level_names(one[name]).tolist() == level_names(other[name]).tolist()
 
 
 @pytest.mark.parametrize("block", [1, 2, 100])
@@ -270,15 +270,15 @@ def test_formats_with_types(tmp_path, ending):
     file = written(tmp_path, ending)
     whole, joined = both(file, 2)
     for name in FRAME:
-        assert levels(joined[name]).tolist() == levels(whole.frame[name]).tolist()
+        assert level_names(joined[name]).tolist() == level_names(whole.frame[name]).tolist()
     sample = sample_of(TableChunks.open(file, block=2))
     one, other = infer_columns(whole.frame, "n"), sample.schema("n")
     assert one == other
     assert not is_large(file)
     by_schema = TableChunks.open(file, one, block=2)
     assert (by_schema.kinds["kind"], by_schema.kinds["x"]) == ("level", "typed")
-    found = np.concatenate([levels(frame["kind"]) for frame in by_schema])
-    assert found.tolist() == levels(whole.frame["kind"]).tolist()
+    found = np.concatenate([level_names(frame["kind"]) for frame in by_schema])
+    assert found.tolist() == level_names(whole.frame["kind"]).tolist()
 
 
 @pytest.mark.parametrize("ending", ["parquet", "feather"])
@@ -321,8 +321,8 @@ def test_a_schema_says_how_cells_are_read(tmp_path):
     file = tmp_path / "new.csv"
     file.write_text("more;cost;word;zone;size\nx;$5;c;1.0;2\ny;$6;?;X;?\nz;$7; b;;1,5\n")
     new = next(iter(TableChunks.open(file, schema)))
-    assert levels(new["zone"]).tolist() == ["1", "X", "(missing)"]
-    assert levels(new["word"]).tolist() == ["c", "?", "b"]
+    assert level_names(new["zone"]).tolist() == ["1", "X", "(missing)"]
+    assert level_names(new["word"]).tolist() == ["c", "?", "b"]
     np.testing.assert_array_equal(new["size"], [2.0, np.nan, 1.5])
     assert new["cost"].tolist() == ["$5", "$6", "$7"]
     assert new["more"].tolist() == ["x", "y", "z"]
@@ -337,7 +337,7 @@ def test_a_cell_that_is_no_number_far_down(tmp_path, monkeypatch):
     ):
         list(TableChunks.open(file, block=64))
     frames = list(TableChunks.open(file, block=64).reading({"a": "number", "b": "level"}))
-    assert levels(pd.concat(frames)["b"])[300] == "two"
+    assert level_names(pd.concat(frames)["b"])[300] == "two"
     file.write_text("a,b\n" + "1,2\n" * 300 + "1,02\n")
     with pytest.raises(TableError, match=r"row 301: column 'b' holds '02'"):
         list(TableChunks.open(file, block=64))
