@@ -29,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from negcorr.datasets import load
-from negcorr.deep.fitting import chosen, trained_grid
+from negcorr.deep.fitting import TrainingRows, chosen, trained_grid
 from negcorr.deep.regressor import DeepNCLRegressor
 from negcorr.deep.settings import resolve_device, settings_of
 
@@ -50,8 +50,9 @@ def deep(name: str, home: str | None, device: str) -> dict:
         model = DeepNCLRegressor(device=device, random_state=fold)
         settings = settings_of(model, len(y), 1)
         before = perf_counter()
-        trained = trained_grid(model, settings, X, y[:, np.newaxis])
-        found = chosen(trained, settings, X, y[:, np.newaxis], single=True)
+        given = TrainingRows(X, y[:, np.newaxis], single=True)
+        trained = trained_grid(model, settings, given)
+        found = chosen(trained, settings, given)
         seconds = perf_counter() - before
         scaled = trained.inputs.apply(X_test)
         inputs = torch.tensor(scaled, dtype=settings.dtype, device=settings.device)

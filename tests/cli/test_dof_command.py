@@ -5,10 +5,13 @@ import json
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
+from sklearn.preprocessing import StandardScaler
 from toy_tables import write_homes
 
-from negcorr import degrees_of_freedom, make_tabular
+from negcorr import NCLRegressor, degrees_of_freedom
+from negcorr.bases import FourierFeatures
 from negcorr.cli.dof_command import estimator_named
+from negcorr.columns.frame_encoder import FrameEncoder
 from negcorr.columns.kinds import infer_columns
 from negcorr.columns.samples import samples
 from negcorr.reading.table import read_table
@@ -19,11 +22,14 @@ def data(tmp_path):
     return write_homes(tmp_path / "homes.csv")
 
 
-def encoded(data):
+def rows_of(data, **asked):
     frame = read_table(data).frame
-    schema = infer_columns(frame, "price", drop=["rent"])
-    rows = samples(frame, schema)
-    return make_tabular(frame, "price", schema=schema)[:-1].fit_transform(rows.inputs), rows.y
+    return samples(frame, infer_columns(frame, "price", drop=["rent"], **asked))
+
+
+def encoded(data):
+    rows = rows_of(data)
+    return StandardScaler().fit_transform(FrameEncoder().fit_transform(rows.inputs)), rows.y
 
 
 def test_exact_where_there_is_a_formula(negcorr, data):
@@ -46,6 +52,24 @@ def test_monte_carlo_else(negcorr, data):
     assert "±" in result.out
     assert "monte-carlo:" in result.out
     assert negcorr(*asked, "--seed", 1).out == result.out
+
+
+def test_columns_of_an_ensemble_are_those_of_the_data_frame(negcorr, data):
+    asked = ("dof", data, "-t", "price", "--drop", "rent", "-p", "basis=fourier", "-p", "lam=0.5")
+    told = json.loads(negcorr(*asked, "-p", "basis__n_members=8", "--json").out)
+    rows = rows_of(data)
+    model = NCLRegressor(FourierFeatures(8), lam=0.5).fit(rows.inputs, rows.y)
+    assert told["dof"] == [pytest.approx(model.dof_, rel=1e-12)]
+    assert (told["method"], told["n_features"]) == ("exact", encoded(data)[0].shape[1])
+
+
+def test_what_is_taken_as_a_category(negcorr, data):
+    asked = ("dof", data, "-t", "price", "--drop", "rent,kind,built")
+    ridge = ("-e", "sklearn.linear_model.LinearRegression", "--categorical", "size", "--json")
+    told = json.loads(negcorr(*asked, *ridge).out)
+    rows = rows_of(data, categorical=["size"])
+    levels = FrameEncoder().fit(rows.inputs[["size"]]).get_feature_names_out()
+    assert told["n_features"] == len(levels)
 
 
 def test_several_targets(negcorr, data):
@@ -94,7 +118,9 @@ def test_parameters_are_values_and_nothing_is_run():
     assert made.max_depth is None
     assert (made.criterion, made.max_features, made.bootstrap) == ("absolute_error", 0.5, False)
     ours = estimator_named("negcorr.NCLRegressor", ["basis=orthogonal", "basis__gamma=0.25"])
-    assert (ours.basis.orthogonal, ours.basis.gamma, ours.basis.inputs) == (True, 0.25, "none")
+    assert (ours.basis.orthogonal, ours.basis.gamma) == (True, 0.25)
+    assert estimator_named("negcorr.NCLRegressor", ["lam=0.5"]).basis == "auto"
+    assert estimator_named("negcorr.NCLRegressor", ["basis__n_members=7"]).basis.n_members == 7
     harmless = estimator_named("sklearn.linear_model.Ridge", ["solver=__import__('os').getcwd()"])
     assert harmless.solver == "__import__('os').getcwd()"
 
@@ -114,9 +140,9 @@ def test_the_demo_goes_the_whole_way(negcorr, tmp_path):
 
 
 def test_the_ensemble_is_that_of_fit(negcorr, data):
-    quick = ("--members", 8, "--components", 5, "--rivals", "none")
+    quick = ("--basis", "fourier", "--members", 8, "--components", 5, "--rivals", "none")
     told = json.loads(negcorr("fit", data, "-t", "price", *quick, "--json").out)["model"]
-    sizes = ("-p", "basis__n_members=8", "-p", "basis__n_components=5")
+    sizes = ("-p", "basis=fourier", "-p", "basis__n_members=8", "-p", "basis__n_components=5")
     asked = ("-p", f"gap={told['gap']!r}", *sizes)
     found = json.loads(negcorr("dof", data, "-t", "price", *asked, "--json").out)
     assert found["method"] == "exact"

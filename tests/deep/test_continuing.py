@@ -258,7 +258,7 @@ def test_new_heads_are_a_new_estimator(with_heads):
 def test_heads_are_chosen_by_any_criterion_of_the_core(with_heads):
     model, X, y, _ = with_heads
     for criterion in ("kfold", "gcv", "bic"):
-        heads = model.refit_heads(X, y, criterion, cv=3)
+        heads = model.refit_heads(X, y, criterion, cv=4)
         assert heads.path_.criterion == criterion
         assert np.shape(heads.lam_) == y.shape[1:]
 

@@ -17,7 +17,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from negcorr import load, make_tabular, save
+from negcorr import load, save
 from negcorr.deep.regressor import DeepNCLRegressor
 from negcorr.exceptions import ModelFileError
 from negcorr.storage.save_load import describe
@@ -77,15 +77,6 @@ def test_one_that_is_not_fitted_keeps_its_parameters(tmp_path):
     assert not hasattr(copy, "_fit")
     assert copy.hidden_layer_sizes == (3,)
     assert np.array_equal(copy.fit(X, Y).predict(X), deep(activation="relu").fit(X, Y).predict(X))
-
-
-def test_a_table_and_its_pipeline(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"a": X[:, 0], "kind": np.where(X[:, 1] > 0, "u", "v"), "y": Y})
-    model = make_tabular(frame, "y", estimator=deep(lam=0.0)).fit(frame, frame["y"])
-    file = save(model, tmp_path / "m.skops", notes={"target": "y"})
-    assert describe(file).kind == "sklearn.pipeline.Pipeline"
-    assert np.array_equal(load(file).predict(frame), model.predict(frame))
 
 
 def test_only_deep_files_load_what_is_deep(tmp_path):

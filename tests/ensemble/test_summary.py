@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from models import ncl
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
+from toy_tables import homes
 
 from negcorr import ncl_path
 from negcorr.ensemble.summary import Summary, summarise
@@ -222,3 +223,28 @@ def test_regressor_names_its_basis(basis, name):
     X = np.random.default_rng(0).normal(size=(60, 2))
     model = ncl(3, 4, basis=basis, lam=0.5).fit(X, X[:, 0])
     assert dict(model.summary().facts)["Features"].startswith(f"{name}, M = ")
+
+
+def test_columns_of_a_data_frame_are_counted_and_those_left_out_are_named():
+    frame = homes(60)[["size", "kind", "built"]].assign(row=np.arange(60), unit="m")
+    frame["note\n"] = [f"text {number}" for number in range(60)]
+    model = ncl(3, 4, lam=0.5).fit(frame, homes(60)["price"])
+    facts = dict(model.summary().facts)
+    assert facts["Columns"] == "1 number, 1 category, 1 date"
+    assert facts["Columns left out"] == (
+        "row (numbers the rows), unit ('m' in every row), note\\n (differs in every row)"
+    )
+    assert "1 category" in repr(model.summary())
+
+
+def test_arrays_have_no_columns_to_speak_of():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    facts = dict(ncl(3, 4, lam=0.5).fit(X, X[:, 0]).summary().facts)
+    assert not {"Columns", "Columns left out"} & facts.keys()
+
+
+def test_nothing_is_said_of_columns_left_out_where_there_are_none():
+    frame = homes(60)[["size", "kind"]]
+    facts = dict(ncl(3, 4, lam=0.5).fit(frame, homes(60)["price"]).summary().facts)
+    assert facts["Columns"] == "1 number, 1 category"
+    assert "Columns left out" not in facts

@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from negcorr.tables.piecewise_sample import SmallestHashes, table_hash
+from negcorr.tables.table_sample import sample_of
 
 from negcorr.columns.cells import level_names
 from negcorr.columns.kinds import infer_columns
@@ -22,8 +24,6 @@ from negcorr.reading.number_cells import as_numbers
 from negcorr.reading.schema import Schema
 from negcorr.reading.table import read_table
 from negcorr.reading.table_chunks import TableChunks, is_large
-from negcorr.tables.piecewise_sample import SmallestHashes, table_hash
-from negcorr.tables.table_sample import sample_of
 
 pyarrow = pytest.importorskip("pyarrow")
 

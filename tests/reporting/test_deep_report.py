@@ -10,6 +10,7 @@ from models import ncl
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from toy_tables import homes
 
 from negcorr import report
 from negcorr.reporting.contents import gather
@@ -162,3 +163,12 @@ def test_a_model_that_cannot_predict_the_rows_is_refused(written):
         written(model, X, y, evaluated=exact())
     text = written(model, X, y, evaluated=Ridge().fit(X, y))
     assert payload(text)["held_out"][0]["lower"] is None
+
+
+def test_a_page_about_networks_on_a_data_frame(written):
+    frame = homes(90)
+    X, y = frame[["size", "kind"]], frame["price"].to_numpy()
+    text = written(deep().fit(X[:60], y[:60]), X[60:], y[60:])
+    assert "<td>2 columns of 0 and 1</td>" in text
+    assert "1 number, 1 category" in text
+    assert "<span>kind</span>" in text

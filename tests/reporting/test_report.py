@@ -11,10 +11,12 @@ from models import ncl
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from toy_tables import homes
 
 from negcorr import ContentKFold, NCLRegressor, report
 from negcorr.bases import AutoBasis, FourierFeatures, LinearFeatures, NestedFeatures
 from negcorr.reporting.contents import gather
+from negcorr.reporting.held_out import fingerprint
 
 NASTY = "<img src=x onerror=alert(1)>\"'&</script><script>alert(2)</script>"
 
@@ -186,3 +188,40 @@ def test_details_stand_before_the_settings_and_numbers_to_the_right(tmp_path):
     page = file.read_text(encoding="utf-8")
     assert page.index("The knob λ") < page.index("<h2>Columns</h2>") < page.index("Settings</h2>")
     assert "<tr><td>a</td><td class=number>3</td><td>x</td></tr>" in page
+
+
+def of_homes(library="pandas"):
+    """Inputs of several kinds, one that is left out, and targets."""
+    frame = homes(120)
+    X = frame[["size", "kind", "built"]].assign(row=np.arange(120))
+    if library == "polars":
+        X = pytest.importorskip("polars").from_pandas(X)
+    elif library == "pyarrow":
+        X = pytest.importorskip("pyarrow").Table.from_pandas(X, preserve_index=False)
+    elif library == "objects":
+        X = X.to_numpy(dtype=object)
+    return X, frame["price"].to_numpy()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "objects"])
+def test_columns_of_data_frames_are_shuffled_one_by_one(library):
+    X, y = of_homes(library)
+    found = gather(fitted(X, y), X, y)
+    names = ["x0", "x1", "x2", "x3"] if library == "objects" else ["size", "kind", "built"]
+    assert sorted(part.name for part in found.importances) == sorted(names)
+    assert found.importances[0].name == names[0]
+    assert found.importances[0].growth > 0.5
+    if library != "objects":
+        assert found.fingerprint == fingerprint(*of_homes("pandas"))
+
+
+def test_the_page_says_what_was_made_of_the_columns(written):
+    X, y = of_homes()
+    text = written(fitted(X, y), X, y)
+    assert "<th>Made of it</th>" in text
+    assert "<td>the number and missing or not</td>" in text
+    assert "<td>identifier</td>" in text
+    assert "1 number, 1 category, 1 date" in text
+    assert "Made of it" not in written(fitted(X, y), X, y, details=())
+    X, y = rows()
+    assert "Made of it" not in written(fitted(X.to_numpy(), y))

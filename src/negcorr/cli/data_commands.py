@@ -161,7 +161,8 @@ class DofOptions:
 def dof(options: DofOptions, output: Output) -> None:
     """Degrees of freedom of any regressor on a table: exact where there is a formula.
 
-    Columns are encoded as for `negcorr fit`; the regressor gets the numbers.
+    Columns are encoded as for `negcorr fit`. Ensembles of negcorr scale them themselves; all other
+    regressors get them with mean 0 and standard deviation 1.
     """
     from negcorr.cli.dof_command import run_dof
 

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.preprocessing import StandardScaler
 
 from negcorr._common.number_text import amount_with_error
+from negcorr.bases.named import BASES, as_basis
 from negcorr.cli.arguments import (
     UsageError,
     check_choice,
@@ -20,13 +22,14 @@ from negcorr.cli.arguments import (
 )
 from negcorr.cli.data_commands import DofOptions
 from negcorr.cli.output import Output
+from negcorr.columns.frame_encoder import FrameEncoder
 from negcorr.columns.kinds import infer_columns
 from negcorr.columns.samples import samples
 from negcorr.dof.degrees import METHODS, degrees_of_freedom
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.exceptions import NotLinearError
 from negcorr.reading.table import read_table
-from negcorr.tables.pipeline import encoded_basis, make_tabular
+from negcorr.storage.stored_types import deep_kind
 
 __all__ = ["estimator_named", "run_dof"]
 
@@ -53,8 +56,10 @@ def run_dof(options: DofOptions, output: Output) -> None:
         asked_for = columns_asked_for(options, table.frame.columns)
         schema = infer_columns(table.frame, **asked_for)
         rows = samples(table.frame, schema)
-        features = make_tabular(table.frame, schema.targets, schema=schema)[:-1]
-        X = features.fit_transform(rows.inputs)
+        encoder = FrameEncoder().fit(rows.inputs)
+        X = rows.inputs
+        if not (isinstance(estimator, NCLRegressor) or deep_kind(estimator)):
+            X = StandardScaler().fit_transform(encoder.transform(X))
         tell(f"degrees of freedom of {estimator}")
         asked: dict[str, Any] = {"method": options.method, "random_state": options.seed}
         asked |= {} if options.probes is None else {"n_probes": options.probes}
@@ -66,7 +71,7 @@ def run_dof(options: DofOptions, output: Output) -> None:
             # The regressor's own message about its parameters or the numbers.
             raise OSError(f"{options.estimator}: {error}") from error
     dofs, errors = np.atleast_1d(found.dof), np.atleast_1d(found.std_error)
-    n_rows, n_features = X.shape
+    n_rows, n_features = len(X), len(encoder.get_feature_names_out())
     answer: dict[str, Any] = {"estimator": repr(estimator), "targets": list(schema.targets)}
     answer |= {"dof": dofs.tolist(), "std_error": errors.tolist()}
     answer |= {"method": found.method, "reason": found.reason}
@@ -89,8 +94,7 @@ def estimator_named(name: str, parameters: Sequence[str] = ()) -> Any:
         Such as ``sklearn.linear_model.Ridge``. Its module is imported.
     parameters : sequence of str
         Such as ``alpha=0.1``: numbers, True, False, None, tuples and lists as in Python; all else
-        is text. ``basis__gamma=0.1`` sets a parameter of a parameter. An NCLRegressor has the
-        basis of ``negcorr fit``, for columns that have been scaled.
+        is text. ``basis__gamma=0.1`` sets a parameter of a parameter.
 
     Raises
     ------
@@ -119,8 +123,11 @@ def estimator_named(name: str, parameters: Sequence[str] = ()) -> Any:
             given[parameter] = ast.literal_eval(value)
         except (ValueError, SyntaxError):
             given[parameter] = text.partition("=")[2]
-    if issubclass(kind, NCLRegressor):
-        own["basis"] = encoded_basis(own.get("basis", "fourier"))
+    if issubclass(kind, NCLRegressor) and any(name.startswith("basis__") for name in inner):
+        basis = own.get("basis", "auto")
+        if isinstance(basis, str) and basis in ("auto", *BASES):
+            # A name has no parameters, the basis that it stands for has.
+            own["basis"] = as_basis(basis, None)
     try:
         estimator = kind(**own)
     except TypeError as error:

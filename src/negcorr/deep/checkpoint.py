@@ -20,7 +20,7 @@ from torch import Tensor
 
 from negcorr._common.files import write_atomically
 from negcorr._common.types import FloatArray
-from negcorr.deep.fitted import DeepFit
+from negcorr.deep.fitted import DeepFit, Scaling
 from negcorr.deep.settings import Settings
 from negcorr.deep.training.loop import TrainingState
 from negcorr.exceptions import CheckpointError
@@ -48,7 +48,11 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str,
     """
     from safetensors.torch import save
 
-    ready = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    # Copies: torch calls a single number contiguous whatever its stride, and cannot view its bytes.
+    ready = {
+        name: value.detach().cpu().clone(memory_format=torch.contiguous_format)
+        for name, value in tensors.items()
+    }
     text = json.dumps(dict(about), sort_keys=True)
     header = {"format": str(FORMAT), "about": text, "sha256": _digest(ready, text)}
     write_atomically(path, save(ready, header))
@@ -152,7 +156,12 @@ class Checkpoint:
 
 
 def checkpoint_of(
-    model: Any, settings: Settings, rows: FloatArray, targets: FloatArray, before: DeepFit | None
+    model: Any,
+    settings: Settings,
+    rows: FloatArray,
+    targets: FloatArray,
+    inputs: Scaling,
+    before: DeepFit | None,
 ) -> Checkpoint | None:
     """The checkpoint of a fit, with the tensors that an earlier equal fit left in it."""
     given, seed = model.checkpoint, model.random_state
@@ -180,9 +189,9 @@ def checkpoint_of(
     }
     known |= {"standardize": bool(model.standardize), "random_state": int(seed)}
     digest = hashlib.sha256(json.dumps([known, torch.__version__], sort_keys=True).encode())
-    arrays = [rows, targets]
+    arrays = [rows, targets, *vars(inputs).values()]
     if before is not None:
-        arrays += [*vars(before.inputs).values(), *vars(before.target).values()]
+        arrays += vars(before.target).values()
         arrays.append(before.network.theta.detach().cpu().numpy())
     for array in arrays:
         digest.update(str(array.shape).encode())

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from negcorr._common.types import FloatArray
+from negcorr._common.types import BoolArray, FloatArray
+from negcorr.columns.encoding import Encoding
 from negcorr.deep.training.loop import TrainingState
 from negcorr.deep.training.networks import EnsembleMLP
 
@@ -34,14 +35,20 @@ class Scaling:
     scale: FloatArray
 
     @classmethod
-    def of(cls, columns: FloatArray) -> Scaling:
-        """Mean and standard deviation of an array of shape (n, columns)."""
+    def of(cls, columns: FloatArray, as_they_are: BoolArray | None = None) -> Scaling:
+        """Mean and standard deviation of an array of shape (n, columns).
+
+        Columns that are marked by ``as_they_are`` get centre 0 and scale 1.
+        """
         # The range as well, since the standard deviation of a constant is its rounding error;
         # and the standard deviation, since that of the smallest numbers is 0.
         spread = columns.std(axis=0)
         varies = (np.ptp(columns, axis=0) > 0) & (spread > 0)
         centre = np.where(varies, columns.mean(axis=0), columns[0])
-        return cls(centre, np.where(varies, spread, 1.0))
+        scale = np.where(varies, spread, 1.0)
+        if as_they_are is not None:
+            centre, scale = np.where(as_they_are, 0.0, centre), np.where(as_they_are, 1.0, scale)
+        return cls(centre, scale)
 
     @classmethod
     def none(cls, n_columns: int) -> Scaling:
@@ -170,6 +177,8 @@ class DeepFit:
         The state that :meth:`DeepNCLRegressor.partial_fit` continues.
     single : bool
         Whether y had one dimension.
+    encoding : Encoding or None
+        How the columns of a data frame become numbers; None for arrays of numbers.
     """
 
     network: EnsembleMLP
@@ -189,3 +198,4 @@ class DeepFit:
     n_epochs: int
     state: TrainingState | None = None
     single: bool
+    encoding: Encoding | None = None

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from negcorr._common.progress import progress_bar
 from negcorr._common.types import FloatArray
+from negcorr.columns.encoding import Encoding
 from negcorr.deep.checkpoint import checkpoint_of
 from negcorr.deep.closed_form_heads import refit_heads
 from negcorr.deep.fitted import DeepFit, History, Scaling
@@ -29,7 +30,42 @@ from negcorr.deep.training.rates import choose_rate
 from negcorr.exceptions import DivergenceError
 from negcorr.path.path import NCLPath
 
-__all__ = ["TrainedGrid", "chosen", "continued", "tensors", "trained_grid", "with_new_heads"]
+__all__ = [
+    "TrainedGrid",
+    "TrainingRows",
+    "chosen",
+    "continued",
+    "tensors",
+    "trained_grid",
+    "with_new_heads",
+]
+
+
+@dataclass(frozen=True, repr=False)
+class TrainingRows:
+    """Validated rows of a fit, as numbers.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        Inputs, not yet scaled.
+    Y : ndarray of shape (n, outputs)
+        Targets.
+    single : bool
+        Whether y had one dimension.
+    encoding : Encoding or None
+        How the columns of a data frame became X; None for arrays of numbers.
+    """
+
+    X: FloatArray
+    Y: FloatArray
+    single: bool
+    encoding: Encoding | None = None
+
+    @property
+    def target(self) -> FloatArray:
+        """Targets in the shape in which they were given."""
+        return self.Y[:, 0] if self.single else self.Y
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,8 +91,7 @@ class TrainedGrid:
 def trained_grid(
     model: Any,
     settings: Settings,
-    rows: FloatArray,
-    targets: FloatArray,
+    rows: TrainingRows,
     before: DeepFit | None = None,
 ) -> TrainedGrid:
     """Train ensembles at every λ of the settings.
@@ -67,18 +102,18 @@ def trained_grid(
         For its parameters.
     settings : Settings
         The same, checked.
-    rows, targets : ndarray of shape (n, d) and (n, outputs)
+    rows : TrainingRows
     before : DeepFit, optional
         Whose weights and scales to start from.
     """
     seed = seed_of(model)
     if before is not None:
-        _check_networks(before, settings, rows, targets, "warm_start=True")
-    checkpoint = checkpoint_of(model, settings, rows, targets, before)
-    inputs, target = _scalings(model, rows, targets, before)
-    X, Y = tensors(settings.dtype, settings.device, X=inputs.apply(rows), y=target.apply(targets))
+        _check_networks(before, settings, rows, "warm_start=True")
+    inputs, target = _scalings(model, rows, before)
+    checkpoint = checkpoint_of(model, settings, rows.X, rows.Y, inputs, before)
+    X, Y = tensors(settings.dtype, settings.device, X=inputs.apply(rows.X), y=target.apply(rows.Y))
     training, rate = settings.training, settings.rate
-    checks = math.ceil(training.max_epochs / epochs_between_checks(training, len(rows)))
+    checks = math.ceil(training.max_epochs / epochs_between_checks(training, len(rows.X)))
     with progress_bar(model.progress, checks * (1 if rate is not None else 2), "training") as step:
         if rate is None and checkpoint is not None:
             rate = checkpoint.about.get("rate")  # chosen before the fit was interrupted
@@ -97,25 +132,21 @@ def trained_grid(
     return TrainedGrid(grid, inputs, target, rate)
 
 
-def chosen(
-    trained: TrainedGrid, settings: Settings, rows: FloatArray, targets: FloatArray, single: bool
-) -> DeepFit:
+def chosen(trained: TrainedGrid, settings: Settings, rows: TrainingRows) -> DeepFit:
     """The ensemble at the best λ of a trained grid, by the criterion of the settings.
 
     Parameters
     ----------
     trained : TrainedGrid
     settings : Settings
-    rows, targets : ndarray of shape (n, d) and (n, outputs)
+    rows : TrainingRows
         What it was trained on.
-    single : bool
-        Whether y had one dimension.
     """
     grid, target = trained.grid, trained.target
     square = target.scale**2
     known = settings.noise_variance
     known = known / square if isinstance(known, np.ndarray) else known
-    X, Y = trained.inputs.apply(rows), target.apply(targets)
+    X, Y = trained.inputs.apply(rows.X), target.apply(rows.Y)
     table = lam_table(grid, X, Y, known, settings.criterion)
     g, state = table.chosen, grid.state
     group = grid.network(g)
@@ -141,22 +172,21 @@ def chosen(
         table=table,
         history=History(table.lam, losses.to("cpu", torch.float64).numpy(), rates),
         n_epochs=state.epoch,
-        single=single,
+        single=rows.single,
+        encoding=rows.encoding,
     )
 
 
-def continued(
-    model: Any, settings: Settings, rows: FloatArray, targets: FloatArray, single: bool
-) -> DeepFit:
+def continued(model: Any, settings: Settings, rows: TrainingRows) -> DeepFit:
     """The fit after one more epoch over these rows, from a fitted ensemble or a new one."""
     before: DeepFit | None = getattr(model, "_fit", None)
-    inputs, target = _scalings(model, rows, targets, before)
+    inputs, target = _scalings(model, rows, before)
     if before is None:
         lam, rate = settings.lams[0], settings.rate
         assert rate is not None  # the estimator calls fit where a rate is to be chosen
         dtype, device = settings.dtype, settings.device
     else:
-        _check_networks(before, settings, rows, targets, "partial_fit")
+        _check_networks(before, settings, rows, "partial_fit")
         lams = np.unique(before.lam)
         if len(lams) > 1:
             raise ValueError(
@@ -165,7 +195,7 @@ def continued(
             )
         lam, rate = float(lams[0]), before.last_rate
         dtype, device = before.network.theta.dtype, before.network.theta.device
-    X, Y = tensors(dtype, device, X=inputs.apply(rows), y=target.apply(targets))
+    X, Y = tensors(dtype, device, X=inputs.apply(rows.X), y=target.apply(rows.Y))
     # A copy: an epoch that fails, or is interrupted, leaves the fitted model as it was.
     state = None if before is None else copy.deepcopy(before.state)
     training = dataclasses.replace(settings.training, max_epochs=1)
@@ -194,7 +224,7 @@ def continued(
         earlier = before.history.losses[:, np.flatnonzero(before.history.lams == lam)[:1]]
         losses = np.concatenate([earlier, losses])
     rates = state.schedule.rate.to("cpu", torch.float64).numpy()
-    unknown = np.full(targets.shape[1], np.nan)
+    unknown = np.full(rows.Y.shape[1], np.nan)
     return DeepFit(
         network=state.network.pick(0),
         inputs=inputs,
@@ -209,33 +239,33 @@ def continued(
         history=History(np.array([lam]), losses, rates),
         n_epochs=1 + (0 if before is None else before.n_epochs),
         state=state,
-        single=single if before is None else before.single,
+        single=rows.single if before is None else before.single,
+        encoding=rows.encoding,
     )
 
 
-def with_new_heads(
-    found: DeepFit, rows: FloatArray, targets: FloatArray, single: bool, **options: Any
-) -> tuple[DeepFit, NCLPath]:
+def with_new_heads(found: DeepFit, rows: TrainingRows, **options: Any) -> tuple[DeepFit, NCLPath]:
     """The fit with the output layers (heads) of Theorem 4, and the path that they come from.
 
     Options are those of :func:`~negcorr.deep.refit_heads`.
     """
-    if targets.shape[1] != (p := len(found.target.scale)):
-        raise ValueError(f"y has {targets.shape[1]} output(s), the fitted networks {p}.")
-    scaled = found.target.apply(targets)
-    scaled = scaled[:, 0] if single else scaled
-    heads = refit_heads(found.network, found.inputs.apply(rows), scaled, **options)
+    outputs = rows.Y.shape[1]
+    if outputs != (p := len(found.target.scale)):
+        raise ValueError(f"y has {outputs} output(s), the fitted networks {p}.")
+    scaled = found.target.apply(rows.Y)
+    scaled = scaled[:, 0] if rows.single else scaled
+    heads = refit_heads(found.network, found.inputs.apply(rows.X), scaled, **options)
     changed = dataclasses.replace(
         found,
         network=heads.network,
         copies=None,
         lam=heads.lam,
         dof=np.atleast_1d(heads.dof),
-        dof_std_error=np.zeros(targets.shape[1]),
+        dof_std_error=np.zeros(outputs),
         noise_variance=np.atleast_1d(heads.noise_variance) * found.target.scale**2,
         table=None,
         state=None,
-        single=single,
+        single=rows.single,
     )
     return changed, heads.path
 
@@ -252,9 +282,7 @@ def tensors(dtype: torch.dtype, device: torch.device, **arrays: FloatArray) -> l
     return [torch.tensor(a, dtype=dtype, device=device) for a in arrays.values()]
 
 
-def _check_networks(
-    before: DeepFit, settings: Settings, rows: FloatArray, targets: FloatArray, caller: str
-) -> None:
+def _check_networks(before: DeepFit, settings: Settings, rows: TrainingRows, caller: str) -> None:
     """Raise unless the networks of a fit are those of the settings and rows."""
     network = before.network
     have, want = (
@@ -262,7 +290,7 @@ def _check_networks(
         f"{shape.activation}, {'with' if shape.batch_norm else 'without'} batch norm"
         for (d, *_, p), shape in (
             (network.widths, network.architecture),
-            ((rows.shape[1], targets.shape[1]), settings.architecture),
+            ((rows.X.shape[1], rows.Y.shape[1]), settings.architecture),
         )
     )
     if have != want:
@@ -272,11 +300,11 @@ def _check_networks(
         )
 
 
-def _scalings(
-    model: Any, rows: FloatArray, targets: FloatArray, before: DeepFit | None
-) -> tuple[Scaling, Scaling]:
+def _scalings(model: Any, rows: TrainingRows, before: DeepFit | None) -> tuple[Scaling, Scaling]:
     """Those that the weights to start from were trained with, or new ones."""
     if before is not None:
         return before.inputs, before.target
-    inputs = Scaling.of(rows) if model.standardize else Scaling.none(rows.shape[1])
-    return inputs, Scaling.of(targets)
+    if not model.standardize:
+        return Scaling.none(rows.X.shape[1]), Scaling.of(rows.Y)
+    marks = None if rows.encoding is None else rows.encoding.as_they_are
+    return Scaling.of(rows.X, marks), Scaling.of(rows.Y)

@@ -16,14 +16,25 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from negcorr._common.types import FloatArray, Table
+from negcorr._common.validation import validate_table
+from negcorr.columns.cells import as_frame, has_columns
+from negcorr.columns.encoding import Encoding
+from negcorr.columns.inputs import FirstLook
 from negcorr.deep.checkpoint import read_tensors, write_tensors
 from negcorr.deep.fitted import DeepFit, History, LamTable
-from negcorr.deep.fitting import chosen, continued, tensors, trained_grid, with_new_heads
+from negcorr.deep.fitting import (
+    TrainingRows,
+    chosen,
+    continued,
+    tensors,
+    trained_grid,
+    with_new_heads,
+)
 from negcorr.deep.settings import resolve_device, settings_of, to_be_chosen
 from negcorr.deep.stored_parts import KIND, model_from_parts, stored_parts
 from negcorr.deep.training.loop import Training
@@ -31,6 +42,7 @@ from negcorr.deep.training.networks import EnsembleMLP
 from negcorr.diversity.collusion import Collusion, collusion, warn_if_useless
 from negcorr.diversity.decompositions import AmbiguityDecomposition, ambiguity_decomposition
 from negcorr.exceptions import CheckpointError
+from negcorr.reading.schema import Schema
 
 __all__ = ["DeepNCLRegressor"]
 
@@ -50,6 +62,10 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     ``lam="auto"`` a grid of λ is trained at once, together with copies whose targets are perturbed
     slightly: the change of their predictions gives the degrees of freedom (Algorithm 1). Stein's
     unbiased risk estimate then chooses λ, from the training rows alone.
+
+    Data frames, arrays of objects and arrays with NaN are encoded as by
+    :class:`~negcorr.NCLRegressor`. No row is held out: the encoder, the choice of the learning rate
+    and of λ, and early stopping see the rows that ``fit`` is given, and no others.
 
     Parameters
     ----------
@@ -82,8 +98,9 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Chooses λ; summed over outputs, each in units of its variance.
     standardize : bool, default=True
         Whether columns of X are brought to mean 0 and standard deviation 1. Targets always are.
+        Columns of 0 and 1 that stand for categories stay as they are.
     warm_start : bool, default=False
-        Whether ``fit`` starts from the weights of the last fit.
+        Whether ``fit`` starts from the weights of the last fit, with its encoding and scales.
     checkpoint : path or None, default=None
         File that stores a training while it runs, written every five seconds. If a fit was killed
         and starts again with the same data and settings, it continues from the file; if it had
@@ -118,6 +135,8 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         The networks, for standardised inputs and targets.
     n_epochs_ : int
         Epochs done.
+    columns_ : Schema or None
+        What was made of every column of X, where it has columns of several kinds.
     n_features_in_ : int
         Number of input columns.
     feature_names_in_ : ndarray of shape (d,)
@@ -196,21 +215,21 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self
         """
         with self._unchanged_on_failure():
-            rows, targets, single = self._validated(X, y, reset=True)
-            settings = settings_of(self, *targets.shape)
             before = getattr(self, "_fit", None) if self.warm_start else None
-            trained = trained_grid(self, settings, rows, targets, before)
-            self._adopt(chosen(trained, settings, rows, targets, single))
-        warn_if_useless(self._members(rows), targets[:, 0] if single else targets, self.lam_)
+            rows = self._validated(X, y, before, reset=True)
+            settings = settings_of(self, *rows.Y.shape)
+            trained = trained_grid(self, settings, rows, before)
+            self._adopt(chosen(trained, settings, rows))
+        warn_if_useless(self._members(rows.X), rows.target, self.lam_)
         return self
 
     def partial_fit(self, X: Table, y: Any) -> Self:
         """Train one epoch on these rows, with unchanged λ, learning rate and scales.
 
-        The first call starts new networks, with scales from its rows; where λ or the learning rate
-        are to be chosen, it is :meth:`fit`. After ``fit`` the learning rate is that of its end, and
-        Adam's averages start from 0. Degrees of freedom are not estimated: ``dof_`` is NaN
-        afterwards.
+        The first call starts new networks, with the encoding of columns and scales from its rows;
+        where λ or the learning rate are to be chosen, it is :meth:`fit`. After ``fit`` the learning
+        rate is that of its end, and Adam's averages start from 0. Degrees of freedom are not
+        estimated: ``dof_`` is NaN afterwards.
 
         Parameters
         ----------
@@ -223,13 +242,13 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         -------
         self
         """
-        first = not hasattr(self, "_fit")
-        if first and to_be_chosen(self):
+        before = getattr(self, "_fit", None)
+        if before is None and to_be_chosen(self):
             return self.fit(X, y)
         with self._unchanged_on_failure():
-            rows, targets, single = self._validated(X, y, reset=first)
-            settings = settings_of(self, *targets.shape)
-            return self._adopt(continued(self, settings, rows, targets, single))
+            rows = self._validated(X, y, before, reset=before is None)
+            settings = settings_of(self, *rows.Y.shape)
+            return self._adopt(continued(self, settings, rows))
 
     def refit_heads(
         self, X: Table, y: Any, criterion: str = "sure", *, lam: Any = "auto", cv: Any = 5
@@ -259,14 +278,14 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             A new, fitted estimator; ``path_`` has every curve at every λ.
         """
         found = self._fitted()
-        rows, targets, single = self._validated(X, y, reset=False)
+        rows = self._validated(X, y, found, reset=False)
         params = self.get_params(deep=False)
         model = type(self)(**params | {"training": copy.copy(self.training)})
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         options = {"criterion": criterion, "lam": lam, "cv": cv}
-        heads, path = with_new_heads(found, rows, targets, single, **options)
+        heads, path = with_new_heads(found, rows, **options)
         model._adopt(heads)
         model.path_ = path
         return model
@@ -412,16 +431,34 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.lam_table_: LamTable | None = found.table
         self.history_: History = found.history
         self.n_epochs_ = found.n_epochs
+        self.columns_: Schema | None = None if found.encoding is None else found.encoding.schema
         return self
 
-    def _validated(self, X: Table, y: Any, reset: bool) -> tuple[FloatArray, FloatArray, bool]:
-        options = {"dtype": np.float64, "multi_output": True, "y_numeric": True}
-        rows, target = validate_data(self, X, y, reset=reset, ensure_min_samples=2, **options)
-        target = np.asarray(target, dtype=np.float64)
+    def _validated(self, X: Table, y: Any, before: DeepFit | None, *, reset: bool) -> TrainingRows:
+        """Rows of a fit: encoded as those before, or as these rows themselves say."""
+        encoding: Encoding | None = None
+        if has_columns(X) if before is None else before.encoding is not None:
+            table = self._table(X, reset=reset)
+            if y is None:
+                raise ValueError(f"{type(self).__name__} requires y to be passed, but y is None.")
+            least = {"ensure_min_samples": 2}
+            target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y", **least)
+            check_consistent_length(table, target)
+            if before is None:
+                look = FirstLook.at(table, target.reshape(len(target), -1), None, encoded=True)
+                encoding = look.learn()[0].encoding
+            else:
+                encoding = before.encoding
+            assert encoding is not None  # these rows are encoded
+            rows = encoding.encode(encoding.typed(as_frame(table)))
+        else:
+            options = {"dtype": np.float64, "multi_output": True, "y_numeric": True}
+            rows, target = validate_data(self, X, y, reset=reset, ensure_min_samples=2, **options)
+            target = np.asarray(target, dtype=np.float64)
         for name, values in (("X", rows), ("y", target)):
             if np.abs(values).max() > LARGEST:
                 raise ValueError(f"{name} has values above {LARGEST:g}, whose squares overflow.")
-        return rows, target.reshape(len(target), -1), target.ndim == 1
+        return TrainingRows(rows, target.reshape(len(target), -1), target.ndim == 1, encoding)
 
     def _members(self, rows: FloatArray) -> FloatArray:
         found = self._fit
@@ -432,7 +469,16 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self._fit
 
     def _validated_inputs(self, X: Table) -> FloatArray:
-        return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
+        encoding = self._fit.encoding
+        if encoding is None:
+            return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
+        return encoding.encode(encoding.typed(as_frame(self._table(X, reset=False))))
+
+    def _table(self, X: Table, *, reset: bool) -> Table:
+        """A table with columns of several kinds, checked."""
+        if isinstance(X, (list, tuple)):
+            X = np.asarray(X, dtype=object)
+        return validate_table(self, X, reset=reset)
 
     def _run(self, network: EnsembleMLP, rows: FloatArray, average: bool = False) -> FloatArray:
         """Predictions in standardised units: (M, n, outputs), or with an axis of ensembles.
@@ -451,3 +497,10 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _shaped(self, per_output: FloatArray) -> FloatArray:
         return per_output[..., 0] if self._fit.single else per_output
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags

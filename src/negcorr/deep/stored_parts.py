@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
 from importlib.metadata import version
 from operator import attrgetter
 from typing import Any
@@ -16,11 +17,13 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
+from negcorr.columns.encoding import CategoryPart, DatePart, Encoding, NumberPart
 from negcorr.deep.fitted import DeepFit, History, LamTable, Scaling
 from negcorr.deep.settings import resolve_device
 from negcorr.deep.training.loop import Training
 from negcorr.deep.training.networks import Architecture, EnsembleMLP
-from negcorr.exceptions import CheckpointError
+from negcorr.exceptions import CheckpointError, TableError
+from negcorr.reading.schema import Schema
 
 __all__ = ["KIND", "model_from_parts", "stored_parts"]
 
@@ -39,6 +42,7 @@ ENTRIES: dict[tuple[type, ...], tuple[str, ...]] = {
     (int, float): ("learning_rate", "last_rate", "eps"),
     (int, type(None)): ("chosen",),
     (list, type(None)): ("feature_names_in",),
+    (dict, type(None)): ("encoding",),
 }
 
 #: Types of the items of entries that are lists.
@@ -47,6 +51,15 @@ ITEMS = {"hidden_layer_sizes": int, "feature_names_in": str}
 #: Entries that describe the networks, and those that are attributes of a fit.
 SHAPE = ("hidden_layer_sizes", "n_members", "activation", "batch_norm")
 NUMBERS = ("learning_rate", "last_rate", "eps", "n_epochs", "single")
+
+#: What is made of a column, by its role, and the types of its fields in JSON.
+MADE_OF: dict[str, type[Any]] = {"number": NumberPart, "category": CategoryPart, "date": DatePart}
+FIELDS: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "float": (int, float),
+    "bool": (bool,),
+    "tuple[str, ...]": (list,),
+}
 
 #: Tensors of networks.
 WEIGHTS = ("theta", "statistics")
@@ -109,6 +122,7 @@ def stored_parts(model: Any) -> tuple[dict[str, Tensor], dict[str, Any]]:
         **{name: getattr(found, name) for name in NUMBERS},
         "feature_names_in": _plain(getattr(model, "feature_names_in_", None)),
         "chosen": None if found.table is None else found.table.chosen,
+        "encoding": None if found.encoding is None else _plain_encoding(found.encoding),
     }
     return tensors, about
 
@@ -142,10 +156,14 @@ def model_from_parts(
             raise CheckpointError(f"{name}={value!r} is not of the kind that belongs there.")
     axes = _axes("copies.theta" in tensors, about["chosen"] is not None)
     sizes = _sizes(tensors, axes)
-    model.n_features_in_, names, chosen = sizes["d"], about["feature_names_in"], about["chosen"]
+    encoding = None if about["encoding"] is None else _encoding(about["encoding"], sizes["d"])
+    n_columns = sizes["d"] if encoding is None else len(encoding.schema.columns)
+    model.n_features_in_, names, chosen = n_columns, about["feature_names_in"], about["chosen"]
     if names is not None:
-        if len(names) != (d := sizes["d"]):
-            raise CheckpointError(f"feature_names_in has {len(names)} names for {d} columns.")
+        if len(names) != n_columns:
+            raise CheckpointError(
+                f"feature_names_in has {len(names)} names for {n_columns} columns."
+            )
         model.feature_names_in_ = np.array(names, dtype=object)
     parts: dict[str, dict[str, Any]] = {}
     for name in axes:
@@ -160,6 +178,7 @@ def model_from_parts(
         network=_network("network", tensors, about, sizes, device),
         copies=_network("copies", tensors, about, sizes, device) if "k" in sizes else None,
         lam=float(lam) if lam.ndim == 0 else lam,
+        encoding=encoding,
         **{name: about[name] for name in NUMBERS},
         **parts.pop(""),
         **{name: PARTS[name](**arrays) for name, arrays in parts.items()},
@@ -186,6 +205,41 @@ def _not_fitted(cls: type[Any], about: Any, device: str) -> Any:
     if isinstance(model.hidden_layer_sizes, list):
         model.hidden_layer_sizes = tuple(model.hidden_layer_sizes)
     return model
+
+
+def _plain_encoding(encoding: Encoding) -> dict[str, Any]:
+    """An encoding as JSON can hold it."""
+    return {
+        "schema": encoding.schema.to_json(),
+        "parts": [{k: _plain(v) for k, v in asdict(part).items()} for part in encoding.parts],
+    }
+
+
+def _encoding(stored: dict[str, Any], n_features: int) -> Encoding:
+    """An encoding from what :func:`_plain_encoding` returned, which is checked."""
+    problem = "the encoding of columns is damaged"
+    try:
+        schema = Schema.from_json(stored["schema"])
+        made = []
+        for name, given in zip(schema.inputs, stored["parts"], strict=True):
+            kind = MADE_OF[schema[name].role]
+            for field in fields(kind):
+                value = given[field.name]
+                items = {type(item) for item in value} if type(value) is list else set()
+                if type(value) not in FIELDS[str(field.type)] or not items <= {str}:
+                    raise ValueError(f"{field.name}={value!r} of column {name!r}")
+            if given["name"] != name:
+                raise ValueError(f"{given['name']!r} stands in the place of {name!r}")
+            made.append(kind(**{k: tuple(v) if type(v) is list else v for k, v in given.items()}))
+    except (TypeError, ValueError, KeyError, TableError) as error:
+        raise CheckpointError(f"{problem}: {error}.") from error
+    encoding = Encoding(schema, tuple(made))
+    if len(encoding.feature_names) != n_features:
+        raise CheckpointError(
+            f"{problem}: it makes {len(encoding.feature_names)} columns, the networks have "
+            f"{n_features}."
+        )
+    return encoding
 
 
 def _axes(with_copies: bool, with_table: bool) -> dict[str, str]:

@@ -10,14 +10,15 @@ from html import escape
 import numpy as np
 
 from negcorr._common.arrays import to_host
-from negcorr._common.number_text import listed
+from negcorr._common.number_text import listed, shortened
 from negcorr._common.types import BoolArray
 from negcorr.diversity.decompositions import USELESS_ALONE, USELESS_NOTE
 from negcorr.ensemble.huber import HuberTargets
 from negcorr.path.path import NCLPath
 from negcorr.path.sketch import path_sketch_or_nothing
+from negcorr.reading.schema import LEFT_OUT, Schema
 
-__all__ = ["Summary", "output_names", "summarise"]
+__all__ = ["Summary", "columns_in_words", "output_names", "summarise"]
 
 
 _COLUMN_TITLES = {
@@ -48,7 +49,7 @@ HUBER_NOTE = (
     "are about these; intervals are about targets as they were given."
 )
 
-#: Outputs that a note names.
+#: Outputs that a note names, and columns that a line names.
 MOST_NAMES = 5
 
 
@@ -118,6 +119,7 @@ def summarise(
     outputs: Sequence[str] | None = None,
     chosen: Sequence[str] = (),
     huber: HuberTargets | None = None,
+    columns: Schema | None = None,
 ) -> Summary:
     """Describe the ensemble at the path's chosen λ.
 
@@ -133,6 +135,8 @@ def summarise(
         Lines that describe how open parameters were chosen.
     huber : HuberTargets, optional
         What was done to the targets.
+    columns : Schema, optional
+        What was made of the columns of a data frame.
 
     Returns
     -------
@@ -144,6 +148,7 @@ def summarise(
     width = str(widths[0]) if len(widths) == 1 else f"{widths[0]} to {widths[-1]}"
     facts = (
         ("Features", f"{basis_name}, M = {spectrum.n_members} members, H = {width} each"),
+        *(() if columns is None else columns_in_words(columns)),
         ("Samples (sum of weights)", f"{spectrum.weight:.6g}"),
         ("Criterion", path.criterion or "none: lam was given"),
         ("Solver", path.solver),
@@ -205,6 +210,32 @@ def summarise(
         notes=tuple(note for note, holds in notes.items() if holds),
         sketch=path_sketch_or_nothing(path),
     )
+
+
+def columns_in_words(schema: Schema) -> tuple[tuple[str, str], ...]:
+    """Counts of the kinds of columns, and which columns were left out and why.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from negcorr import NCLRegressor
+    >>> from negcorr.ensemble.summary import columns_in_words
+    >>> frame = pd.DataFrame({"size": [3.0, 1.0, 2.0, 5.0] * 5, "unit": "m", "kind": [*"ab"] * 10})
+    >>> model = NCLRegressor("fourier", lam=0.5).fit(frame, frame["size"] ** 2)
+    >>> columns_in_words(model.columns_)
+    (('Columns', '1 number, 1 category'), ('Columns left out', "unit ('m' in every row)"))
+    """
+    kinds = {"number": "numbers", "category": "categories", "date": "dates"}
+    counts = {role: len(schema.named(role)) for role in kinds}
+    used = [f"{n} {role if n == 1 else kinds[role]}" for role, n in counts.items() if n]
+    left_out = [f"{_shown(c.name)} ({c.remark})" for c in schema.columns if c.role in LEFT_OUT]
+    last = [("Columns left out", listed(left_out, MOST_NAMES))] if left_out else []
+    return (("Columns", ", ".join(used)), *last)
+
+
+def _shown(name: str) -> str:
+    """A name without line breaks and the like, cut where it is long."""
+    return shortened(name)[1:-1]
 
 
 def output_names(outputs: Sequence[str] | None, n_outputs: int) -> tuple[str, ...]:

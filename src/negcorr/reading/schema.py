@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 
 from negcorr.exceptions import TableError
 
-__all__ = ["INPUT_ROLES", "ROLES", "Column", "Schema"]
+__all__ = ["INPUT_ROLES", "LEFT_OUT", "ROLES", "Column", "Schema"]
 
 #: Roles of columns that predictions are made from.
 INPUT_ROLES = ("number", "category", "date")

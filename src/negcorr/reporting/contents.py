@@ -19,7 +19,8 @@ from negcorr._common.validation import target_columns
 from negcorr.diversity.decompositions import USELESS_NOTE
 from negcorr.diversity.inner_model import inner_model
 from negcorr.ensemble.regressor import NCLRegressor
-from negcorr.ensemble.summary import output_names
+from negcorr.ensemble.summary import columns_in_words, output_names
+from negcorr.reading.schema import Schema
 from negcorr.reporting.curves import CurveData, LamGrid, curve_data, lam_grid
 from negcorr.reporting.held_out import (
     HeldOut,
@@ -84,7 +85,7 @@ class Contents:
     verdict : str
         One sentence, or nothing.
     tables, details : sequence of (str, header, rows)
-        Further tables, as the caller has them: at the top, and before the settings.
+        Further tables: at the top, and before the settings.
     """
 
     facts: Facts
@@ -129,7 +130,8 @@ def gather(
     Returns
     -------
     Contents
-        Without what only the caller knows: title, verdict and tables.
+        Without what only the caller knows: title, verdict and tables. Its details say what was
+        made of the columns of a data frame.
     """
     ensemble = inner_model(model)[0]
     deep = deep_kind(ensemble) is not None
@@ -194,8 +196,19 @@ def gather(
         snippet="\n".join([*imports, "", line, "model.fit(X, y)", ""]),
         versions=(*versions, ("Python", platform.python_version())),
         notes=notes,
+        details=() if ensemble.columns_ is None else (_table_of_columns(ensemble.columns_),),
         **of_rows,
     )
+
+
+def _table_of_columns(schema: Schema) -> ExtraTable:
+    """What was made of each column, or why it was left out."""
+    header = ("Column", "Taken as", "Missing", "Distinct", "Remark", "Made of it")
+    rows = [
+        (c.name, c.role, str(c.n_missing), str(c.n_distinct), c.remark, c.made)
+        for c in schema.columns
+    ]
+    return "Columns", header, rows
 
 
 def _facts_of_networks(model: Any) -> tuple[Facts, tuple[str, ...]]:
@@ -207,6 +220,7 @@ def _facts_of_networks(model: Any) -> tuple[Facts, tuple[str, ...]]:
     if chosen == model.criterion:
         chosen += f", over {len(table.lam)} values of λ"
     facts = (
+        *(() if model.columns_ is None else columns_in_words(model.columns_)),
         ("Networks", f"M = {network.n_members} members, {network.activation}{norm}"),
         ("Nodes of hidden layers", layers),
         ("λ", ", ".join(f"{lam:.6g}" for lam in np.atleast_1d(model.lam_))),

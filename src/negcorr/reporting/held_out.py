@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from negcorr._common.types import FloatArray, Table
+from negcorr.columns.cells import as_frame
 from negcorr.diversity.decompositions import USELESS_ALONE, USELESS_NOTE, ambiguity_decomposition
 from negcorr.diversity.inner_model import inner_model
 from negcorr.rows.keys import content_hash
@@ -123,14 +124,23 @@ def importances_of(
     """
     from sklearn.inspection import permutation_importance  # takes a while to load
 
-    if X.shape[1] > MOST_COLUMNS or len(target) < 2 or variance == 0:
+    if hasattr(X, "columns"):
+        X = as_frame(X)  # scikit-learn shuffles columns of pandas and of arrays
+    names = list(X.columns) if hasattr(X, "columns") else [f"x{j}" for j in range(X.shape[1])]
+    # Columns that the model leaves out have no bar.
+    schema = getattr(model, "columns_", None)
+    used = names if schema is None else schema.inputs
+    if len(used) > MOST_COLUMNS or len(target) < 2 or variance == 0:
         return ()
     y = target[:, 0] if target.shape[1] == 1 else target
     shuffled = {"scoring": "neg_mean_squared_error", "n_repeats": REPEATS, "random_state": 0}
     found = permutation_importance(model, X, y, **shuffled)
-    names = list(X.columns) if hasattr(X, "columns") else [f"x{j}" for j in range(X.shape[1])]
     parts = zip(names, found.importances_mean, found.importances_std, strict=True)
-    listed = [Importance(str(n), float(m) / variance, float(s) / variance) for n, m, s in parts]
+    listed = [
+        Importance(str(name), float(mean) / variance, float(deviation) / variance)
+        for name, mean, deviation in parts
+        if name in used
+    ]
     return tuple(sorted(listed, key=lambda part: -part.growth))
 
 
@@ -144,5 +154,5 @@ def drawn_rows(X: Table, target: FloatArray) -> tuple[Table, FloatArray]:
 
 def fingerprint(X: Table, y: Any) -> str:
     """Sixteen hexadecimal digits, the same for the same rows in any order."""
-    keys = np.sort(content_hash(X, np.asarray(y)))
+    keys = np.sort(content_hash(as_frame(X) if hasattr(X, "columns") else X, np.asarray(y)))
     return hashlib.sha256(keys.astype("<u8").tobytes()).hexdigest()[:16]

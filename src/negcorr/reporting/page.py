@@ -88,7 +88,7 @@ def report(
     title: str = "Negative Correlation Learning ensemble",
     outputs: Sequence[str] | None = None,
     tables: Sequence[ExtraTable] = (),
-    details: Sequence[ExtraTable] = (),
+    details: Sequence[ExtraTable] | None = None,
     verdict: str = "",
     notes: Sequence[str] = (),
     snippet: str | None = None,
@@ -113,8 +113,10 @@ def report(
         At the top of the page.
     outputs : sequence of str, optional
         Names of the targets.
-    tables, details : sequence of (title, header, rows)
-        Further tables, shown first, and shown before the settings.
+    tables : sequence of (title, header, rows)
+        Further tables, shown first.
+    details : sequence of (title, header, rows), optional
+        Tables before the settings; by default what was made of the columns of a data frame.
     verdict : str
         A sentence below the title.
     notes : sequence of str
@@ -146,6 +148,7 @@ def report(
     (False, True)
     """
     found = gather(model, X, y, outputs=outputs, evaluated=evaluated)
+    details = found.details if details is None else details
     found = replace(found, title=title, verdict=verdict, tables=tables, details=details)
     code = found.snippet if snippet is None else snippet
     contents = replace(found, notes=(*notes, *found.notes), snippet=code)

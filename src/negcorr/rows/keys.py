@@ -295,6 +295,8 @@ def _object_bits(values: AnyArray) -> HashArray:
     """The bits of cells of any type: equal values have the same in columns of all types."""
     cells = [cell if isinstance(cell, Hashable) else str(cell) for cell in values.tolist()]
     different = list(dict.fromkeys(cells))
+    if all(isinstance(cell, str) for cell in different):
+        return word_hashes(values)
     bits = np.full(len(different), _NAN, dtype=np.uint64)
     for k, cell in enumerate(different):
         if type(cell).__name__ in ("NoneType", "NAType", "NaTType"):
@@ -302,8 +304,9 @@ def _object_bits(values: AnyArray) -> HashArray:
         if isinstance(cell, (numbers.Real, np.bool_, decimal.Decimal)):
             alone = np.array([float(cell)])
         elif isinstance(cell, (datetime.date, np.datetime64)):
-            zone = getattr(cell, "tzinfo", None)
-            at = cell if zone is None else cell.astimezone(datetime.UTC).replace(tzinfo=None)
+            at: Any = cell
+            if getattr(cell, "tzinfo", None) is not None:
+                at = at.astimezone(datetime.UTC).replace(tzinfo=None)
             alone = np.array([at], dtype="datetime64[us]")
         else:
             alone = np.array([str(cell)])

@@ -225,6 +225,51 @@ def test_what_has_no_form_is_named(model, words):
         to_onnx(model.fit(X, Y))
 
 
+def numbers():
+    """A data frame of numbers, with a column that no model predicts from."""
+    return pd.DataFrame(X, columns=list("abcd")).assign(unit="m", row=np.arange(400))
+
+
+def test_data_frames_of_numbers_have_the_columns_that_predictions_are_made_from():
+    model = ncl().fit(numbers(), Y)
+    proto = to_onnx(model, members=True)
+    rows = np.where(RNG.uniform(size=NEW.shape) < 0.1, np.nan, NEW)
+    frame = pd.DataFrame(rows, columns=list("abcd")).assign(unit="m", row=0)
+    (y, members), _ = run(proto, rows)
+    assert np.max(np.abs(y - model.predict(frame))) <= 1e-5 * Y.std()
+    assert np.max(np.abs(members - model.predict_members(frame))) <= 1e-3 * Y.std()
+    about = {entry.key: entry.value for entry in proto.metadata_props}
+    assert json.loads(about["features"]) == list("abcd")
+
+
+def test_columns_that_a_model_in_a_pipeline_leaves_out_are_dropped():
+    frame = numbers().drop(columns="unit")
+    scaler = StandardScaler().set_output(transform="pandas")
+    model = make_pipeline(scaler, ncl()).fit(frame.assign(row=1.0), Y)
+    assert model[-1].columns_["row"].role == "constant"
+    proto = to_onnx(model)
+    (y,), _ = run(proto, np.column_stack([NEW, np.ones(200)]))
+    wanted = model.predict(pd.DataFrame(NEW, columns=list("abcd")).assign(row=1.0))
+    assert np.max(np.abs(y - wanted)) <= 1e-5 * Y.std()
+    about = {entry.key: entry.value for entry in proto.metadata_props}
+    assert json.loads(about["features"]) == [*"abcd", "row"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"a": np.where(X[:, 0] > 0, "high", "low")}, "'a' is a category"),
+        ({"b": pd.date_range("2001-01-01", periods=400)}, "'b' is a date"),
+        ({"c": np.where(X[:, 2] > -3, np.nan, X[:, 2])}, "'c' has missing values"),
+        ({"d": [f"{value:.3f} %" for value in X[:, 3]]}, "'d' holds numbers written like"),
+    ],
+)
+def test_columns_without_a_form_are_named(changes, words):
+    model = ncl(lam=0.5).fit(numbers().assign(**changes), Y)
+    with pytest.raises(ValueError, match=f"columns that have no form in ONNX here: {words}"):
+        to_onnx(model)
+
+
 def test_arguments_are_checked(fitted):
     with pytest.raises(ValueError, match="dtype='double' is unknown"):
         to_onnx(fitted, dtype="double")

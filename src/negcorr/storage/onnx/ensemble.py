@@ -26,7 +26,7 @@ class Ensemble:
     Attributes
     ----------
     operations : tuple of Operation
-        Those of the steps of a pipeline on its columns.
+        Those of the steps of a pipeline, and of the model's own encoding, on their columns.
     parts : tuple of Cosines and KernelValues
         The basis, on the columns after the operations.
     coef : ndarray of shape (outputs, Q)

@@ -19,7 +19,7 @@ from negcorr.exceptions import PrecisionWarning, warn_caller
 from negcorr.moments.scan import features_of
 from negcorr.storage.onnx.backends import Graph, NumpyBackend
 from negcorr.storage.onnx.ensemble import Ensemble
-from negcorr.storage.onnx.steps import operations_of, undone
+from negcorr.storage.onnx.steps import operations_of, operations_of_encoding, undone
 
 __all__ = ["graph_precision", "to_onnx"]
 
@@ -52,7 +52,8 @@ def to_onnx(
         counts is the fitted basis: KernelFeatures and FourierFeatures are allowed, within
         NestedFeatures as well; where basis="auto" has chosen trees, there is no graph. In a
         pipeline the model is the last step, and those before are among StandardScaler,
-        MinMaxScaler, RobustScaler, SimpleImputer (mean, median or constant) and "passthrough".
+        MinMaxScaler, RobustScaler, SimpleImputer (mean, median or constant) and "passthrough". Of a
+        data frame, all columns that it predicts from are numbers without missing values.
     path : path, optional
         Where to write the graph, in one step.
     dtype : {"auto", "float32", "float64"}, default="auto"
@@ -67,7 +68,8 @@ def to_onnx(
     -------
     onnx.ModelProto
         Input ``X`` of shape (rows, d); output ``y`` of shape (rows,) or (rows, outputs). Version,
-        λ, gap and names of the inputs are in its ``metadata_props``.
+        λ, gap and names of the inputs are in its ``metadata_props``: of a data frame only the
+        columns that the model predicts from.
 
     Raises
     ------
@@ -112,10 +114,15 @@ def to_onnx(
         )
     check_is_fitted(last)
     operations = [op for label, step in steps[:-1] for op in operations_of(label, step)]
-    ensemble = Ensemble.of(operations, last, f"step {name!r}")
-    precision = graph_precision(dtype, ensemble, last)
+    encoding = last._state.drawn.cells.encoding
     first = next(s for _, s in steps if s is not None and s != "passthrough")
     names = getattr(first, "feature_names_in_", None)
+    if encoding is not None:
+        if names is not None and not operations:
+            names = encoding.schema.inputs
+        operations += operations_of_encoding(encoding, f"step {name!r}", first=not operations)
+    ensemble = Ensemble.of(operations, last, f"step {name!r}")
+    precision = graph_precision(dtype, ensemble, last)
     about = {
         "negcorr_version": version("negcorr"),
         "lam": json.dumps(to_host(last.lam_).tolist()),

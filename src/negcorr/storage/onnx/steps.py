@@ -1,4 +1,4 @@
-"""Steps of a pipeline as elementary operations on columns, for every backend."""
+"""Steps before the features as elementary operations on columns, for every backend."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ import numpy as np
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
+from negcorr._common.number_text import listed
 from negcorr._common.types import AnyArray, FloatArray
+from negcorr.columns.encoding import Encoding, NumberPart
 from negcorr.storage.onnx.backends import Backend
 
-__all__ = ["Operation", "applied", "operations_of", "undone"]
+__all__ = ["Operation", "applied", "operations_of", "operations_of_encoding", "undone"]
+
+#: Columns that an error names.
+MOST_NAMES = 5
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,47 @@ def operations_of(name: str, step: Any) -> list[Operation]:
         for op, values in pairs
         if values is not None
     ]
+
+
+def operations_of_encoding(encoding: Encoding, name: str, *, first: bool) -> list[Operation]:
+    """Operations on the columns of a data frame, all of which must be numbers.
+
+    Parameters
+    ----------
+    encoding : Encoding
+        That of the model.
+    name : str
+        Whose it is, for errors.
+    first : bool
+        Whether the graph begins here. It then takes the columns that the model predicts from; else
+        it picks them from all columns of the steps before.
+
+    Raises
+    ------
+    ValueError
+        Where a column is something else, or had missing values; says which.
+    """
+    schema, problems, medians = encoding.schema, [], []
+    for part in encoding.parts:
+        column = schema[part.name]
+        if not isinstance(part, NumberPart):
+            problems.append(f"{part.name!r} is a {column.role}")
+        elif part.indicator:
+            problems.append(f"{part.name!r} has missing values")
+        elif column.form != "plain":
+            problems.append(f"{part.name!r} holds {column.remark}")
+        else:
+            medians.append(part.median)
+    if problems:
+        raise ValueError(
+            f"{name} was fitted to columns that have no form in ONNX here: "
+            f"{listed(problems, MOST_NAMES)}. Allowed are numbers without missing values."
+        )
+    names = [column.name for column in schema.columns]
+    kept = np.array([names.index(each) for each in schema.inputs])
+    picked = [Operation("Gather", kept, len(names))] if len(kept) < len(names) else []
+    # The model takes the median where a new row has no number.
+    return [*([] if first else picked), Operation("Impute", np.array(medians), len(kept))]
 
 
 def applied(operations: Sequence[Operation], backend: Backend, rows: Any) -> Any:
