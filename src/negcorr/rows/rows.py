@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -171,6 +172,7 @@ def joined(parts: Sequence[Rows]) -> Rows:
     if "pandas data frame" in kinds:
         import pandas
 
+        tables = _with_all_categories(tables)
         return Rows(pandas.concat(tables, ignore_index=True), y, weight, *more)
     if "polars data frame" in kinds:
         import polars
@@ -181,6 +183,27 @@ def joined(parts: Sequence[Rows]) -> Rows:
         tables = [table if sp.issparse(table) else sp.csr_array(table) for table in tables]
         return Rows(sp.vstack(tables, format="csr"), y, weight, *more)
     return Rows(place.xp.concat(tables), y, weight, *more)
+
+
+def _with_all_categories(frames: list[Any]) -> list[Any]:
+    """Data frames of pandas whose columns of categories know the categories of all.
+
+    Columns with other categories would be joined as text, or as the numbers that categories are.
+    """
+    import pandas
+
+    frames = [frame.copy(deep=False) for frame in frames]
+    for name in frames[0].columns:
+        columns = [frame[name] for frame in frames]
+        if not all(hasattr(column, "cat") for column in columns):
+            continue
+        known = [column.cat.categories for column in columns]
+        if all(known[0].equals(other) for other in known[1:]):
+            continue
+        every = pandas.unique(np.concatenate([each.to_numpy(dtype=object) for each in known]))
+        for frame, column in zip(frames, columns, strict=True):
+            frame[name] = column.cat.set_categories(every)
+    return frames
 
 
 def total_weight(rows: Rows) -> float:

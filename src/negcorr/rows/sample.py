@@ -61,7 +61,13 @@ class RowSample:
     most: int = SAMPLE_ROWS
 
     @classmethod
-    def of(cls, rows: Rows, by: Literal["x", "xy"] = "x", most: int = SAMPLE_ROWS) -> RowSample:
+    def of(
+        cls,
+        rows: Rows,
+        by: Literal["x", "xy"] = "x",
+        most: int = SAMPLE_ROWS,
+        last: np.uint64 | None = None,
+    ) -> RowSample:
         """The sample of rows in memory.
 
         Parameters
@@ -69,9 +75,15 @@ class RowSample:
         rows : Rows
         by : {"x", "xy"}, default="x"
         most : int, default=20000
+        last : uint64, optional
+            The largest key of a full sample that this one will be merged with (:attr:`last`): only
+            rows up to it are kept.
         """
-        used = rows.of_weight()
-        kept = used if used.n_rows <= most else _distinct(used, by, most)
+        used = kept = rows.of_weight()
+        if last is not None:
+            kept = used.take(np.flatnonzero(_keys(used, by) <= last))
+        if kept.n_rows > most:
+            kept = _distinct(kept, by, most)
         return cls(kept, used.n_rows, total_weight(rows), by, most)
 
     @property
@@ -79,14 +91,19 @@ class RowSample:
         """Whether it is all rows."""
         return self.n_rows <= self.most
 
+    @property
+    def last(self) -> np.uint64 | None:
+        """The largest key of a sample that is full: other rows come in by smaller ones alone."""
+        full = not self.is_whole and self.rows.n_rows == self.most
+        return _keys(self.rows, self.by)[-1] if full else None
+
     def merged(self, other: RowSample) -> RowSample:
         """The sample of the rows of both."""
         n_rows, weight = self.n_rows + other.n_rows, self.weight + other.weight
         parts = [self.rows, other.rows]
-        if not self.is_whole and self.rows.n_rows == self.most:
+        if self.last is not None:
             # Others have smaller keys than these.
-            last = _keys(self.rows, self.by)[-1]
-            parts[1] = other.rows.take(np.flatnonzero(_keys(other.rows, self.by) <= last))
+            parts[1] = other.rows.take(np.flatnonzero(_keys(other.rows, self.by) <= self.last))
         rows = joined(parts)
         if n_rows > self.most:
             rows = _distinct(rows, self.by, self.most)
