@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from negcorr.columns import inputs as entering
 from negcorr.columns.inputs import FirstLook, enter
 from negcorr.rows import sample as sampling
 from negcorr.rows.keys import row_keys, smallest_counted
@@ -15,7 +14,6 @@ MOST = 50
 @pytest.fixture
 def few_rows_are_many(monkeypatch):
     monkeypatch.setattr(sampling, "SAMPLE_ROWS", MOST)
-    monkeypatch.setattr(entering, "SAMPLE_ROWS", MOST)
 
 
 def numbers(n=120, seed=0):

@@ -86,21 +86,6 @@ def as_frame(X: Any) -> Any:
     return pandas.DataFrame(columns)
 
 
-def has_names(X: Any) -> bool:
-    """Whether the columns of a table have names: text, as scikit-learn takes it.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from negcorr.columns.cells import has_names
-    >>> has_names(pd.DataFrame({"a": [1]})), has_names(pd.DataFrame([[1]]))
-    (True, False)
-    """
-    if hasattr(X, "iloc"):
-        return all(isinstance(name, str) for name in X.columns)
-    return hasattr(X, "columns")
-
-
 def _narrowed(cells: AnyArray) -> Any:
     """Cells of an array as numbers where all of them are, and else as objects."""
     import pandas

@@ -66,7 +66,9 @@ class NumberPart:
     def encode(self, values: AnyArray, out: FloatArray) -> None:
         """Write floats, NaN where missing, into the columns."""
         missing = np.isnan(values)
-        out[:, 0] = np.where(missing, self.median, values)
+        out[:, 0] = values
+        if missing.any():
+            out[missing, 0] = self.median
         if self.indicator:
             out[:, 1] = missing
 

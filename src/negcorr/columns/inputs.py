@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -87,7 +87,15 @@ class FirstLook:
     named: bool = True
 
     @classmethod
-    def at(cls, X: Table, y: Any, weight: FloatArray | None, *, encoded: bool) -> FirstLook:
+    def at(
+        cls,
+        X: Table,
+        y: Any,
+        weight: FloatArray | None,
+        *,
+        encoded: bool,
+        before: FirstLook | None = None,
+    ) -> FirstLook:
         """A first look at rows.
 
         Parameters
@@ -98,20 +106,40 @@ class FirstLook:
         weight : array of shape (n,) or None
         encoded : bool
             Whether X has columns of several kinds that are to be encoded.
+        before : FirstLook, optional
+            What this one will be merged with: rows that could not stay are left out at once.
         """
+        last = None if before is None else before.sample.last
         if not encoded:
-            return cls(RowSample.of(Rows(X, y, weight, row_keys(X, y))))
+            return cls(RowSample.of(Rows(X, y, weight, row_keys(X, y)), last=last))
         frame = as_frame(X)
         rows = Rows(frame, y, weight, row_keys(given_cells(frame), y))
         counts = CellCounts.of(frame, weight_of(rows))
-        return cls(RowSample.of(rows), counts, has_names(X))
+        return cls(RowSample.of(rows, last=last), counts, has_names(X))
+
+    def of_frame(self) -> FirstLook:
+        """The same look at an array of numbers, as at a table with columns of several kinds."""
+        if self.counts is not None:
+            return self
+        rows = self.sample.rows
+        frame = as_frame(to_host(rows.X))
+        counts = CellCounts(self.sample.weight, dict.fromkeys(frame.columns, 0.0), {})
+        return FirstLook(replace(self.sample, rows=replace(rows, X=frame)), counts, named=False)
 
     def merged(self, other: FirstLook) -> FirstLook:
-        """A first look at the rows of both."""
-        counts = None
-        if self.counts is not None and other.counts is not None:
-            counts = self.counts.merged(other.counts)
-        return FirstLook(self.sample.merged(other.sample), counts, self.named)
+        """A first look at the rows of both; one of them may be at numbers of which none lacks."""
+        one, two, counts = self, other, None
+        if self.counts is not None or other.counts is not None:
+            one, two = self.of_frame(), other.of_frame()
+            if one.named != two.named:
+                raise ValueError(
+                    "X comes as arrays and as data frames; give all rows as tables of one kind."
+                )
+            assert one.counts is not None
+            assert two.counts is not None
+            counts = one.counts.merged(two.counts)
+        _check_alike(one.sample.rows, two.sample.rows)
+        return FirstLook(one.sample.merged(two.sample), counts, one.named)
 
     def learn(self) -> tuple[InputCells, Rows]:
         """How cells become numbers, and the rows of the sample as the basis sees them."""
@@ -123,6 +151,17 @@ class FirstLook:
             encoding = learn_encoding(given.X, schema, self.counts, weight_of(given))
             cells = InputCells(smallest_counted(encoding.typed(given.X)), encoding, self.named)
         return cells, cells.rows(given.X, given.y, given.weight)
+
+
+def _check_alike(before: Rows, rows: Rows) -> None:
+    """Raise unless both have the same inputs and as many targets."""
+    for what, one, other in (("inputs", before.X, rows.X), ("targets", before.y, rows.y)):
+        if one.shape[1] != other.shape[1]:
+            raise ValueError(f"there are {other.shape[1]} {what}, and were {one.shape[1]}.")
+    if hasattr(rows.X, "columns") and hasattr(before.X, "columns"):
+        names, known = list(rows.X.columns), list(before.X.columns)
+        if names != known:
+            raise ValueError(f"columns are {names}, and were {known}; they must have one order.")
 
 
 def enter(

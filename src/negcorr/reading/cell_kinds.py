@@ -167,13 +167,20 @@ def _floats_by_arrow(cells: Any, kind: str) -> FloatArray | None:
     import pyarrow
     import pyarrow.compute as pc
 
+    if kind == "number":
+        # Most columns have neither blanks nor missing marks, for which each cell is looked at.
+        try:
+            values = cells.cast("float64").to_numpy()
+        except pyarrow.ArrowInvalid:
+            pass
+        else:
+            return None if _has_codes(cells) else np.array(values, dtype=np.float64)
     cells = pc.utf8_trim_whitespace(cells)
     if kind == "comma":
         if pc.any(pc.match_substring(cells, ".")).as_py():
             return None
         cells = pc.replace_substring(cells, ",", ".")
-    # A zero before another digit makes a code, which is no number.
-    if pc.any(pc.match_substring_regex(cells, r"^[+-]?0[0-9]")).as_py():
+    if _has_codes(cells):
         return None
     missing = pc.is_in(pc.utf8_lower(cells), value_set=pyarrow.array(sorted(MISSING_MARKS)))
     try:
@@ -181,6 +188,19 @@ def _floats_by_arrow(cells: Any, kind: str) -> FloatArray | None:
         return np.array(present.cast("float64").to_numpy(), dtype=np.float64)
     except pyarrow.ArrowInvalid:
         return None
+
+
+def _has_codes(cells: Any) -> bool:
+    """Whether a cell begins with a zero before another digit, which makes a code and no number."""
+    for chunk in cells.chunks:
+        data, start, length = text_buffers(chunk)
+        first = data[start]
+        signed = (first == ord("+")) | (first == ord("-"))
+        at = start + signed
+        two = (length - signed >= 2) & (data[at] == ord("0"))
+        if (two & (data[at + 1] >= ord("0")) & (data[at + 1] <= ord("9"))).any():
+            return True
+    return False
 
 
 def text_buffers(array: Any) -> tuple[Any, Any, Any]:

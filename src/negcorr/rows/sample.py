@@ -66,16 +66,25 @@ class RowSample:
     most: int
 
     @classmethod
-    def of(cls, rows: Rows, by: Literal["x", "xy"] = "x") -> RowSample:
+    def of(
+        cls, rows: Rows, by: Literal["x", "xy"] = "x", last: np.uint64 | None = None
+    ) -> RowSample:
         """The sample of rows in memory.
 
         Parameters
         ----------
         rows : Rows
         by : {"x", "xy"}, default="x"
+        last : uint64, optional
+            The largest key of a full sample that this one will be merged with (:attr:`last`): only
+            rows up to it are kept.
         """
-        used, most = rows.of_weight(), SAMPLE_ROWS
-        kept = used if used.n_rows <= most else _distinct(used, by, most)
+        used = kept = rows.of_weight()
+        most = SAMPLE_ROWS
+        if last is not None:
+            kept = used.take(np.flatnonzero(_keys(used, by) <= last))
+        if kept.n_rows > most:
+            kept = _distinct(kept, by, most)
         return cls(kept, used.n_rows, total_weight(rows), by, most)
 
     @property
@@ -83,14 +92,19 @@ class RowSample:
         """Whether it is all rows."""
         return self.n_rows <= self.most
 
+    @property
+    def last(self) -> np.uint64 | None:
+        """The largest key of a sample that is full: other rows come in by smaller ones alone."""
+        full = not self.is_whole and self.rows.n_rows == self.most
+        return _keys(self.rows, self.by)[-1] if full else None
+
     def merged(self, other: RowSample) -> RowSample:
         """The sample of the rows of both."""
         n_rows, weight = self.n_rows + other.n_rows, self.weight + other.weight
         parts = [self.rows, other.rows]
-        if not self.is_whole and self.rows.n_rows == self.most:
+        if self.last is not None:
             # Others have smaller keys than these.
-            last = _keys(self.rows, self.by)[-1]
-            parts[1] = other.rows.take(np.flatnonzero(_keys(other.rows, self.by) <= last))
+            parts[1] = other.rows.take(np.flatnonzero(_keys(other.rows, self.by) <= self.last))
         rows = joined(parts)
         if n_rows > self.most:
             rows = _distinct(rows, self.by, self.most)

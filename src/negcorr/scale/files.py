@@ -102,11 +102,11 @@ class NamedColumns(Source):
 def _numbers(frame: Any, name: str, where: str, row: int, forms: dict[str, str]) -> FloatArray:
     """A column of targets or frequencies; an error names the row of what is no number."""
     series = frame[name]
-    if name not in forms:
+    if name not in forms and getattr(series.dtype, "kind", "O") == "O":
         text = [cell for cell in series.unique() if isinstance(cell, str)]
         forms[name] = (number_form(text) if text else None) or "plain"
     try:
-        values = as_numbers(series, forms[name], name)
+        values = as_numbers(series, forms.get(name, "plain"), name)
     except TableError as error:
         raise ChunkError(f"{where}: {error}") from error
     bad = np.flatnonzero(~np.isfinite(values))

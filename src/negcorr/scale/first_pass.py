@@ -14,7 +14,9 @@ from negcorr.scale.chunks import Chunk
 __all__ = ["draw_from", "drop_fit", "look_at", "look_at_chunks"]
 
 
-def look_at(model: Any, X: Table, y: Any, weight: Any, encoded: bool | None = None) -> FirstLook:
+def look_at(
+    model: Any, X: Table, y: Any, weight: Any, before: FirstLook | None = None
+) -> FirstLook:
     """A look at some rows; the model stays as it is.
 
     Parameters
@@ -23,37 +25,26 @@ def look_at(model: Any, X: Table, y: Any, weight: Any, encoded: bool | None = No
     X : table of shape (n, d)
     y : array of shape (n,) or (n, outputs)
     weight : array of shape (n,) or None
-    encoded : bool, optional
-        Whether X has columns of several kinds; by default the table itself says so.
+    before : FirstLook, optional
+        What the look will be merged with.
     """
-    given = validated(copy.copy(model), X, y, weight, encoded=encoded, is_part=True)
-    return FirstLook.at(given.X, given.y, given.weight, encoded=given.encoded)
+    given = validated(copy.copy(model), X, y, weight, is_part=True)
+    more: dict[str, Any] = {"encoded": given.encoded, "before": before}
+    return FirstLook.at(given.X, given.y, given.weight, **more)
 
 
-def look_at_chunks(
-    model: Any, chunks: Iterable[Chunk], encoded: bool | None = None
-) -> FirstLook | None:
+def look_at_chunks(model: Any, chunks: Iterable[Chunk]) -> FirstLook:
     """A look at all rows, which are read once.
 
     Parameters
     ----------
     model : NCLRegressor
     chunks : iterable of Chunk
-    encoded : bool, optional
-        Whether tables have columns of several kinds; by default the first one says so.
-
-    Returns
-    -------
-    FirstLook or None
-        None where a later chunk of numbers lacks some: with those, all rows are to be looked at
-        as a table with columns of several kinds.
     """
     found: FirstLook | None = None
     for chunk in chunks:
         with chunk.placing_errors():
-            part = look_at(model, chunk.X, chunk.y, chunk.weight, encoded)
-            if found is not None and (part.counts is None) != (found.counts is None):
-                return None
+            part = look_at(model, chunk.X, chunk.y, chunk.weight, found)
             found = part if found is None else found.merged(part)
     if found is None:
         raise ValueError("there are no rows.")
@@ -72,7 +63,8 @@ def draw_from(model: Any, look: FirstLook) -> None:
     working = copy.copy(model)
     drop_fit(working)
     # The number and names of columns, which later chunks must have too.
-    validated(working, rows.X, rows.y, None, encoded=look.counts is not None)
+    X = rows.X if look.named else rows.X.to_numpy()
+    validated(working, X, rows.y, None, encoded=look.counts is not None)
     working._drawn = draw(look, working._settings())
     drop_fit(model)
     vars(model).update(vars(working))

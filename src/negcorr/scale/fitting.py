@@ -147,20 +147,15 @@ def fit(
 
 def _first_look(model: Any, source: Source, passes: Passes, name: str) -> tuple[FirstLook, Source]:
     """A look at all rows, and the source as its cells are to be read."""
-    look = None
     try:
-        for encoded in (None, True):
-            with closing(passes.chunks(source, name, 1)) as chunks:
-                look = first_pass.look_at_chunks(model, chunks, encoded)
-            if look is not None:
-                return look, source
+        with closing(passes.chunks(source, name, 1)) as chunks:
+            return first_pass.look_at_chunks(model, chunks), source
     except ChunkError:
         # What is a number in the first rows of a text may be something else further down.
         settled = source.settled() if isinstance(source, FileSource) else source
         if settled == source:
             raise
         return _first_look(model, settled, passes, name)
-    raise ChunkError(f"{name} changed while it was read.")
 
 
 def predict(model: Any, X: Any) -> Any:
