@@ -37,7 +37,7 @@ class FrameEncoder(TransformerMixin, BaseEstimator):
     >>> import pandas as pd
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.pipeline import make_pipeline
-    >>> from negcorr.columns.frame_encoder import FrameEncoder
+    >>> from negcorr.tables import FrameEncoder
     >>> frame = pd.DataFrame({"size": [3.0, None, 1.5, 8.0] * 3, "kind": list("aabb") * 3})
     >>> FrameEncoder().fit(frame).get_feature_names_out().tolist()
     ['size', 'size_missing', 'kind_a', 'kind_b']

@@ -148,6 +148,9 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     choice_ : Choice or None
         How the basis was chosen: all candidates with their leave-one-out error, and an error that
         is validated for the search. None where nothing was searched for.
+    columns_ : Schema or None
+        What was made of every column of a data frame, of an array of objects or of one with NaN.
+        None for arrays of numbers.
     targets_ : ndarray of shape (n,) or (n, outputs), or None
         Huber targets that the ensemble was fitted to, and that ``dof_`` (exact for them as given),
         ``noise_variance_`` and ``path_`` are about. None for squared loss.
@@ -177,11 +180,11 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = NCLRegressor().fit(X, y)
     >>> print(f"lam {model.lam_:.3f}, dof {model.dof_:.1f}, R2 {model.score(X, y):.2f}")
-    lam 0.241, dof 30.9, R2 0.58
+    lam 0.088, dof 28.0, R2 0.57
     >>> for chosen in model.choice_.members[:2]:
     ...     print(chosen.candidate)
-    kernel rbf, gamma x1, inputs standard, by relevance
     kernel rbf, gamma x0.01, inputs clip
+    kernel rbf, gamma x1, inputs standard, by relevance
     """
 
     _state: FittedState
@@ -243,7 +246,8 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n, d)
-            Inputs.
+            Inputs. Columns of a data frame that hold words, categories, dates or missing values
+            are encoded, unless ``basis`` is a transformer of your own.
         y : array-like of shape (n,) or (n, outputs)
             Targets; each output gets its own λ.
         sample_weight : array-like of shape (n,), optional

@@ -1,5 +1,6 @@
 """A trial on a table: split, fit beside other methods, held-out figures."""
 
+from negcorr.columns.frame_encoder import FrameEncoder
 from negcorr.columns.kinds import infer_columns
 from negcorr.columns.samples import Samples, samples
 from negcorr.tables.comparison import Comparison, Method
@@ -11,6 +12,7 @@ from negcorr.tables.trial import Trial, compare, try_out
 __all__ = [
     "Comparison",
     "Figures",
+    "FrameEncoder",
     "Method",
     "Samples",
     "Trial",
