@@ -159,10 +159,3 @@ def typed_hashes(typed: Any, y: FloatArray, schema: Schema, seed: int = 0) -> Ha
 def _microseconds(times: AnyArray) -> FloatArray:
     """Dates as microseconds since 1970."""
     return times.astype("datetime64[us]").astype(np.int64).astype(np.float64)
-
-
-def halves(bits: HashArray) -> list[FloatArray]:
-    """Hashes of 64 bits as two numbers of 32, which floats can hold."""
-    return [
-        half.astype(np.float64) for half in (bits >> np.uint64(32), bits & np.uint64(2**32 - 1))
-    ]

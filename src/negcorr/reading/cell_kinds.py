@@ -8,7 +8,7 @@ have ``"typed"``, and ``"level"`` for words that are categories.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from negcorr.reading.column_types import kind_of_numbers, typed_column, uses_dec
 from negcorr.reading.number_cells import MISSING_MARKS, is_missing_mark, number_in_form
 from negcorr.reading.schema import Schema
 
-__all__ = ["as_kind", "kinds_by_schema", "kinds_of_cells", "kinds_with_roles", "text_buffers"]
+__all__ = ["as_kind", "kinds_by_schema", "kinds_of_cells"]
 
 
 #: Kinds of numbers, and how their cells are written.
@@ -76,24 +76,6 @@ def kinds_by_schema(
             number = kind_of_numbers(cells, commas)
             kinds[name] = f"{number} level" if is_level else number
     return kinds
-
-
-def kinds_with_roles(kinds: Mapping[str, str], schema: Schema) -> dict[str, str]:
-    """Kinds of the columns that a fit needs, with categories and dates as levels.
-
-    Parameters
-    ----------
-    kinds : mapping of str to str
-        Of the columns as they are; "typed" where the format has types of its own.
-    schema : Schema
-    """
-    needed = {*schema.inputs, *schema.targets, schema.weights}
-    chosen = {name: kind for name, kind in kinds.items() if name in needed}
-    for name, kind in chosen.items():
-        # Dates too: few of them are different, and reading each takes long.
-        if schema[name].role in ("category", "date") and kind not in ("typed", "level"):
-            chosen[name] = "level" if kind == "text" else f"{kind} level"
-    return chosen
 
 
 def as_kind(cells: Any, kind: str, name: str, path: Path, row: int) -> Any:
