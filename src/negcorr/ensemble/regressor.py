@@ -330,9 +330,9 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def partial_fit(self, X: Table, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to those seen so far; λ is chosen anew when it, or a prediction, is asked for.
 
-        The basis, with its scales and bandwidth, is drawn from the first chunk, unless :meth:`draw`
-        has drawn one. Chunks in any order and of any size give the same ensemble as all rows at
-        once with the same basis. There is no such method where parameters ask for all rows:
+        The encoding of columns, scales, bandwidth and features are settled on the first chunk,
+        unless :meth:`draw` has settled them before. After :meth:`draw` on all rows, chunks of these
+        in any order and of any size give the ensemble that :meth:`fit` gives. There is no such method where parameters ask for all rows:
         ``criterion="loo"``, ``noise_variance="difference"``, a splitter for ``cv``. A chunk that
         fails leaves the model as it was. ``solver="auto"`` cannot read the rows again for accuracy:
         if it warns, start again with "qr". A model of :meth:`fit` keeps no moments, and has no such
