@@ -618,7 +618,8 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         chosen = () if self.choice_ is None else self.choice_.lines()
         huber = self._state.answers.huber
-        return summarise(self.path_, basis_name(self.basis_), outputs, chosen, huber)
+        name = basis_name(self.basis_)
+        return summarise(self.path_, name, outputs, chosen, huber, self.columns_)
 
     @property
     def path_(self) -> NCLPath:

@@ -16,6 +16,7 @@ from negcorr.diversity.decompositions import USELESS_ALONE, USELESS_NOTE
 from negcorr.ensemble.huber import HuberTargets
 from negcorr.path.path import NCLPath
 from negcorr.path.sketch import path_sketch_or_nothing
+from negcorr.reading.schema import Schema
 
 __all__ = ["Summary", "output_names", "summarise"]
 
@@ -47,6 +48,9 @@ HUBER_NOTE = (
     "Huber targets take the place of y. Degrees of freedom, sigma, errors and the variance of y "
     "are about these; intervals are about targets as they were given."
 )
+
+#: Columns that a line names.
+MOST_COLUMNS = 10
 
 #: Outputs that a note names.
 MOST_NAMES = 5
@@ -118,6 +122,7 @@ def summarise(
     outputs: Sequence[str] | None = None,
     chosen: Sequence[str] = (),
     huber: HuberTargets | None = None,
+    columns: Schema | None = None,
 ) -> Summary:
     """Describe the ensemble at the path's chosen λ.
 
@@ -133,6 +138,8 @@ def summarise(
         Lines that describe how open parameters were chosen.
     huber : HuberTargets, optional
         What was done to the targets.
+    columns : Schema, optional
+        What was made of the columns of a data frame.
 
     Returns
     -------
@@ -148,6 +155,7 @@ def summarise(
         ("Criterion", path.criterion or "none: lam was given"),
         ("Solver", path.solver),
         *(() if huber is None else (("Loss", str(huber)),)),
+        *((("Columns" if number == 0 else ""), line) for number, line in enumerate(_made(columns))),
         *((("Chosen" if number == 0 else ""), line) for number, line in enumerate(chosen)),
     )
     quantities: list[tuple[str, object]] = [
@@ -221,6 +229,15 @@ def output_names(outputs: Sequence[str] | None, n_outputs: int) -> tuple[str, ..
     if isinstance(outputs, str) or len(outputs) != n_outputs:
         raise ValueError(f"outputs={outputs!r} must name each of the {n_outputs} outputs.")
     return tuple(str(name) for name in outputs)
+
+
+def _made(columns: Schema | None) -> list[str]:
+    """What was made of the columns, those of which the same was made in a line."""
+    names: dict[str, list[str]] = {}
+    for column in () if columns is None else columns.columns:
+        name = column.name if column.name.isprintable() else repr(column.name)
+        names.setdefault(column.made or f"left out ({column.role})", []).append(name)
+    return [f"{listed(each, MOST_COLUMNS)}: {made}" for made, each in names.items()]
 
 
 def _number(value: float) -> str:
