@@ -311,6 +311,14 @@ def test_an_ensemble_too_large_for_the_machine_is_refused_at_once(negcorr, data,
     assert names_in(tmp_path / "here") == []
 
 
+def test_the_memory_of_a_search_is_that_of_its_budget(negcorr, data, tmp_path, monkeypatch):
+    monkeypatch.setattr("negcorr.cli.fitting.available_bytes", lambda: 10_000_000)
+    result = negcorr("fit", data, "-t", "price")
+    assert result.code == 2
+    assert "--basis auto: up to 2000 features of 120 rows would take about" in result.complaint()
+    assert names_in(tmp_path / "here") == []
+
+
 def test_how_rows_were_held_out(negcorr, tmp_path):
     frame = homes().assign(who=np.repeat(list("abcdefghijkl"), 10))
     frame.to_csv(tmp_path / "homes.csv", index=False)

@@ -282,5 +282,3 @@ def test_columns_of_a_drawn_model_are_known():
     frame, y = homes()
     drawn = ncl(**SMALL).draw(frame)
     assert drawn.columns_ == ncl(**SMALL).fit(frame, y).columns_
-
-
