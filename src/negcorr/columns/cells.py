@@ -57,6 +57,12 @@ def has_columns(X: Any) -> bool:
     return X.dtype.kind == "f" and bool(np.isnan(np.sum(X)) and np.isnan(X).any())
 
 
+def has_names(X: Any) -> bool:
+    """Whether the columns of a table have names, as scikit-learn sees it: all of them are text."""
+    columns = getattr(X, "column_names", getattr(X, "columns", ()))
+    return len(columns) > 0 and all(isinstance(name, str) for name in columns)
+
+
 def as_frame(X: Any) -> Any:
     """The table as a data frame of pandas; columns without names are named by their numbers.
 
@@ -68,33 +74,17 @@ def as_frame(X: Any) -> Any:
     [dtype('int64'), dtype('O')]
     """
     pandas = import_optional("pandas", "columns of several kinds are read by pandas")
-    if hasattr(X, "iloc"):
-        if not has_names(X):
-            return X.set_axis([f"x{j}" for j in range(X.shape[1])], axis=1)
-        twice = X.columns[X.columns.duplicated()]
-        if len(twice):
-            raise TableError(f"X has several columns {twice[0]!r}.")
-        return X
-    if hasattr(X, "to_pandas"):  # polars and pyarrow
-        return X.to_pandas()
+    frame = X.to_pandas() if hasattr(X, "to_pandas") else X  # polars and pyarrow
+    if hasattr(frame, "iloc"):
+        if not has_names(frame):
+            return frame.set_axis([f"x{j}" for j in range(frame.shape[1])], axis=1)
+        if not frame.columns.is_unique:
+            twice = sorted(set(frame.columns[frame.columns.duplicated()]))
+            raise TableError(f"the table has several columns {', '.join(map(repr, twice))}.")
+        return frame
     values = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else np.asarray(X)
     columns = {f"x{j}": _narrowed(values[:, j]) for j in range(values.shape[1])}
     return pandas.DataFrame(columns)
-
-
-def has_names(X: Any) -> bool:
-    """Whether the columns of a table have names: text, as scikit-learn takes it.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from negcorr.columns.cells import has_names
-    >>> has_names(pd.DataFrame({"a": [1]})), has_names(pd.DataFrame([[1]]))
-    (True, False)
-    """
-    if hasattr(X, "iloc"):
-        return all(isinstance(name, str) for name in X.columns)
-    return hasattr(X, "columns")
 
 
 def _narrowed(cells: AnyArray) -> Any:

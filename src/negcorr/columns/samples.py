@@ -122,8 +122,8 @@ def _inputs(frame: Any, schema: Schema, typed: bool) -> Any:
             names = level_names(series)
             # A missing one is in none of the categories.
             known = np.setdiff1d(names, [MISSING_LEVEL])
-            present = np.where(names == MISSING_LEVEL, None, names)
-            changed[name] = pandas.Categorical(present, categories=known)
+            names[names == MISSING_LEVEL] = None
+            changed[name] = pandas.Categorical(names, categories=known)
         elif typed and getattr(series.dtype, "kind", "O") not in "biufmM":
             changed[name] = typed_cells(series, column)
     return frame[list(schema.inputs)].assign(**changed)
