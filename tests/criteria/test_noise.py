@@ -1,7 +1,9 @@
 """Estimates of σ², and NaN with a warning where there is nothing to estimate it from."""
 
 import numpy as np
+import polars as pl
 import pytest
+from models import ncl
 from numpy.testing import assert_allclose
 from reference import (
     ROUTES,
@@ -12,8 +14,10 @@ from reference import (
     separate_member_fits,
     spectrum_of,
 )
+from toy_tables import homes
 
 from negcorr import difference_noise_variance, ncl_path
+from negcorr.columns.frame_encoder import FrameEncoder
 from negcorr.criteria.noise import paper_noise_variance, residual_noise_variance
 from negcorr.exceptions import NoiseVarianceWarning
 
@@ -142,3 +146,27 @@ def test_differences_find_the_noise_of_a_smooth_function():
 def test_differences_of_bad_data_are_refused(X, y, message):
     with pytest.raises(ValueError, match=message):
         difference_noise_variance(X, y)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "objects", "missing"])
+def test_differences_in_data_frames_are_those_of_their_encoding(library):
+    frame = homes(80)
+    y = frame["price"].to_numpy()
+    X = frame[["size", "kind", "built"]]
+    if library == "missing":
+        X = frame[["size"]].assign(age=np.sqrt(np.arange(80.0)))
+    encoder = FrameEncoder().fit(X)
+    numbers, marks = encoder.transform(X), encoder.encoding_.as_they_are
+    scaled = np.where(marks, numbers, (numbers - numbers.mean(axis=0)) / numbers.std(axis=0))
+    distances = np.linalg.norm(scaled[:, None] - scaled, axis=2)
+    np.fill_diagonal(distances, np.inf)
+    wanted = 0.5 * np.mean((y - y[distances.argmin(axis=1)]) ** 2)
+    if library == "polars":
+        X = pl.from_pandas(X)
+    elif library == "objects":
+        X = X.to_numpy(dtype=object)
+    elif library == "missing":
+        X = X.to_numpy()
+    assert difference_noise_variance(X, y) == pytest.approx(wanted)
+    model = ncl(3, 4, criterion="sure", noise_variance="difference").fit(X, y)
+    assert model.path_.noise_variance == pytest.approx([wanted])

@@ -134,6 +134,16 @@ def test_other_columns_are_refused(table, model):
         deep_ncl(**SMALL).fit(X, None)
 
 
+def test_tables_without_names_go_by_position(table, model):
+    X, y = table
+    cells = X.to_numpy(dtype=object)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        np.testing.assert_array_equal(model.predict(cells), model.predict(X))
+    unnamed = deep_ncl(**SMALL).fit(cells, y)
+    with pytest.warns(UserWarning, match="fitted without feature names"):
+        np.testing.assert_array_equal(unnamed.predict(X), model.predict(X))
+
+
 def test_models_of_frames_come_back_from_their_files(table, model, tmp_path):
     pytest.importorskip("safetensors")
     pytest.importorskip("skops")

@@ -32,6 +32,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 from toy_regressors import MyRidge
+from toy_tables import homes
 
 from negcorr import NCLRegressor
 from negcorr.bases import AutoBasis, FourierFeatures, LinearFeatures, NestedFeatures
@@ -796,3 +797,20 @@ def test_smoothers_travel_and_say_what_they_are():
 
 def test_every_kind_is_covered_here():
     assert {type(estimator) for estimator in ALL.values()} == set(KINDS)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "objects"])
+def test_ensembles_on_data_frames_have_weights_of_the_same_rows(library):
+    frame = homes(60)
+    X, y = frame[["size", "kind", "built"]], frame["price"].to_numpy()
+    if library == "polars":
+        X = pytest.importorskip("polars").from_pandas(X)
+    elif library == "pyarrow":
+        X = pytest.importorskip("pyarrow").Table.from_pandas(X, preserve_index=False)
+    elif library == "objects":
+        X = X.to_numpy(dtype=object)
+    model = ncl(4, 3, lam=0.6)
+    fitted, smoother = ncl(4, 3, lam=0.6).fit(X, y), linear_smoother(model, X, y)
+    np.testing.assert_allclose(smoother.dof, [fitted.dof_])
+    np.testing.assert_allclose(smoother.weights(X) @ y, fitted.predict(X), rtol=1e-9)
+    np.testing.assert_allclose(smoother.variance(X), (smoother.weights(X) ** 2).sum(axis=1))

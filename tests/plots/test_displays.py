@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
+from toy_tables import homes
 
 from negcorr import (
     DiversityDisplay,
@@ -257,6 +258,33 @@ class TestMembersDisplay:
         assert display.member_error_ratio > 0
         with pytest.raises(ValueError, match="'k' is not numeric"):
             MembersDisplay.from_estimator(pipe, frame, "k")
+
+    @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "objects"])
+    def test_tables_with_columns_of_several_kinds(self, library):
+        frame = homes(60)
+        X, y = frame[["size", "kind", "built"]], frame["price"].to_numpy()
+        usual = [X[name].mode()[0] for name in ("kind", "built")]
+        grid = pd.DataFrame({"size": np.zeros(9), "kind": usual[0], "built": usual[1]})
+        if library == "polars":
+            X = pytest.importorskip("polars").from_pandas(X)
+        elif library == "pyarrow":
+            X = pytest.importorskip("pyarrow").Table.from_pandas(X, preserve_index=False)
+        elif library == "objects":
+            X, grid = X.to_numpy(dtype=object), grid.to_numpy(dtype=object)
+        fitted = ncl(6, 3).fit(X, y)
+        display = MembersDisplay.from_estimator(fitted, X, 0, y=y, n_points=9)
+        if library == "objects":
+            grid[:, 0] = display.x
+        else:
+            grid["size"] = display.x
+        np.testing.assert_allclose(display.ensemble, fitted.predict(grid))
+        wanted = fitted.diversity(X, y)
+        shown = DiversityDisplay.from_estimator(fitted, X, y, gaps=[1.0, fitted.gap_])
+        assert shown.diversity[1] == pytest.approx(wanted.diversity)
+        dof = DofDisplay.from_estimator(
+            fitted, X, y, estimates=[0.5], others={"other": ncl(4, 3, lam=0.2)}, random_state=0
+        )
+        assert dof.others["other"][1] == 0.0
 
     def test_useless_members_are_called_so_and_never_uncertainty(self, model, rows):
         X, y = rows

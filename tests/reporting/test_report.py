@@ -198,16 +198,19 @@ def of_homes(library="pandas"):
         X = pytest.importorskip("polars").from_pandas(X)
     elif library == "pyarrow":
         X = pytest.importorskip("pyarrow").Table.from_pandas(X, preserve_index=False)
+    elif library == "unnamed":
+        X = X.set_axis(range(4), axis=1)
     elif library == "objects":
         X = X.to_numpy(dtype=object)
     return X, frame["price"].to_numpy()
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "objects"])
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "unnamed", "objects"])
 def test_columns_of_data_frames_are_shuffled_one_by_one(library):
     X, y = of_homes(library)
     found = gather(fitted(X, y), X, y)
-    names = ["x0", "x1", "x2", "x3"] if library == "objects" else ["size", "kind", "built"]
+    unnamed = library in ("unnamed", "objects")
+    names = ["x0", "x1", "x2", "x3"] if unnamed else ["size", "kind", "built"]
     assert sorted(part.name for part in found.importances) == sorted(names)
     assert found.importances[0].name == names[0]
     assert found.importances[0].growth > 0.5

@@ -11,9 +11,11 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_consistent_length
 
 from negcorr._common.arrays import NUMPY, is_device_array, to_host
-from negcorr._common.types import FloatArray, Table
+from negcorr._common.types import BoolArray, FloatArray, Table
 from negcorr._common.validation import check_weight
 from negcorr.bases.input_maps import fit_input_map
+from negcorr.columns.cells import has_columns
+from negcorr.columns.frame_encoder import FrameEncoder
 from negcorr.criteria.closed_form import NOTHING_LEFT
 from negcorr.exceptions import NoiseVarianceWarning, warn_caller
 from negcorr.rows.keys import content_hash, smallest_counted
@@ -90,8 +92,9 @@ def difference_noise_variance(
 
     Parameters
     ----------
-    X : {array-like, sparse matrix} of shape (n, d)
-        Inputs; columns are standardised first.
+    X : {array-like, sparse matrix, data frame} of shape (n, d)
+        Inputs; columns are standardised first, but for those of 0 and 1 that categories of a data
+        frame become.
     y : array-like of shape (n,) or (n, outputs)
         Targets.
     sample_weight : array-like of shape (n,), optional
@@ -119,15 +122,24 @@ def difference_noise_variance(
 
 
 def neighbour_differences(
-    X: Table, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    X: Table,
+    y: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    as_they_are: BoolArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Target of every distinct row minus that of its nearest neighbour, and the rows' weights.
+
+    Columns that are marked by ``as_they_are`` are not standardised; those of a data frame are
+    encoded, and marked, here.
 
     Returns
     -------
     differences : ndarray of shape (distinct,) or (distinct, outputs)
     weight : ndarray of shape (distinct,)
     """
+    if has_columns(X):
+        encoder = FrameEncoder().fit(X, sample_weight=sample_weight)
+        X, as_they_are = encoder.transform(X), encoder.encoding_.as_they_are
     rows = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
     target = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
     check_consistent_length(rows, target)
@@ -141,7 +153,7 @@ def neighbour_differences(
         raise ValueError("X and y have fewer than two distinct rows of positive weight.")
     weight = np.bincount(group, given[used]).astype(np.float64)
     rows, target = rows[used][first], target[used][first]
-    scaled = fit_input_map("standard", rows, weight)(rows)
+    scaled = fit_input_map("standard", rows, weight, as_they_are=as_they_are)(rows)
     neighbours = NearestNeighbors(n_neighbors=1).fit(scaled).kneighbors(return_distance=False)
     return target - target[neighbours[:, 0]], weight
 
@@ -158,7 +170,8 @@ def given_noise_variance(given: Any, rows: Rows) -> FloatArray | None:
                 "noise_variance='difference' needs X as a dense NumPy array to find neighbours; "
                 "give noise_variance as a number or leave it to 'paper'."
             )
-        return np.atleast_1d(difference_noise_variance(rows.X, rows.y, rows.weight))
+        found = neighbour_differences(rows.X, rows.y, rows.weight, rows.as_they_are)
+        return np.asarray(np.average(0.5 * found[0] ** 2, axis=0, weights=found[1]))
     try:
         value = np.broadcast_to(NUMPY.floats(given), (rows.y.shape[1],))
     except (TypeError, ValueError) as error:

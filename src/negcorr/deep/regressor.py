@@ -22,7 +22,7 @@ from torch import Tensor
 
 from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import validate_table
-from negcorr.columns.cells import as_frame, has_columns
+from negcorr.columns.cells import as_frame, has_columns, has_names
 from negcorr.columns.encoding import Encoding
 from negcorr.columns.inputs import FirstLook
 from negcorr.deep.checkpoint import read_tensors, write_tensors
@@ -450,7 +450,7 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             else:
                 encoding = before.encoding
             assert encoding is not None  # these rows are encoded
-            rows = encoding.encode(encoding.typed(as_frame(table)))
+            rows = self._encoded(table, encoding)
         else:
             options = {"dtype": np.float64, "multi_output": True, "y_numeric": True}
             rows, target = validate_data(self, X, y, reset=reset, ensure_min_samples=2, **options)
@@ -472,7 +472,7 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         encoding = self._fit.encoding
         if encoding is None:
             return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
-        return encoding.encode(encoding.typed(as_frame(self._table(X, reset=False))))
+        return self._encoded(self._table(X, reset=False), encoding)
 
     def _table(self, X: Table, *, reset: bool) -> Table:
         """A table with columns of several kinds, checked."""
@@ -497,6 +497,13 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _shaped(self, per_output: FloatArray) -> FloatArray:
         return per_output[..., 0] if self._fit.single else per_output
+
+    def _encoded(self, table: Table, encoding: Encoding) -> FloatArray:
+        """The columns of a table as numbers; without names they go by their positions."""
+        frame = as_frame(table)
+        if not (has_names(table) and hasattr(self, "feature_names_in_")):
+            frame = frame.set_axis([column.name for column in encoding.schema.columns], axis=1)
+        return encoding.encode(encoding.typed(frame))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

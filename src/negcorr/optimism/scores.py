@@ -213,7 +213,7 @@ def check_noise_variance(
             variance = np.atleast_1d(difference_noise_variance(X, target, sample_weight))
         except ValueError as error:
             raise ValueError(
-                "noise_variance='difference' needs X as a table of finite numbers; give "
+                "noise_variance='difference' needs X as a data frame or finite numbers; give "
                 "noise_variance a number, such as difference_noise_variance(Z, y) for the table Z "
                 f"that the transformers of a pipeline make of X. The reason: {error}"
             ) from error

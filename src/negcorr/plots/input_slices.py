@@ -14,6 +14,7 @@ from sklearn.utils.sparsefuncs import csc_median_axis_0
 from negcorr._common.arrays import is_device_array
 from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import is_integer
+from negcorr.columns.cells import as_frame
 
 __all__ = ["Slice"]
 
@@ -61,7 +62,7 @@ class Slice:
                 "and the model to NumPy by to_numpy()."
             )
         if hasattr(X, "columns") and not hasattr(X, "iloc"):
-            X = X.to_pandas()  # other data frames; models know their columns by name
+            X = as_frame(X)  # other data frames; models know their columns by name
         if not hasattr(X, "iloc") and not sp.issparse(X):
             X = check_array(X, dtype=None, ensure_all_finite=False)
         is_frame, n_features = hasattr(X, "iloc"), X.shape[1]
@@ -87,8 +88,11 @@ class Slice:
                 raise ValueError(f"row has shape {row.shape}; it must be ({n_features},).")
             row = row if row.dtype.kind == "O" else row.astype(np.float64)
         others = None if n_features == 1 else "medians" if row is None else "the given row"
-        rows_at = _rows_of_frame if is_frame else _rows_of_array
-        return cls(x, rows_at(X, j, x, row), column, str(names[j]), others)
+        if not is_frame and not sp.issparse(X) and X.dtype.kind in "OUS":
+            rows = _rows_of_frame(as_frame(X), j, x, row).to_numpy(dtype=object)
+        else:
+            rows = (_rows_of_frame if is_frame else _rows_of_array)(X, j, x, row)
+        return cls(x, rows, column, str(names[j]), others)
 
 
 def _values_along(given: Any, feature: Any, n_points: int) -> tuple[FloatArray, FloatArray]:

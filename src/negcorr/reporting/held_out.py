@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from negcorr._common.types import FloatArray, Table
-from negcorr.columns.cells import as_frame
+from negcorr.columns.cells import as_frame, has_names
 from negcorr.diversity.decompositions import USELESS_ALONE, USELESS_NOTE, ambiguity_decomposition
 from negcorr.diversity.inner_model import inner_model
 from negcorr.rows.keys import content_hash
@@ -124,9 +124,8 @@ def importances_of(
     """
     from sklearn.inspection import permutation_importance  # takes a while to load
 
-    if hasattr(X, "columns"):
-        X = as_frame(X)  # scikit-learn shuffles columns of pandas and of arrays
-    names = list(X.columns) if hasattr(X, "columns") else [f"x{j}" for j in range(X.shape[1])]
+    X = _of_pandas(X)  # scikit-learn shuffles columns of pandas and of arrays
+    names = list(X.columns) if has_names(X) else [f"x{j}" for j in range(X.shape[1])]
     # Columns that the model leaves out have no bar.
     schema = getattr(model, "columns_", None)
     used = names if schema is None else schema.inputs
@@ -137,7 +136,7 @@ def importances_of(
     found = permutation_importance(model, X, y, **shuffled)
     parts = zip(names, found.importances_mean, found.importances_std, strict=True)
     listed = [
-        Importance(str(name), float(mean) / variance, float(deviation) / variance)
+        Importance(name, float(mean) / variance, float(deviation) / variance)
         for name, mean, deviation in parts
         if name in used
     ]
@@ -154,5 +153,10 @@ def drawn_rows(X: Table, target: FloatArray) -> tuple[Table, FloatArray]:
 
 def fingerprint(X: Table, y: Any) -> str:
     """Sixteen hexadecimal digits, the same for the same rows in any order."""
-    keys = np.sort(content_hash(as_frame(X) if hasattr(X, "columns") else X, np.asarray(y)))
+    keys = np.sort(content_hash(_of_pandas(X), np.asarray(y)))
     return hashlib.sha256(keys.astype("<u8").tobytes()).hexdigest()[:16]
+
+
+def _of_pandas(X: Table) -> Table:
+    """Data frames of other libraries as those of pandas; the rest as it is."""
+    return as_frame(X) if hasattr(X, "columns") and not hasattr(X, "iloc") else X

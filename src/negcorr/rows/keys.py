@@ -249,7 +249,8 @@ def _columns(X: Any) -> Iterator[AnyArray]:
     elif hasattr(X, "iloc"):  # pandas, where names may repeat
         yield from (np.asarray(X.iloc[:, j]) for j in range(X.shape[1]))
     elif hasattr(X, "columns"):
-        yield from (np.asarray(X[name]) for name in X.columns)
+        # Of pyarrow the attribute columns holds the columns themselves.
+        yield from (np.asarray(X[name]) for name in getattr(X, "column_names", X.columns))
     else:
         yield from np.asarray(X).T
 

@@ -575,7 +575,7 @@ def test_frames_with_names_go_through_a_pipeline(kind):
     result = nothing_said(model, table, y, n_probes=30, random_state=0)
     exact = linear_smoother(model, frame("pandas"), Y).dof[0]
     assert abs(result.dof - exact) < 3.0 * result.std_error
-    assert result.eps == pytest.approx(2.0 * Y.std() / N**0.3)
+    assert 0.0 < result.eps < 2.0 * Y.std() / N**0.3  # neighbours are nearer than the spread
 
 
 def test_frames_of_numbers_are_their_arrays():

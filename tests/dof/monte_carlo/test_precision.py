@@ -131,7 +131,7 @@ def test_linear_fits_are_recognised_by_two_more_fits(estimator, scheme):
         RidgeCV(np.geomspace(1e-2, 1e2, 30)),
         DecisionTreeRegressor(random_state=0, max_depth=3),
         IsotonicRegression(),
-        ncl(n_members=3, n_components=3),
+        ncl(n_members=3, n_components=3, criterion="gcv"),
         lambda X, y: y**2,
         lambda X, y: y + 1e-4 * y**2,
         lambda X, y: np.maximum(y, y.mean()),

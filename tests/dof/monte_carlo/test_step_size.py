@@ -92,20 +92,27 @@ def test_step_does_not_depend_on_the_kind_of_table():
 @pytest.mark.parametrize(
     "table",
     [
-        lambda X: pd.DataFrame(X).assign(name="red").set_axis(["a", "b", "c"], axis=1),
-        lambda X: pl.DataFrame({"a": X[:, 0], "name": ["red"] * len(X)}),
-        lambda X: np.where(X < 0.1, np.nan, X),
         lambda X: X[:, 0],
         lambda X: X[:, :, np.newaxis],
         lambda X: [{"a": row[0]} for row in X],
-        lambda X: np.ones_like(X),
         lambda X: X.astype(object).astype(str).astype(object) + np.array(["a", "b"], object),
     ],
-    ids=["pandas", "polars", "nan", "1d", "3d", "dicts", "equal rows", "strings"],
+    ids=["1d", "3d", "dicts", "strings"],
 )
 def test_where_no_neighbours_can_be_found_the_spread_is_used(table):
     X, y = data()
     assert_allclose(noise_scale(refit_of(table(X), y)), [y.std()])
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_neighbours_in_data_frames_are_those_of_their_numbers(library):
+    X, y = data()
+    wanted = noise_scale(refit_of(X, y))
+    columns = {"a": X[:, 0], "b": X[:, 1], "unit": ["m"] * len(X)}
+    assert_allclose(noise_scale(refit_of(library.DataFrame(columns), y)), wanted)
+    kinds = np.where(y > np.median(y), "high", "low")
+    nearer = noise_scale(refit_of(library.DataFrame(columns | {"kind": kinds}), y))
+    assert 0 < nearer[0] < wanted[0]
 
 
 @pytest.mark.parametrize(("level", "wanted"), [(5.0, 5e-3), (-2.0, 2e-3), (0.0, 1.0)])

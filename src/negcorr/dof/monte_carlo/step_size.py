@@ -98,8 +98,8 @@ def noise_scale(refit: Refit) -> FloatArray:
     """A scale of the noise in every output, shape (outputs,), above 0.
 
     From the median difference between nearest neighbours, which does not depend on single rows,
-    where X is a table of finite numbers. Otherwise, or where no noise is found, the standard
-    deviation of y; for constant y its size, or 1.
+    where X is a data frame or a table of finite numbers. Otherwise, or where no noise is found, the
+    standard deviation of y; for constant y its size, or 1.
     """
     used = np.arange(len(refit.y)) if refit.weight is None else np.flatnonzero(refit.weight > 0)
     size = np.abs(refit.y[used]).max(axis=0)
