@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
-FOLDERS = ("benchmarks/accuracy", "benchmarks/scale", "docs/benchmark_pages")
+FOLDERS = ("benchmarks", "benchmarks/accuracy", "benchmarks/scale", "docs/benchmark_pages")
 
 sys.path += [str(ROOT / folder) for folder in FOLDERS]
 

@@ -22,6 +22,10 @@ __all__ = ["STAGE", "KernelFeatures", "ridge_gap"]
 #: Landmarks of one stage; features are scaled to a mean square of one in the first.
 STAGE = 500
 
+#: The share below which directions of a later stage count as rounding errors: they are what remains
+#: beside the features of the stages before, which near ``NOISE`` are exact to some 1e-8 only.
+NOISE_BESIDE_FEATURES = 1e-7
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -191,8 +195,9 @@ def _stages(
         explained = here / square
         rest = values[inside, inside] - explained.T @ here
         strength, vectors = np.linalg.eigh((rest + rest.T) / 2.0)
-        least = NOISE * largest if largest > 0 else 1.0
-        kept = strength > max(least, NOISE * float(strength[-1]))
+        noise = NOISE_BESIDE_FEATURES if first else NOISE
+        least = noise * largest if largest > 0 else 1.0
+        kept = strength > max(least, noise * float(strength[-1]))
         if not (kept.any() or stages):
             kept[-1] = True  # a basis has a feature, even where rows do not differ
         if ranks is not None:
