@@ -62,12 +62,6 @@ def has_names(X: Any) -> bool:
     return len(columns) > 0 and all(isinstance(name, str) for name in columns)
 
 
-def has_names(X: Any) -> bool:
-    """Whether the columns of a table have names, as scikit-learn sees it: all of them are text."""
-    columns = getattr(X, "column_names", getattr(X, "columns", ()))
-    return len(columns) > 0 and all(isinstance(name, str) for name in columns)
-
-
 def as_frame(X: Any) -> Any:
     """The table as a data frame of pandas; columns without names are named by their numbers.
 

@@ -332,9 +332,10 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         The encoding of columns, scales, bandwidth and features are settled on the first chunk,
         unless :meth:`draw` has settled them before. After :meth:`draw` on all rows, chunks of these
-        in any order and of any size give the ensemble that :meth:`fit` gives. There is no such method where parameters ask for all rows:
-        ``criterion="loo"``, ``noise_variance="difference"``, a splitter for ``cv``. A chunk that
-        fails leaves the model as it was. ``solver="auto"`` cannot read the rows again for accuracy:
+        in any order and of any size give the ensemble that :meth:`fit` gives. There is no such
+        method where parameters ask for all rows: ``criterion="loo"``,
+        ``noise_variance="difference"``, a splitter for ``cv``. A chunk that fails leaves the model
+        as it was. ``solver="auto"`` cannot read the rows again for accuracy:
         if it warns, start again with "qr". A model of :meth:`fit` keeps no moments, and has no such
         method either; :meth:`draw` makes it start anew.
 
