@@ -269,18 +269,6 @@ class TestTags:
         assert (sampler.allow_nan, sampler.string, sampler.categorical) == (False, False, False)
 
 
-def test_a_summary_says_what_was_made_of_columns():
-    frame, y = homes()
-    text = str(ncl(**SMALL).fit(frame.assign(same="x"), y).summary())
-    assert "'size': the number and missing or not" in text
-    assert "'kind': 4 columns of 0 and 1, rare levels in one" in text
-    assert "'same': left out, constant, 'x' in every row" in text
-    assert "Columns" not in str(ncl(**SMALL).fit(*numbers()).summary())
-    wide = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 25)))
-    model = ncl(**SMALL, lam=0.5).fit(wide.add_prefix("x"), wide[0])
-    assert "and 5 more" in str(model.summary())
-
-
 def test_columns_of_a_drawn_model_are_known():
     frame, y = homes()
     drawn = ncl(**SMALL).draw(frame)

@@ -54,16 +54,6 @@ def test_it_says_what_was_made_of_every_column(model):
     }
 
 
-def test_the_summary_says_it_too(rows, model):
-    words = " ".join(str(model.summary()).split())
-    assert "Columns name: left out (identifier) size: the number and missing or not" in words
-    assert "price, new: the number" in words
-    assert "day: days, month, weekday, hour" in words
-    wide = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 30))).add_prefix("c")
-    text = str(NCLRegressor("linear", lam=0.5).fit(wide, wide["c0"]).summary())
-    assert "c9 and 20 more: the number" in text
-
-
 @pytest.mark.parametrize("basis", ["auto", "fourier", "kernel", "linear", "nystroem", "trees"])
 def test_every_basis_takes_them(rows, basis):
     frame, y = rows

@@ -297,7 +297,7 @@ def _object_bits(values: AnyArray) -> HashArray:
     cells = [cell if isinstance(cell, Hashable) else str(cell) for cell in values.tolist()]
     different = list(dict.fromkeys(cells))
     if all(isinstance(cell, str) for cell in different):
-        return word_hashes(values)
+        return word_hashes(np.array(cells, dtype=object))
     bits = np.full(len(different), _NAN, dtype=np.uint64)
     for k, cell in enumerate(different):
         if type(cell).__name__ in ("NoneType", "NAType", "NaTType"):
