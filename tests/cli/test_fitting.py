@@ -179,23 +179,32 @@ def test_categories_may_be_numbers(negcorr, tmp_path):
     assert roles["zone"] == "category"
 
 
-def test_the_report_rebuilds_the_model(negcorr, data, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "column",
+    [{}, {"time": "built"}, {"group": "kind"}, {"weights": "times", "categorical": ["size"]}],
+)
+def test_the_report_rebuilds_the_model(negcorr, tmp_path, monkeypatch, column):
     from negcorr.cli.fit_options import FitOptions
     from negcorr.cli.fitting import rebuilding_code
 
-    asked = ("--drop", "rent", "--seed", 5, "--basis", "orthogonal", "--time", "built")
-    negcorr("fit", data, "-t", "price", *QUICK, *asked, "-o", "out", "-q")
+    frame = homes().assign(times=np.arange(120) % 3, cost=[f"${v:,}" for v in range(900, 1020)])
+    frame["kind"] = np.arange(120) % 7
+    data = tmp_path / "homes.csv"
+    frame.to_csv(data, index=False)
+    sizes = {"members": 8, "components": 5, "basis": "orthogonal"}
+    options = FitOptions(data, ["price"], drop=["rent"], seed=5, **sizes, **column)
+    asked = ["--drop", "rent", "--seed", 5, "--rivals", "none"]
+    for name, value in (sizes | column).items():
+        asked += [f"--{name}", *value] if isinstance(value, list) else [f"--{name}", value]
+    assert negcorr("fit", data, "-t", "price", *asked, "-o", "out", "-q").code == 0
     page = (tmp_path / "here/out/report.html").read_text(encoding="utf-8")
     assert "NCLRegressor(" in page
     schema = Schema.from_json(describe(tmp_path / "here/out/model.skops").notes["schema"])
-    options = FitOptions(
-        data, ["price"], drop=["rent"], seed=5, basis="orthogonal", members=8, components=5
-    )
     space = {}
     monkeypatch.chdir(tmp_path)
     exec(rebuilding_code(options, schema), space)
     stored = package.load(tmp_path / "here/out/model.skops")
-    inputs = homes()[list(stored.feature_names_in_)]
+    inputs = package.read_table(data).frame[list(stored.feature_names_in_)]
     np.testing.assert_array_equal(space["model"].predict(inputs), stored.predict(inputs))
 
 

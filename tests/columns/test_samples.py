@@ -22,7 +22,7 @@ def test_samples_leave_out_rows_without_targets_and_sort_by_time():
 
 def test_columns_as_the_schema_reads_them():
     frame = pd.DataFrame(
-        {"zone": [1, 2, 1, 2], "cost": ["$1,000", "$2", "?", "$3"], "y": [1.0, 2.0, 3.0, 4.0]},
+        {"zone": [1, 2, None, 2], "cost": ["$1,000", "$2", "?", "$3"], "y": [1.0, 2.0, 3.0, 4.0]},
         index=[5, 5, 6, 7],
     )
     schema = infer_columns(frame, "y", categorical=["zone"])
@@ -30,6 +30,7 @@ def test_columns_as_the_schema_reads_them():
     assert rows.inputs["zone"].cat.categories.tolist() == ["1", "2"]
     assert rows.inputs["zone"].tolist() == ["2", "1"]
     assert rows.inputs["cost"].tolist() == ["$3", "$1,000"]
+    assert samples(frame, schema).inputs["zone"].isna().tolist() == [False, False, True, False]
     assert rows.inputs.index.tolist() == [7, 5]
     typed = samples(frame, schema, typed=True)
     assert typed.inputs["cost"].tolist()[:2] == [1000.0, 2.0]

@@ -313,6 +313,9 @@ model = trial.model
         if schema.group or schema.time:
             used = f"folds_for, {used}"
             settings += ", cv=folds_for(schema, frame.iloc[rows.positions])"
+    given = ""
+    if not options.deep and (schema.weights or schema.group):
+        given = ", **rows.fit_parameters"
     return f"""\
 from negcorr import {ours}
 {imports}from negcorr.tables import {used}
@@ -321,7 +324,7 @@ frame = read_table({options.data.name!r}).frame
 schema = infer_columns(frame, {columns})
 rows = samples(frame, schema)
 model = {kind}({settings.removeprefix(", ")})
-model.fit(rows.inputs, rows.y, **rows.fit_parameters)
+model.fit(rows.inputs, rows.y{given})
 """
 
 

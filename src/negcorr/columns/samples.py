@@ -120,10 +120,8 @@ def _inputs(frame: Any, schema: Schema, typed: bool) -> Any:
         column, series = schema[name], frame[name]
         if column.role == "category":
             names = level_names(series)
-            # A missing one is in none of the categories.
-            known = np.setdiff1d(names, [MISSING_LEVEL])
             names[names == MISSING_LEVEL] = None
-            changed[name] = pandas.Categorical(names, categories=known)
+            changed[name] = pandas.Categorical(names)
         elif typed and getattr(series.dtype, "kind", "O") not in "biufmM":
             changed[name] = typed_cells(series, column)
     return frame[list(schema.inputs)].assign(**changed)
