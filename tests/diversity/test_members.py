@@ -35,6 +35,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
+from toy_tables import homes
 
 from negcorr import NCLRegressor, ambiguity_decomposition
 from negcorr.diversity.members import members_of
@@ -420,3 +421,11 @@ def test_wrong_number_of_columns_is_refused_as_scikit_learn_does(model):
 def test_columns_in_another_order_are_refused_as_scikit_learn_does(model):
     with pytest.raises(ValueError, match=r"feature names"):
         members_of(fitted(model, FRAME), FRAME_NEW[COLUMNS[::-1]])
+
+
+@pytest.mark.parametrize("behind", [[], ["passthrough"]], ids=["alone", "pipeline"])
+def test_ensembles_on_data_frames_are_asked_with_the_frame(behind):
+    frame = homes(60)
+    X, y = frame[["size", "kind", "built"]], frame["price"].to_numpy()
+    model = make_pipeline(*behind, ncl(n_members=4, lam=0.9)).fit(X, y)
+    same(members_of(model, X).mean(axis=0), model.predict(X))
