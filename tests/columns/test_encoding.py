@@ -118,7 +118,12 @@ class TestDates:
     def test_that_are_missing_are_at_the_centre_of_all_cycles(self):
         frame = pd.DataFrame({"day": ["2024-01-01", "2024-01-03", None, "2024-01-04"]})
         found = encoded(frame)
-        assert found.columns.tolist() == ["day_days", "day_weekday_sin", "day_weekday_cos", "day_missing"]
+        assert found.columns.tolist() == [
+            "day_days",
+            "day_weekday_sin",
+            "day_weekday_cos",
+            "day_missing",
+        ]
         np.testing.assert_array_equal(found.iloc[2], [2.0, 0.0, 0.0, 1.0])
         np.testing.assert_allclose((found.iloc[[0, 1, 3], 1:3] ** 2).sum(axis=1), 1.0)
 
@@ -126,7 +131,9 @@ class TestDates:
         frame = pd.DataFrame({"t": pd.to_datetime(["2024-01-01 06:00", "2024-01-01 18:30"])})
         found = encoded(frame)
         np.testing.assert_allclose(found["t_days"], [0.0, 12.5 / 24])
-        np.testing.assert_allclose(found["t_hour_sin"], np.sin(2 * np.pi * np.array([6, 18.5]) / 24))
+        np.testing.assert_allclose(
+            found["t_hour_sin"], np.sin(2 * np.pi * np.array([6, 18.5]) / 24)
+        )
 
 
 class TestSchema:
@@ -145,7 +152,9 @@ class TestSchema:
 
     def test_columns_that_are_lacking_are_named(self):
         encoding = learn_encoding(table())
-        with pytest.raises(TableError, match="X lacks the columns 'size', 'day'; it has 'kind', 'on'"):
+        with pytest.raises(
+            TableError, match="X lacks the columns 'size', 'day'; it has 'kind', 'on'"
+        ):
             encoding.typed(table()[["kind", "on"]])
 
     def test_columns_in_another_order_and_further_ones_are_the_same(self):
