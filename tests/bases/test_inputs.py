@@ -19,6 +19,8 @@ from negcorr.bases import (
 )
 from negcorr.bases.input_maps import INPUTS, fit_input_map
 from negcorr.exceptions import IdenticalMembersWarning
+from negcorr.rows.keys import row_keys
+from negcorr.rows.rows import Rows
 
 BASES = [
     FourierFeatures(3, 4, kernel="laplacian", random_state=0),
@@ -54,10 +56,15 @@ def test_features_are_those_of_the_basis_on_mapped_columns(basis, inputs, weight
     weight = np.random.default_rng(2).integers(0, 4, len(X)).astype(float) if weighted else None
     relevance = [1.0, 0.2, 2.0]
     made = with_inputs(basis, inputs, relevance).fit(X, sample_weight=weight)
-    used = slice(None) if weight is None or not hasattr(basis, "n_components") else weight > 0
+    used = np.arange(len(X))
+    if weight is not None and hasattr(basis, "n_components"):
+        used = np.flatnonzero(weight > 0)
     kept = None if weight is None else weight[used]
     learnt = fit_input_map(inputs, X[used], kept, relevance)
-    by_hand = with_inputs(basis, "none").fit(learnt(X[used]), sample_weight=kept)
+    # Draws go by the content of the rows before they are mapped.
+    keys = row_keys(X, np.empty((len(X), 0))).take(used)
+    mapped = Rows(learnt(X[used]), np.empty((len(used), 0)), kept, keys)
+    by_hand = with_inputs(basis, "none").fit_rows(mapped)
     np.testing.assert_allclose(
         made.transform(new), by_hand.transform(learnt(new)), rtol=1e-9, atol=1e-9
     )

@@ -279,7 +279,7 @@ class TestMembers:
         np.testing.assert_allclose(features @ features.T / 20, literal("rbf", X, X, 0.1), atol=1e-6)
 
     def test_of_nearly_equal_rows_are_finite(self):
-        X = 1.0 + 1e-9 * table(30)
+        X = 1.0 + 1e-7 * table(30)
         features = fitted(X=X, gamma=1.0).transform(X)
         assert features.shape == (30, 1)
         np.testing.assert_allclose(features**2, 20.0, rtol=1e-6)

@@ -149,11 +149,11 @@ def test_ridge_is_for_kernels_own_functions(name):
 @pytest.mark.parametrize(
     ("basis", "can"),
     [
-        *((name, name != "trees") for name in KINDS),
+        *((name, True) for name in KINDS),
         ("auto", True),
         (AutoBasis(), True),
         (FourierFeatures(), True),
-        (TreeFeatures(), False),
+        (TreeFeatures(), True),
         (PCA(), False),
         ([PCA()], False),
         ("forest", False),

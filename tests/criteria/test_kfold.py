@@ -27,6 +27,7 @@ from negcorr import ContentKFold, ncl_path
 from negcorr.criteria.kfold import GAPS_AT_ONCE, KFold
 from negcorr.moments.moments import FactorMoments, GramMoments
 from negcorr.rows.folds import make_folds
+from negcorr.rows.rows import Rows
 
 KINDS = ("tall", "unequal blocks", "weighted", "multi-output")
 
@@ -156,7 +157,7 @@ def test_a_splitter_with_one_row_per_fold_is_leave_one_out():
 def test_more_gaps_than_fit_at_once_are_all_answered(form):
     problem = make_problem("tall")
     gaps = np.power(10.0, -np.linspace(0, 4, 2 * GAPS_AT_ONCE + 3))
-    folds = make_folds(RowKFold(3), problem.features, problem.y)
+    folds = make_folds(RowKFold(3), Rows(problem.features, problem.y))
     cells = [moments_of(problem.take(cell), form) for cell in folds.cells]
     kfold = KFold.from_cells(
         cells, folds, problem.starts, alpha=0.0, fit_intercept=True, route="qr"

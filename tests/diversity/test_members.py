@@ -287,7 +287,7 @@ def test_adaboost_members_are_its_estimators_and_their_median_is_the_prediction(
 INNER = {
     "forest": RandomForestRegressor(**SMALL),
     "gradient": GradientBoostingRegressor(**SMALL),
-    "ncl": ncl(n_members=4),
+    "ncl": ncl(n_members=4, lam=0.9),
 }
 
 

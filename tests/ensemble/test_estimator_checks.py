@@ -20,7 +20,7 @@ ESTIMATORS = [
     ncl(**SMALL, criterion="sure", noise_variance=0.1),
     ncl(**SMALL, criterion="loo"),
     ncl(**SMALL, loss="huber"),
-    ncl(4, 5, loss="huber", criterion="loo"),
+    ncl(4, 6, loss="huber", criterion="loo"),
     ncl(**SMALL, basis="auto", kernel="rbf", inputs="standard", loss=2.0),
     ncl(**SMALL, basis="orthogonal", criterion="gcv"),
     ncl(**SMALL, basis="nystroem", lam=0.9),

@@ -215,7 +215,7 @@ def test_passes_are_those_of_literal_refits(monkeypatch, outputs, weighted, pass
     monkeypatch.setattr("negcorr.ensemble.huber.MOST_PASSES", passes)
     problem, rows = problem_rows(outputs, weighted)
     basis = GivenFeatures(problem.starts)
-    folds, gap = make_folds(KFold(4), rows.X, rows.y), np.full(outputs, 0.2)
+    folds, gap = make_folds(KFold(4), rows), np.full(outputs, 0.2)
     wanted = PathSettings(gap=gap, solver=solver)
     first = clipped_at_fences(rows)
     path = build_path(first, basis, folds, wanted, outputs == 1)
@@ -246,7 +246,7 @@ def build_path_kfold(rows, targets, basis, folds, wanted):
 def test_held_out_predictions_are_those_of_intervals():
     _, rows = problem_rows(2, weighted=True)
     basis = GivenFeatures(np.array([0, 3, 5, 9]))
-    folds = make_folds(ShuffleSplit(3, test_size=0.3, random_state=0), rows.X, rows.y)
+    folds = make_folds(ShuffleSplit(3, test_size=0.3, random_state=0), rows)
     path = build_path(rows, basis, folds, PathSettings(gap=np.array([0.1, 0.4])), False)
     every = KeptRows(rows, folds.held_out_in(rows.n_rows))
     fits, gap, none = path.cross_validation, path.chosen_gap, np.empty(0)

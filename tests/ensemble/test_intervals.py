@@ -17,7 +17,8 @@ from negcorr.ensemble.intervals import Residuals
 from negcorr.exceptions import CalibrationWarning
 from negcorr.path.tune import PathSettings, build_path
 from negcorr.rows.folds import Folds, make_folds
-from negcorr.rows.rows import Rows, content_hash
+from negcorr.rows.keys import content_hash
+from negcorr.rows.rows import Rows
 
 #: The same examples in every run, however slow the machine.
 repeatable = settings(derandomize=True, deadline=None)
@@ -128,7 +129,7 @@ def rows(n=50, outputs=1, weight=None):
 
 def test_rows_are_kept_with_the_split_that_holds_them_out():
     data = rows()
-    folds = make_folds(KFold(5), data.X, data.y)
+    folds = make_folds(KFold(5), data)
     kept = KeptRows.of(data, folds)
     np.testing.assert_array_equal(kept.rows.X, data.X)
     np.testing.assert_array_equal(kept.rows.y, data.y)
@@ -138,7 +139,7 @@ def test_rows_are_kept_with_the_split_that_holds_them_out():
 def test_rows_that_several_splits_hold_out_belong_to_the_first():
     data = rows()
     splitter = ShuffleSplit(4, test_size=0.4, random_state=0)
-    kept = KeptRows.of(data, make_folds(splitter, data.X, data.y))
+    kept = KeptRows.of(data, make_folds(splitter, data))
     first = {}
     for number, (_, test) in enumerate(splitter.split(data.X)):
         for i in test:
@@ -150,7 +151,7 @@ def test_rows_that_several_splits_hold_out_belong_to_the_first():
 
 def test_rows_that_no_split_holds_out_are_not_kept():
     data = rows(30)
-    kept = KeptRows.of(data, make_folds(TimeSeriesSplit(4), data.X, data.y))
+    kept = KeptRows.of(data, make_folds(TimeSeriesSplit(4), data))
     np.testing.assert_array_equal(kept.rows.X, data.X[6:])
     np.testing.assert_array_equal(kept.split, np.repeat(np.arange(4), 6))
 
@@ -158,7 +159,7 @@ def test_rows_that_no_split_holds_out_are_not_kept():
 def test_no_more_rows_are_kept_than_allowed(monkeypatch):
     monkeypatch.setattr(kfold, "MOST_KEPT_ROWS", 12)
     data = rows(weight=np.arange(50.0))
-    kept = KeptRows.of(data, make_folds(KFold(5, shuffle=True, random_state=0), data.X, data.y))
+    kept = KeptRows.of(data, make_folds(KFold(5, shuffle=True, random_state=0), data))
     # Rows of weight 0 do not count; of the others a hash of (x, y) chooses, not their order.
     chosen = np.sort(1 + np.argsort(content_hash(data.X, data.y)[1:])[:12])
     np.testing.assert_array_equal(kept.rows.X, data.X[chosen])
@@ -191,7 +192,7 @@ def test_residuals_are_those_of_refits_without_the_rows_fold(weighted):
     weight = np.random.default_rng(3).integers(0, 4, 60).astype(float) if weighted else None
     data = rows(60, outputs=2, weight=weight)
     basis = FourierFeatures(3, 2, gamma=0.5, random_state=0, inputs="none").fit(data.X)
-    folds = make_folds(KFold(4), data.X, data.y)
+    folds = make_folds(KFold(4), data)
     gap = np.array([0.3, 0.01])
     path = build_path(data, basis, folds, PathSettings(gap=gap, solver="qr"), False)
     kept, fits = KeptRows.of(data, folds), path.cross_validation

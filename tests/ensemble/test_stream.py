@@ -18,7 +18,8 @@ from negcorr.moments.moments import FactorMoments, GramMoments, as_gram
 from negcorr.moments.scan import features_of
 from negcorr.path.tune import PathSettings
 from negcorr.rows.folds import make_folds, number_of_folds
-from negcorr.rows.rows import Rows, content_hash
+from negcorr.rows.keys import content_hash
+from negcorr.rows.rows import Rows
 
 BASIS = FourierFeatures(3, 4, random_state=0, inputs="none").fit(
     np.random.default_rng(9).normal(size=(50, 2))
@@ -40,7 +41,7 @@ def stream_of(rows, n_folds=5, accurate=False, sizes=None):
     for index in chunks:
         if stream is None:
             part = rows.take(index)
-            stream = Stream.of(BASIS, part, n_folds, accurate=accurate, single_output=True)
+            stream = Stream.of((BASIS,), part, n_folds, accurate=accurate, single_output=True)
         else:
             stream = stream.with_rows(rows.take(index))
     return stream
@@ -148,7 +149,7 @@ class TestKeptRows:
     @pytest.mark.parametrize("n", [300, 9000])
     def test_are_those_that_a_fit_in_memory_keeps(self, n, weighted):
         rows = rows_of(n, weighted=weighted)
-        wanted = KeptRows.of(rows, make_folds(5, rows.X, rows.y)).rows
+        wanted = KeptRows.of(rows, make_folds(5, rows)).rows
         stream = stream_of(rows, sizes=[n // 3] * 3)
         order = np.argsort(content_hash(wanted.X, wanted.y))
         np.testing.assert_array_equal(stream.kept.X, wanted.X[order])
@@ -195,7 +196,7 @@ class TestKeptRows:
         rows = rows_of(1)
         stream = stream_of(rows.take(np.zeros(30, dtype=int)))
         assert stream.kept_rows is None
-        path = stream.path(PathSettings(gap=np.array(0.1)))
+        path = stream.path(PathSettings(gap=np.array(0.1)))[1]
         assert "kfold" not in path.curves([0.1])
         assert path.without_moments().kfold_table is None
         with pytest.raises(ValueError, match="only 0 of 5 folds can be used"):
@@ -256,12 +257,12 @@ class TestPath:
     )
     def test_says_which_route_was_taken(self, n, accurate, solver, taken):
         stream = stream_of(rows_of(n), accurate=accurate)
-        path = stream.path(PathSettings(solver=solver, gap=np.array(0.1)))
+        path = stream.path(PathSettings(solver=solver, gap=np.array(0.1)))[1]
         assert path.solver == taken
 
     def test_leaves_out_empty_folds(self):
         rows = rows_of(30)
-        few = stream_of(rows, n_folds=60).path(PathSettings(gap=np.array(0.1)))
+        _, few = stream_of(rows, n_folds=60).path(PathSettings(gap=np.array(0.1)))
         used = len(np.unique(content_hash(rows.X, rows.y) % np.uint64(60)))
         assert len(few.cross_validation.fits) == used < 30
 

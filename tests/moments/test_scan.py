@@ -16,7 +16,8 @@ from negcorr.bases import BlockFeatures, ClonedFeatures, FourierFeatures, TreeFe
 from negcorr.moments import scan
 from negcorr.moments.moments import FactorMoments, GramMoments
 from negcorr.moments.scan import features_of, scan_features, scan_moments
-from negcorr.rows.rows import Rows, canonical_order, content_hash, joined
+from negcorr.rows.keys import content_hash
+from negcorr.rows.rows import Rows, canonical_order, joined
 
 FORMS = ["gram", "factor"]
 

@@ -425,7 +425,7 @@ class TestTrial:
         gamma = candidate.multiple * kwok_tsang_gamma(rows, sample.weight, kernel)
         assert sample.gamma(candidate) == pytest.approx(gamma, rel=1e-12)
         basis = candidate_basis(candidate, gamma, 50, 4, 3, 0, inputs="none")
-        basis.fit(rows, sample_weight=sample.weight)
+        basis.fit_rows(Rows(rows, sample.y, sample.weight, sample.keys))
         fit = screen(
             basis.transform(rows), sample.y, basis.block_starts_, sample.weight, candidate.alpha
         )

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from negcorr import NCLRegressor
 from negcorr.bases import FourierFeatures, NestedFeatures, NystroemFeatures
 from negcorr.rows.folds import make_folds
+from negcorr.rows.rows import Rows
 from tests.reference import nested_coef
 
 SOLVERS = ("gram", "qr")
@@ -74,7 +75,7 @@ def test_diversity_is_that_of_predictions(solver, alpha):
 def test_kfold_equals_refits():
     X, y = data()
     model = NCLRegressor(basis=nested(), gap=0.05).fit(X, y)
-    folds = make_folds(5, X, y, None)
+    folds = make_folds(5, Rows(X, y))
     total = np.zeros(2)
     for train, test in folds.splits:
         a = np.concatenate([folds.cells[i] for i in train])

@@ -6,11 +6,11 @@ import numbers
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length, get_tags
+from sklearn.utils import assert_all_finite, check_array, check_consistent_length, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from negcorr._common.arrays import Place, detached, is_device_array, place_of, to_host
-from negcorr._common.types import FloatArray, Table
+from negcorr._common.types import AnyArray, FloatArray, Table
 
 __all__ = [
     "check_per_output",
@@ -19,10 +19,13 @@ __all__ = [
     "check_same_place",
     "check_weight",
     "float_types",
+    "has_nan",
     "is_integer",
     "is_number",
+    "refuse_missing",
     "target_at",
     "target_columns",
+    "validate_cells",
     "validate_table",
 ]
 
@@ -174,3 +177,31 @@ def validate_table(estimator: Any, X: Table, *, reset: bool) -> Table:
         dtype=None,
         ensure_all_finite=False,
     )
+
+
+def validate_cells(estimator: Any, X: Table, *, reset: bool) -> Table:
+    """X whose columns are encoded: a data frame, or an array of objects, text or numbers."""
+    if isinstance(X, (list, tuple)):
+        X = np.asarray(X, dtype=object)
+    X = validate_table(estimator, X, reset=reset)
+    if isinstance(X, np.ndarray) and X.dtype.kind == "f":
+        assert_all_finite(X, allow_nan=True, input_name="X")
+    return X
+
+
+def has_nan(X: AnyArray) -> bool:
+    """Whether an array of numbers has NaN."""
+    if X.dtype.kind != "f":
+        return False
+    with np.errstate(invalid="ignore", over="ignore"):
+        # The sum takes no memory, but that of infinite numbers may be NaN too.
+        return bool(np.isnan(np.sum(X))) and bool(np.isnan(X).any())
+
+
+def refuse_missing(X: Any) -> None:
+    """Raise where new rows of numbers have missing values, and those of the fit had none."""
+    if isinstance(X, np.ndarray) and has_nan(X):
+        raise ValueError(
+            "X contains NaN, but the rows that the model was fitted to had no missing value; fit "
+            "it to rows of which some have missing ones."
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,6 +21,8 @@ from negcorr._common.arrays import (
     dispatched,
     place_of,
     place_within,
+    rows_at,
+    to_host,
 )
 from negcorr._common.types import AnyArray, FloatArray, IntArray, Table
 from negcorr._common.validation import (
@@ -188,6 +191,14 @@ class RandomBasis(Basis):
         self._draw(rows, check_random_state(self.random_state))
         return self
 
+    def _distinct(self, rows: Rows) -> IntArray:
+        """One row number for each distinct x, as far as columns count, in the order of keys."""
+        counts = to_host(self.input_map_.relevance) > 0
+        if not counts.all():
+            X = rows.X[:, np.flatnonzero(counts)]
+            rows = replace(rows, X=X, keys=row_keys(X, rows.y, smallest_counted(X)))
+        return rows.distinct
+
     @abstractmethod
     def _draw(self, rows: Rows, rng: np.random.RandomState) -> None:
         """Set the drawn attributes, ``block_starts_`` among them, from rows as they were given."""
@@ -198,5 +209,8 @@ def rows_for(basis: Basis, X: Table, sample_weight: Any) -> Rows:
     table = basis._validate(detached(X), reset=True)
     weight = check_weight(sample_weight, table)
     target = place_of(table).empty((table.shape[0], 0))
-    keys = row_keys(table, target, smallest_counted(table))
+    used = table
+    if weight is not None:
+        used = rows_at(table, np.flatnonzero(to_host(weight) > 0))
+    keys = row_keys(table, target, smallest_counted(used))
     return Rows(table, target, weight, keys)

@@ -119,7 +119,7 @@ class KernelFeatures(NystroemFeatures):
         # The linear kernel depends on Euclidean lengths, like the Gaussian kernel.
         like = "rbf" if self.kernel == "linear" else self.kernel
         self.gamma_ = resolve_gamma(self.gamma, like, mapped, rows.weight)
-        chosen = rng.permutation(rows.distinct)[: self.n_members * self.n_components]
+        chosen = rng.permutation(self._distinct(rows))[: self.n_members * self.n_components]
         self.landmarks_ = rows_at(mapped, chosen)
         if self.kernel == "linear" and sp.issparse(rows.X):
             # Products depend on the centre; distances do not.

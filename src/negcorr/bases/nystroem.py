@@ -95,7 +95,7 @@ class NystroemFeatures(RandomBasis):
 
     def _draw(self, rows: Rows, rng: np.random.RandomState) -> None:
         share = check_share(self.subspace, self.kernel)
-        candidates = rows.distinct
+        candidates = self._distinct(rows)
         width = min(self.n_components, len(candidates))
         if width == len(candidates) and self.n_members > 1 and share == 1:
             warnings.warn(

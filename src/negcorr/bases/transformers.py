@@ -61,15 +61,18 @@ class _TransformerBasis(Basis):
         -------
         self
         """
+        named = self._named_transformers()
         table = self._validate(X, reset=True)
         target = np.empty((table.shape[0], 0))
         # What tables hold is for the transformers to say: no keys are needed to fit them.
         none = np.empty(0, dtype=np.uint64)
         weight = check_weight(sample_weight, table)
-        return self.fit_rows(Rows(table, target, weight, RowKeys(none, none)))
+        return self._fit_named(named, Rows(table, target, weight, RowKeys(none, none)))
 
     def fit_rows(self, rows: Rows) -> Self:
-        named = self._named_transformers()
+        return self._fit_named(self._named_transformers(), rows)
+
+    def _fit_named(self, named: list[tuple[str, Any]], rows: Rows) -> Self:
         X, sample_weight = rows.X, rows.weight
         self.n_features_in_ = int(X.shape[1])
         self.input_map_ = None
@@ -148,10 +151,11 @@ class _TransformerBasis(Basis):
         tags = super().__sklearn_tags__()
         parts = [get_tags(t) for _, t in self._prototypes()]
         tags.input_tags.sparse = all(p.input_tags.sparse for p in parts)
-        tags.input_tags.allow_nan = all(p.input_tags.allow_nan for p in parts)
+        for kind in ("allow_nan", "string", "categorical"):
+            every = all(getattr(part.input_tags, kind) for part in parts)
+            setattr(tags.input_tags, kind, every and not self._maps_columns())
         if self._maps_columns():
             tags.input_tags.sparse &= self.inputs in ("standard", "none")
-            tags.input_tags.allow_nan = False
         tags.transformer_tags.preserves_dtype = []
         return tags
 

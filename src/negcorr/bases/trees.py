@@ -99,7 +99,7 @@ class TreeFeatures(RandomBasis):
             random_state=rng,
         )
         with config_context(transform_output="default"):
-            self.embedding_.fit(self._split_rows(rows.X)[rows.distinct])
+            self.embedding_.fit(self._split_rows(rows.X)[self._distinct(rows)])
         widths = [len(leaves) for leaves in self.embedding_.one_hot_encoder_.categories_]
         self.block_starts_ = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
 

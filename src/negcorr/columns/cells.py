@@ -11,13 +11,22 @@ from typing import Any
 import numpy as np
 
 from negcorr._common.types import AnyArray
+from negcorr._common.validation import has_nan
 from negcorr.exceptions import TableError
 from negcorr.reading.dates import dates
 from negcorr.reading.number_cells import as_numbers
 from negcorr.reading.optional import import_optional
 from negcorr.reading.schema import Column
 
-__all__ = ["MISSING_LEVEL", "as_frame", "has_columns", "level_names", "placing", "typed_cells"]
+__all__ = [
+    "MISSING_LEVEL",
+    "as_frame",
+    "has_columns",
+    "has_names",
+    "level_names",
+    "placing",
+    "typed_cells",
+]
 
 #: The category of rows that have none.
 MISSING_LEVEL = "(missing)"
@@ -43,14 +52,17 @@ def has_columns(X: Any) -> bool:
         return X.ndim == 2 and any(isinstance(cell, str) or cell is None for cell in X.ravel())
     if not isinstance(X, np.ndarray) or X.ndim != 2:
         return False
-    if X.dtype.kind in "OUS":
-        return True
-    # The sum of a column with NaN is NaN, and takes no memory.
-    return X.dtype.kind == "f" and bool(np.isnan(np.sum(X)) and np.isnan(X).any())
+    return X.dtype.kind in "OUS" or has_nan(X)
+
+
+def has_names(X: Any) -> bool:
+    """Whether the columns of a table have names, as scikit-learn sees it: all of them are text."""
+    columns = getattr(X, "column_names", getattr(X, "columns", ()))
+    return len(columns) > 0 and all(isinstance(name, str) for name in columns)
 
 
 def as_frame(X: Any) -> Any:
-    """The table as a data frame of pandas; columns of arrays are named by their numbers.
+    """The table as a data frame of pandas; columns without names are named by their numbers.
 
     Examples
     --------
@@ -60,10 +72,14 @@ def as_frame(X: Any) -> Any:
     [dtype('int64'), dtype('O')]
     """
     pandas = import_optional("pandas", "columns of several kinds are read by pandas")
-    if hasattr(X, "iloc"):
-        return X
-    if hasattr(X, "to_pandas"):  # polars and pyarrow
-        return X.to_pandas()
+    frame = X.to_pandas() if hasattr(X, "to_pandas") else X  # polars and pyarrow
+    if hasattr(frame, "iloc"):
+        if not has_names(frame):
+            return frame.set_axis([f"x{j}" for j in range(frame.shape[1])], axis=1)
+        if not frame.columns.is_unique:
+            twice = sorted(set(frame.columns[frame.columns.duplicated()]))
+            raise TableError(f"the table has several columns {', '.join(map(repr, twice))}.")
+        return frame
     values = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else np.asarray(X)
     columns = {f"x{j}": _narrowed(values[:, j]) for j in range(values.shape[1])}
     return pandas.DataFrame(columns)

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from negcorr._common.arrays import rows_at, to_host
-from negcorr._common.types import FloatArray, Table
-from negcorr.columns.cells import as_frame
+from negcorr._common.arrays import to_host
+from negcorr._common.types import AnyArray, FloatArray, Table
+from negcorr.columns.cells import as_frame, has_names
 from negcorr.columns.counts import CellCounts
 from negcorr.columns.encoding import Encoding, learn_encoding
 from negcorr.columns.kinds import input_columns
 from negcorr.rows.keys import row_keys, smallest_counted
-from negcorr.rows.rows import Rows, weight_of
+from negcorr.rows.rows import Rows, rows_of_table, weight_of
 from negcorr.rows.sample import SAMPLE_ROWS, RowSample
 
 __all__ = ["FirstLook", "InputCells", "enter"]
@@ -31,10 +31,13 @@ class InputCells:
     encoding : Encoding or None
         Of a table with columns of several kinds; None for arrays of numbers, and for tables that
         are handed to a user's transformers as they are.
+    named : bool
+        Whether columns had names. Without them, here or in new rows, columns go by their positions.
     """
 
     smallest: FloatArray
     encoding: Encoding | None = None
+    named: bool = True
 
     def rows(self, X: Table, y: Any, weight: FloatArray | None) -> Rows:
         """Rows of a fit, with their keys.
@@ -48,7 +51,7 @@ class InputCells:
         """
         if self.encoding is None:
             return Rows(X, y, weight, row_keys(X, y, self.smallest))
-        typed = self.encoding.typed(as_frame(X))
+        typed = self._typed(X, self.encoding)
         keys, marks = row_keys(typed, y, self.smallest), self.encoding.as_they_are
         return Rows(self.encoding.encode(typed), y, weight, keys, marks if marks.any() else None)
 
@@ -56,7 +59,13 @@ class InputCells:
         """The inputs of a prediction."""
         if self.encoding is None:
             return X
-        return self.encoding.encode(self.encoding.typed(as_frame(X)))
+        return self.encoding.encode(self._typed(X, self.encoding))
+
+    def _typed(self, X: Table, encoding: Encoding) -> list[AnyArray]:
+        frame = as_frame(X)
+        if not (self.named and has_names(X)):
+            frame = frame.set_axis([column.name for column in encoding.schema.columns], axis=1)
+        return encoding.typed(frame)
 
 
 @dataclass(frozen=True)
@@ -95,7 +104,7 @@ class FirstLook:
         frame = as_frame(X)
         rows = Rows(frame, y, weight, row_keys(frame, y))
         counts = CellCounts.of(frame, weight_of(rows))
-        return cls(RowSample.of(rows), counts, hasattr(X, "columns"))
+        return cls(RowSample.of(rows), counts, has_names(X))
 
     def merged(self, other: FirstLook) -> FirstLook:
         """A first look at the rows of both."""
@@ -112,7 +121,7 @@ class FirstLook:
         else:
             schema = input_columns(given.X, self.counts, named=self.named)
             encoding = learn_encoding(given.X, schema, self.counts, weight_of(given))
-            cells = InputCells(smallest_counted(encoding.typed(given.X)), encoding)
+            cells = InputCells(smallest_counted(encoding.typed(given.X)), encoding, self.named)
         return cells, cells.rows(given.X, given.y, given.weight)
 
 
@@ -133,7 +142,7 @@ def enter(
     if not encoded and X.shape[0] <= SAMPLE_ROWS:
         used = X
         if weight is not None:
-            used = rows_at(X, np.flatnonzero(to_host(weight) > 0))
+            used = rows_of_table(X, np.flatnonzero(to_host(weight) > 0))
         cells = InputCells(smallest_counted(used))
         rows = cells.rows(X, y, weight)
         return cells, rows, rows.of_weight()

@@ -111,7 +111,8 @@ def input_columns(frame: Any, counts: CellCounts, *, named: bool = True) -> Sche
     counts : CellCounts
         Of all rows.
     named : bool, default=True
-        Whether columns have names. Columns of numbers without a name are never left out.
+        Whether columns have names. Columns of numbers without a name are left out only
+        where they have no value.
 
     Returns
     -------
@@ -122,7 +123,8 @@ def input_columns(frame: Any, counts: CellCounts, *, named: bool = True) -> Sche
     columns = []
     for name in frame.columns:
         column = _column(frame[name], "", n_rows, counts.levels.get(name))
-        if not named and column.role in ("constant", "identifier"):
+        kept = not named and column.n_distinct > 0
+        if kept and column.role in ("constant", "identifier"):
             column = _by_content(frame[name].dropna(), replace(column, remark=""))
             number = column.role == "number"
             column = column if number else _column(frame[name], "", n_rows)

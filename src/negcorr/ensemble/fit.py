@@ -16,7 +16,9 @@ from negcorr._common.validation import (
     check_real,
     check_weight,
     float_types,
+    refuse_missing,
     target_at,
+    validate_cells,
     validate_table,
 )
 from negcorr.bases import AutoBasis, Basis
@@ -163,8 +165,6 @@ def validated(
     own_tables = not isinstance(basis, RandomBasis) and takes_tables(basis)
     if encoded is None:
         encoded = place.is_numpy and not own_tables and has_columns(X)
-    if encoded and isinstance(X, (list, tuple)):
-        X = np.asarray(X, dtype=object)
     if not place.is_numpy:
         can = basis.array_api if isinstance(basis, Basis) else takes_device_arrays(basis)
         if not can:
@@ -175,21 +175,22 @@ def validated(
             )
         check_real(X, "X")
         X = detached(X)
-    types = float_types(place)
     y = target_at(place, y)
     if own_tables or encoded:
-        X = validate_table(estimator, X, reset=reset)
+        X = (validate_cells if encoded else validate_table)(estimator, X, reset=reset)
         if y is None:
             raise ValueError("NCLRegressor requires y to be passed, but the target y is None.")
         y = check_array(y, dtype=None, ensure_2d=False, input_name="y", ensure_min_samples=least)
         check_consistent_length(X, y)
     else:
+        if not reset:
+            refuse_missing(X)
         X, y = validate_data(
             estimator,
             X,
             y,
             accept_sparse="csr",
-            dtype=types,
+            dtype=float_types(place),
             multi_output=True,
             y_numeric=True,
             ensure_min_samples=least,

@@ -12,7 +12,14 @@ from sklearn.utils.validation import validate_data
 
 from negcorr._common.arrays import dispatched, place_of, to_host
 from negcorr._common.types import AnyArray, FloatArray, Table
-from negcorr._common.validation import check_real, check_same_place, float_types, validate_table
+from negcorr._common.validation import (
+    check_real,
+    check_same_place,
+    float_types,
+    refuse_missing,
+    validate_cells,
+    validate_table,
+)
 from negcorr.bases import Basis
 from negcorr.bases.basis import RandomBasis
 from negcorr.bases.named import takes_tables
@@ -301,12 +308,11 @@ def validated_inputs(estimator: Any, X: Table, fitted: FloatArray, method: str) 
     if not place.is_numpy:
         check_real(X, "X")
     if cells.encoding is not None:
-        if isinstance(X, (list, tuple)):
-            X = np.asarray(X, dtype=object)
-        rows = cells.numbers(validate_table(estimator, X, reset=False))
+        rows = cells.numbers(validate_cells(estimator, X, reset=False))
     elif not isinstance(basis, RandomBasis) and takes_tables(basis):
         rows = validate_table(estimator, X, reset=False)
     else:
+        refuse_missing(X)
         types = float_types(place)
         rows = validate_data(estimator, X, reset=False, accept_sparse="csr", dtype=types)
     check_same_place(estimator, rows, place_of(fitted), method)

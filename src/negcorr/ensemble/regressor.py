@@ -21,7 +21,7 @@ from negcorr._common.arrays import arrays_to_numpy, place_of, place_within, to_h
 from negcorr._common.types import AnyArray, FloatArray, Table
 from negcorr._common.validation import check_same_place
 from negcorr.bases import AutoBasis, Basis
-from negcorr.bases.named import BASES, as_basis, basis_name, takes_device_arrays
+from negcorr.bases.named import BASES, as_basis, basis_name, takes_device_arrays, takes_tables
 from negcorr.columns.inputs import FirstLook
 from negcorr.diversity.decompositions import AmbiguityDecomposition, ambiguity_decomposition
 from negcorr.ensemble.drawn import Drawn
@@ -614,7 +614,8 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         chosen = () if self.choice_ is None else self.choice_.lines()
         huber = self._state.answers.huber
-        return summarise(self.path_, basis_name(self.basis_), outputs, chosen, huber)
+        name = basis_name(self.basis_)
+        return summarise(self.path_, name, outputs, chosen, huber, self.columns_)
 
     @property
     def path_(self) -> NCLPath:
@@ -756,6 +757,10 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         basis = self.basis
+        if not takes_tables(basis):
+            # Columns are encoded.
+            for kind in ("allow_nan", "string"):
+                setattr(tags.input_tags, kind, True)
         if not isinstance(basis, Basis):
             tags.array_api_support = takes_device_arrays(basis)
             if isinstance(basis, str):
@@ -768,5 +773,8 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if isinstance(basis, Basis):
             tags.array_api_support = basis.array_api
             inner = get_tags(basis).input_tags
-            tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+            tags.input_tags.sparse = inner.sparse
+            if takes_tables(basis):
+                for kind in ("allow_nan", "string", "categorical"):
+                    setattr(tags.input_tags, kind, getattr(inner, kind))
         return tags

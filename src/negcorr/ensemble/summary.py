@@ -10,12 +10,13 @@ from html import escape
 import numpy as np
 
 from negcorr._common.arrays import to_host
-from negcorr._common.number_text import listed
+from negcorr._common.number_text import listed, shortened
 from negcorr._common.types import BoolArray
 from negcorr.diversity.decompositions import USELESS_ALONE, USELESS_NOTE
 from negcorr.ensemble.huber import HuberTargets
 from negcorr.path.path import NCLPath
 from negcorr.path.sketch import path_sketch_or_nothing
+from negcorr.reading.schema import Schema
 
 __all__ = ["Summary", "output_names", "summarise"]
 
@@ -50,6 +51,9 @@ HUBER_NOTE = (
 
 #: Outputs that a note names.
 MOST_NAMES = 5
+
+#: Columns of the inputs that are listed.
+MOST_COLUMNS = 20
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,7 @@ def summarise(
     outputs: Sequence[str] | None = None,
     chosen: Sequence[str] = (),
     huber: HuberTargets | None = None,
+    columns: Schema | None = None,
 ) -> Summary:
     """Describe the ensemble at the path's chosen λ.
 
@@ -133,6 +138,8 @@ def summarise(
         Lines that describe how open parameters were chosen.
     huber : HuberTargets, optional
         What was done to the targets.
+    columns : Schema, optional
+        What was made of every column of the inputs.
 
     Returns
     -------
@@ -149,6 +156,7 @@ def summarise(
         ("Solver", path.solver),
         *(() if huber is None else (("Loss", str(huber)),)),
         *((("Chosen" if number == 0 else ""), line) for number, line in enumerate(chosen)),
+        *((("Columns" if number == 0 else ""), line) for number, line in enumerate(_made(columns))),
     )
     quantities: list[tuple[str, object]] = [
         ("lam", path.lam),
@@ -221,6 +229,17 @@ def output_names(outputs: Sequence[str] | None, n_outputs: int) -> tuple[str, ..
     if isinstance(outputs, str) or len(outputs) != n_outputs:
         raise ValueError(f"outputs={outputs!r} must name each of the {n_outputs} outputs.")
     return tuple(str(name) for name in outputs)
+
+
+def _made(columns: Schema | None) -> list[str]:
+    """A line for each column of the inputs."""
+    every = () if columns is None else columns.columns
+    lines = [
+        f"{shortened(column.name)}: "
+        + (column.made or ", ".join(filter(None, [f"left out, {column.role}", column.remark])))
+        for column in every[:MOST_COLUMNS]
+    ]
+    return lines + [f"and {len(every) - MOST_COLUMNS} more"] * (len(every) > MOST_COLUMNS)
 
 
 def _number(value: float) -> str:

@@ -8,8 +8,13 @@ made depend on the order in which it summed.
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import hashlib
-from collections.abc import Iterator
+import itertools
+import math
+import numbers
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +45,10 @@ BITS = 26
 #: Rounds the bits of a float to 26 significant ones: half of the last bit that stays, and a mask.
 _HALF, _MASK = 2 ** (52 - BITS), ~(2 ** (53 - BITS) - 1)
 
-#: The bits of every NaN.
+#: Cells that are smaller than the largest of their column by this factor are rounding errors.
+SURELY_NOISE = 2.0**-44
+
+#: The bits of every cell without a value.
 _NAN = 0x7FF8000000000000
 
 #: Targets are hashed as columns from this number on, whatever the number of inputs.
@@ -142,30 +150,42 @@ def content_hash(X: Table, y: Any = None, smallest: FloatArray | None = None) ->
 def smallest_counted(X: Table) -> FloatArray:
     """The smallest value of each column that does not count as zero, of shape (d,).
 
-    It is 2⁻²⁶ of the column's scale, the power of two that is nearest to the largest absolute
-    value. A level at the mean of a column comes out of a scaler as 0, or as 3e-16.
+    It is 2⁻²⁶ of the column's scale, the power of two that is nearest to the median of its
+    different absolute values. A level at the mean of a column comes out of a scaler as 0, or as
+    3e-16.
 
     Examples
     --------
     >>> import numpy as np
     >>> from negcorr.rows.keys import smallest_counted
-    >>> float(smallest_counted(np.array([[3.0], [-4.5]]))[0]) == 4 * 2.0**-26
+    >>> float(smallest_counted(np.array([[3.0], [-4.5], [1e9]]))[0]) == 4 * 2.0**-26
     True
     """
-    largest = []
-    for column in _columns(X) if not sp.issparse(X) and not is_device_array(X) else ():
-        finite = column[np.isfinite(column)] if column.dtype.kind in "fiub" else np.empty(0)
-        largest.append(float(np.max(np.abs(finite), initial=0.0)))
     if sp.issparse(X):
-        largest = abs(sp.csc_array(X)).max(axis=0).toarray().ravel().tolist()
+        columns = sp.csc_array(X)
+        parts = (columns.data[a:b] for a, b in itertools.pairwise(columns.indptr.tolist()))
+        scales = np.array([_scale(part) for part in parts], dtype=np.float64)
     elif is_device_array(X):
-        xp = place_of(X).xp
-        sizes = xp.where(xp.isfinite(X), xp.abs(X), 0.0)
-        largest = to_host(xp.max(sizes, axis=0)).tolist()
-    sizes = np.array(largest, dtype=np.float64)
-    known = sizes > 0
-    scale = np.round(np.log2(np.where(known, sizes, 1.0)))
-    return np.where(known, np.ldexp(1.0, (scale - BITS).astype(np.int64)), 0.0)
+        scales = np.array([_scale(to_host(X[:, j])) for j in range(X.shape[1])], dtype=np.float64)
+    else:
+        scales = np.array([_scale(column) for column in _columns(X)], dtype=np.float64)
+    return scales * 2.0**-BITS
+
+
+def _scale(values: AnyArray) -> float:
+    """The power of two nearest to the median of the different sizes of numbers; 0 without any.
+
+    Weights and repeats have no effect on it, and a few very large values hardly any.
+    """
+    if values.dtype.kind not in "fiub":
+        return 0.0
+    sizes = np.unique(np.abs(values.astype(np.float64)))
+    sizes = sizes[np.isfinite(sizes)]
+    sizes = sizes[sizes > (sizes[-1] * SURELY_NOISE if len(sizes) else 0.0)]
+    if len(sizes) == 0:
+        return 0.0
+    # The upper one of two: the other may be noise.
+    return float(np.ldexp(1.0, round(math.log2(sizes[len(sizes) // 2]))))
 
 
 def reseeded(keys: Any, seed: int) -> Any:
@@ -264,17 +284,41 @@ def _cell_bits(values: AnyArray, least: Any) -> HashArray:
         return _number_bits(values, least)
     if values.dtype.kind in "mM":
         unit = f"{'datetime64' if values.dtype.kind == 'M' else 'timedelta64'}[us]"
-        return values.astype(unit).astype(np.int64).view(np.uint64)
-    return word_hashes(values.astype(str))
+        bits = values.astype(unit).astype(np.int64).view(np.uint64)
+        return np.where(np.isnat(values), np.uint64(_NAN), bits)
+    if values.dtype.kind == "O":
+        return _object_bits(values)
+    return word_hashes(values)
+
+
+def _object_bits(values: AnyArray) -> HashArray:
+    """The bits of cells of any type: equal values have the same in columns of all types."""
+    cells = [cell if isinstance(cell, Hashable) else str(cell) for cell in values.tolist()]
+    different = list(dict.fromkeys(cells))
+    bits = np.full(len(different), _NAN, dtype=np.uint64)
+    for k, cell in enumerate(different):
+        if type(cell).__name__ in ("NoneType", "NAType", "NaTType"):
+            continue
+        if isinstance(cell, (numbers.Real, np.bool_, decimal.Decimal)):
+            alone = np.array([float(cell)])
+        elif isinstance(cell, (datetime.date, np.datetime64)):
+            zone = getattr(cell, "tzinfo", None)
+            at = cell if zone is None else cell.astimezone(datetime.UTC).replace(tzinfo=None)
+            alone = np.array([at], dtype="datetime64[us]")
+        else:
+            alone = np.array([str(cell)])
+        bits[k] = _cell_bits(alone, None)[0]
+    place = {cell: k for k, cell in enumerate(different)}
+    return bits[np.array([place[cell] for cell in cells], dtype=np.intp)]
 
 
 def _number_bits(values: AnyArray, least: Any) -> HashArray:
     """The bits of numbers in double precision, rounded; one zero, one NaN."""
-    numbers = values.astype(np.float64) + 0.0
+    known = values.astype(np.float64) + 0.0
     if least is not None:
-        numbers[np.abs(numbers) < least] = 0.0
-    bits = (numbers.view(np.uint64) + np.uint64(_HALF)) & np.uint64(_MASK % 2**64)
-    unknown = np.isnan(numbers)
+        known[np.abs(known) < least] = 0.0
+    bits = (known.view(np.uint64) + np.uint64(_HALF)) & np.uint64(_MASK % 2**64)
+    unknown = np.isnan(known)
     if unknown.any():
         bits[unknown] = np.uint64(_NAN)
     return bits

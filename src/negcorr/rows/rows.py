@@ -18,6 +18,7 @@ __all__ = [
     "canonical_order",
     "inverse_order",
     "joined",
+    "rows_of_table",
     "total_weight",
     "weight_of",
 ]
@@ -71,9 +72,8 @@ class Rows:
     def take(self, index: IntArray) -> Rows:
         """The rows with the numbers ``index``."""
         weight = None if self.weight is None else rows_at(self.weight, index)
-        take = rows_at if is_device_array(self.X) else _safe_indexing
         y, keys = rows_at(self.y, index), self.keys.take(index)
-        return Rows(take(self.X, index), y, weight, keys, self.as_they_are)
+        return Rows(rows_of_table(self.X, index), y, weight, keys, self.as_they_are)
 
     def on_host(self) -> Rows:
         """The rows as arrays of NumPy."""
@@ -102,6 +102,11 @@ class Rows:
             return self.take(np.arange(min(count, self.n_rows)))
         used = place_of(self.weight).xp.nonzero(self.weight > 0)[0]
         return self.take(used[: min(count, used.shape[0])])
+
+
+def rows_of_table(X: Table, index: IntArray) -> Table:
+    """Rows of a table of any kind by their numbers."""
+    return rows_at(X, index) if is_device_array(X) else _safe_indexing(X, index)
 
 
 def canonical_order(rows: Rows) -> IntArray:
