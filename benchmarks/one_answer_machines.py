@@ -28,8 +28,10 @@ CANNOT = 77
 
 #: NumPy's widest kernels for this kind of processor, by the names of its releases.
 WIDE = frozenset(
-    "X86_V3 X86_V4 AVX2 FMA3 AVX512F AVX512CD AVX512_KNL AVX512_KNM AVX512_SKX AVX512_CLX "
-    "AVX512_CNL AVX512_ICL AVX512_SPR".split()
+    [
+        *("X86_V3", "X86_V4", "AVX2", "FMA3", "AVX512F", "AVX512CD", "AVX512_KNL", "AVX512_KNM"),
+        *("AVX512_SKX", "AVX512_CLX", "AVX512_CNL", "AVX512_ICL", "AVX512_SPR"),
+    ]
 )
 
 

@@ -147,12 +147,13 @@ def write_parquet(table: AnswerSet, path: Path, **options: Any) -> Path:
 
 
 def write_arff(table: AnswerSet, path: Path) -> Path:
-    """Numbers, dates and nominal columns, as Weka declares them."""
+    """Numbers, dates and nominal columns, as Weka declares them; truth is 0 and 1."""
     frame, lines, cells = table.frame, [f"@relation {table.name}"], []
     for name in frame.columns:
         column = frame[name]
         missing = column.isna().to_numpy()
-        if column.dtype.kind in "iuf":
+        if column.dtype.kind in "biuf":
+            column = column.astype(np.float64)
             kind, written = "numeric", [repr(value) for value in column.tolist()]
         elif column.dtype.kind == "M":
             days = column.dt.strftime("%Y-%m-%d")

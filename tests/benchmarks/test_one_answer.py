@@ -81,6 +81,9 @@ def test_a_door_that_fails_is_a_line_that_does_not_hold(monkeypatch, capsys):
     def through(given, there, folder):
         raise ValueError("it is shut")
 
+    answer = {"members": ["one"], "gap": [0.1], "dof": [3.0], "predictions": [0.0], "spread": [1.0]}
+    monkeypatch.setattr(one_answer, "of_frame", lambda *given: answer)
+    monkeypatch.setattr(one_answer, "of_scaled", lambda *given: answer)
     monkeypatch.setattr(one_answer, "DOORS", (one_answer.Door("a door", through),))
     assert one_answer.main(["--quick"]) == 1
     out = capsys.readouterr().out
