@@ -108,7 +108,7 @@ class ContentKFold:
     >>> from negcorr import ContentKFold
     >>> X, y = np.arange(20.0).reshape(10, 2), np.arange(10.0)
     >>> [len(test) for _, test in ContentKFold(3).split(X, y)]
-    [4, 3, 3]
+    [5, 3, 2]
     """
 
     def __init__(self, n_splits: int = 5, seed: int = 0, inputs_only: bool = False) -> None:
