@@ -168,8 +168,8 @@ def test_features_that_are_all_constant_leave_the_mean(place, criterion, solver)
 class Deficient(FourierFeatures):
     """Every feature twice, but for the first member, whose features are constant."""
 
-    def _draw(self, X, sample_weight, rng):
-        super()._draw(X, sample_weight, rng)
+    def _draw(self, rows, rng):
+        super()._draw(rows, rng)
         self.block_starts_ = 2 * self.block_starts_
         self._turns[:, : self.n_components] = 0.0
 

@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 
 from negcorr import NCLRegressor
 from negcorr._common.arrays import place_of
-from negcorr.bases import FourierFeatures, NystroemFeatures, TreeFeatures
+from negcorr.bases import ClonedFeatures, FourierFeatures, NystroemFeatures
 
 X, y = problem()
 
@@ -59,7 +59,6 @@ def test_without_dispatch_a_model_of_a_device_says_what_to_set(torch):
 @pytest.mark.parametrize(
     "basis",
     [
-        "trees",
         RBFSampler(),
         [FourierFeatures(1, 3, inputs="none"), FourierFeatures(1, 4, inputs="none")],
     ],
@@ -78,8 +77,9 @@ def test_features_that_need_numpy(place, basis):
 
 
 def test_a_basis_that_needs_numpy_says_so_itself(place):
-    with pytest.raises(TypeError, match="TreeFeatures takes NumPy arrays only"):
-        TreeFeatures(3).fit(place.put(X))
+    basis = ClonedFeatures(RBFSampler(), 3, inputs="standard")
+    with pytest.raises(TypeError, match="ClonedFeatures takes NumPy arrays only"):
+        basis.fit(place.put(X))
 
 
 def test_neighbours_are_not_looked_for_on_a_device(place):

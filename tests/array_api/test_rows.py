@@ -12,26 +12,21 @@ from negcorr import ContentKFold
 from negcorr._common.arrays import to_host
 from negcorr.moments.moments import compress
 from negcorr.rows.folds import UnsplittableError, make_folds
-from negcorr.rows.rows import (
-    Rows,
-    canonical_order,
+from negcorr.rows.keys import (
     content_hash,
-    hash_on_device,
-    inverse_order,
-    joined,
-    on_device_modulo,
+    fold_numbers,
+    on_host,
+    reseeded,
+    row_keys,
+    smallest_counted,
 )
+from negcorr.rows.rows import Rows, canonical_order, inverse_order, joined
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 
 ODD = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 5e-324, -5e-324, 1.0, -1.0, 1e308, 2.0**-1022]
 
 in_places = st.sampled_from(["torch", "strict"])
-
-
-def unsigned(signed):
-    """Numbers that sort as hashes do, as the hashes themselves."""
-    return to_host(signed).view(np.uint64) ^ np.uint64(2**63)
 
 
 class TestHash:
@@ -43,24 +38,22 @@ class TestHash:
     )
     def test_is_that_of_numpy_for_any_numbers(self, table, seed, name):
         place = somewhere(name)
-        there = place.put(table)
-        np.testing.assert_array_equal(
-            content_hash(there, seed=seed), content_hash(table, seed=seed)
-        )
-        np.testing.assert_array_equal(
-            unsigned(hash_on_device(there, None, seed)), content_hash(table, seed=seed)
-        )
+        there, least = place.put(table), smallest_counted(table)
+        np.testing.assert_array_equal(smallest_counted(there), least)
+        np.testing.assert_array_equal(content_hash(there), content_hash(table))
+        home, keys = (row_keys(X, X[:, :1], least).xy for X in (table, there))
+        np.testing.assert_array_equal(on_host(keys), home)
+        np.testing.assert_array_equal(on_host(reseeded(keys, seed)), reseeded(home, seed))
 
     @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-    @pytest.mark.parametrize("seed", [0, 1, 2**64 - 1])
     @pytest.mark.parametrize("columns", [1, 3])
-    def test_of_odd_numbers(self, place, dtype, seed, columns):
+    def test_of_odd_numbers(self, place, dtype, columns):
         with np.errstate(over="ignore", under="ignore"):
             table = np.repeat(np.array(ODD, dtype=dtype)[:, None], columns, axis=1)
         table[:, 0] = 1.5
         table = np.vstack([table, np.array(ODD[:1] * columns, dtype=dtype)])
-        wanted = content_hash(table, seed=seed)
-        found = content_hash(place.put(table, dtype), seed=seed)
+        wanted = content_hash(table)
+        found = content_hash(place.put(table, dtype))
         assert found.dtype == np.uint64
         np.testing.assert_array_equal(found, wanted)
 
@@ -74,11 +67,11 @@ class TestHash:
     @pytest.mark.parametrize("outputs", [None, 1, 3])
     def test_targets_are_further_columns(self, place, outputs):
         X, y = problem(50, outputs=outputs)
-        wanted = content_hash(X, y, seed=4)
+        wanted = content_hash(X, y)
         for target in (place.put(y), y):
-            np.testing.assert_array_equal(content_hash(place.put(X), target, seed=4), wanted)
-        np.testing.assert_array_equal(content_hash(X, place.put(y), seed=4), wanted)
-        assert (wanted != content_hash(X, seed=4)).all()
+            np.testing.assert_array_equal(content_hash(place.put(X), target), wanted)
+        np.testing.assert_array_equal(content_hash(X, place.put(y)), wanted)
+        assert (wanted != content_hash(X)).all()
 
     def test_single_precision_hashes_like_the_same_numbers_in_double(self, place):
         X = problem(30)[0].astype(np.float32)
@@ -88,7 +81,9 @@ class TestHash:
     def test_sorts_as_the_hash_does(self, place):
         X, _ = problem(300)
         order = np.argsort(content_hash(X), kind="stable")
-        np.testing.assert_array_equal(np.argsort(to_host(hash_on_device(place.put(X)))), order)
+        np.testing.assert_array_equal(
+            np.argsort(to_host(row_keys(place.put(X), place.put(X)).x)), order
+        )
 
     def test_leaves_the_rows_alone(self, place):
         table = np.array([[-0.0, 1.0], [np.nan, 2.0]])
@@ -107,7 +102,7 @@ class TestHash:
 def test_modulo_is_the_unsigned_one(keys, count, name):
     hashes = np.array([*keys, 0, 2**63 - 1, 2**63, 2**64 - 1], dtype=np.uint64)
     signed = somewhere(name).put((hashes ^ np.uint64(2**63)).view(np.int64), np.int64)
-    found = to_host(on_device_modulo(signed, count))
+    found = to_host(fold_numbers(signed, count))
     np.testing.assert_array_equal(found, hashes % np.uint64(count))
 
 
@@ -129,8 +124,8 @@ class TestFolds:
     )
     def test_are_those_of_numpy(self, place, cv, n):
         X, y = problem(n, outputs=2)
-        home = make_folds(cv, X, y)
-        there = make_folds(cv, place.put(X), place.put(y))
+        home = make_folds(cv, Rows(X, y))
+        there = make_folds(cv, Rows(place.put(X), place.put(y)))
         assert (there.splits, there.whole) == (home.splits, home.whole)
         for one, other in zip(there.cells, home.cells, strict=True):
             assert place.has(one)
@@ -143,14 +138,14 @@ class TestFolds:
         X, y = problem(60, outputs=1)
         rows = Rows(place.put(X), place.put(y))
         position = inverse_order(canonical_order(rows))
-        there = make_folds(4, rows.X, rows.y).renumbered(position)
-        home = make_folds(4, X, y).renumbered(to_host(position))
+        there = make_folds(4, rows).renumbered(position)
+        home = make_folds(4, Rows(X, y)).renumbered(to_host(position))
         for one, other in zip(there.cells, home.cells, strict=True):
             np.testing.assert_array_equal(to_host(one), other)
 
     def test_of_equal_rows_are_refused(self, place):
         with pytest.raises(UnsplittableError, match="all 9 rows fall into one fold of 5"):
-            make_folds(5, place.put(np.ones((9, 2))), place.put(np.ones((9, 1))))
+            make_folds(5, Rows(place.put(np.ones((9, 2))), place.put(np.ones((9, 1)))))
 
     @pytest.mark.parametrize(
         ("cv", "error"), [(1, ValueError), (True, TypeError), ("3", TypeError)]
@@ -159,7 +154,7 @@ class TestFolds:
         X, y = problem(20, outputs=1)
         for table, target in ((X, y), (place.put(X), place.put(y))):
             with pytest.raises(error, match="cv="):
-                make_folds(cv, table, target)
+                make_folds(cv, Rows(table, target))
 
 
 class TestOrder:

@@ -180,10 +180,11 @@ def validated(
             raise TypeError(
                 f"basis={basis!r} takes NumPy arrays only, got X of type "
                 f"{type(X).__module__}.{type(X).__name__}; 'auto', 'kernel', 'fourier', "
-                "'orthogonal', 'nystroem' and 'linear' take them on their device."
+                "'orthogonal', 'nystroem', 'linear' and 'trees' take them on their device."
             )
         check_real(X, "X")
         X = detached(X)
+    types = float_types(place)
     y = target_at(place, y)
     if own_tables or encoded:
         X = (validate_cells if encoded else validate_table)(estimator, X, reset=reset)
@@ -199,7 +200,7 @@ def validated(
             X,
             y,
             accept_sparse="csr",
-            dtype=float_types(place),
+            dtype=types,
             multi_output=True,
             y_numeric=True,
             ensure_min_samples=least,

@@ -144,7 +144,8 @@ def content_hash(X: Table, y: Any = None, smallest: FloatArray | None = None) ->
         target: Any = np.empty((table.shape[0], 0))
         return on_host(row_keys(table, target, smallest).x)
     target = y if is_device_array(y) else np.asarray(y)
-    return on_host(row_keys(table, target.reshape((target.shape[0], -1)), smallest).xy)
+    columns = place_of(target).xp.reshape(target, (target.shape[0], -1))
+    return on_host(row_keys(table, columns, smallest).xy)
 
 
 def smallest_counted(X: Table) -> FloatArray:
@@ -166,7 +167,7 @@ def smallest_counted(X: Table) -> FloatArray:
         parts = (columns.data[a:b] for a, b in itertools.pairwise(columns.indptr.tolist()))
         scales = np.array([_scale(part) for part in parts], dtype=np.float64)
     elif is_device_array(X):
-        scales = np.array([_scale(to_host(X[:, j])) for j in range(X.shape[1])], dtype=np.float64)
+        scales = _scales_on_device(X)
     else:
         scales = np.array([_scale(column) for column in _columns(X)], dtype=np.float64)
     return scales * 2.0**-BITS
@@ -182,10 +183,30 @@ def _scale(values: AnyArray) -> float:
     sizes = np.unique(np.abs(values.astype(np.float64)))
     sizes = sizes[np.isfinite(sizes)]
     sizes = sizes[sizes > (sizes[-1] * SURELY_NOISE if len(sizes) else 0.0)]
-    if len(sizes) == 0:
-        return 0.0
     # The upper one of two: the other may be noise.
-    return float(np.ldexp(1.0, round(math.log2(sizes[len(sizes) // 2]))))
+    return _power_of_two(sizes[len(sizes) // 2]) if len(sizes) else 0.0
+
+
+def _power_of_two(size: float) -> float:
+    """The nearest power of two; 0 for 0."""
+    return math.ldexp(1.0, round(math.log2(size))) if size > 0 else 0.0
+
+
+def _scales_on_device(X: Any) -> FloatArray:
+    """:func:`_scale` of all columns of an array on its device; only the medians come home."""
+    place = place_of(X)
+    xp, values = place.xp, place.floats(X)
+    if X.shape[0] == 0:
+        return np.zeros(X.shape[1])
+    sizes = xp.sort(xp.where(xp.isfinite(values), xp.abs(values), 0.0), axis=0)
+    least = xp.where(sizes[-1:, :] > 0, sizes[-1:, :] * SURELY_NOISE, xp.inf)
+    # Of equal sizes the last one counts.
+    differs = xp.concat([sizes[1:, :] > sizes[:-1, :], sizes[-1:, :] > 0], axis=0)
+    counts = xp.astype(differs & (sizes > least), xp.int64)
+    number = xp.cumulative_sum(counts, axis=0)
+    at = (number == number[-1:, :] // 2 + 1) & (counts == 1)
+    medians = xp.sum(xp.where(at, sizes, 0.0), axis=0)
+    return np.array([_power_of_two(median) for median in to_host(medians).tolist()])
 
 
 def reseeded(keys: Any, seed: int) -> Any:
