@@ -458,7 +458,7 @@ class TestStreams:
         schema = Schema.from_json(describe(stored).notes["schema"])
         space = {}
         monkeypatch.chdir(tmp_path)
-        options = FitOptions(data, ["price"], members=8, components=5)
+        options = FitOptions(data, ["price"], basis="fourier", members=8, components=5)
         exec(rebuilding_code(options, schema, in_pieces=True), space)
         model = package.load(stored)
         inputs = homes()[list(model.feature_names_in_)]

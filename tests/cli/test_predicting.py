@@ -195,7 +195,7 @@ def test_models_saved_in_python(negcorr, new, tmp_path):
     homes()[["size", "rent"]].to_csv(tmp_path / "two.csv", index=False)
     refused = negcorr("predict", tmp_path / "bare.skops", tmp_path / "two.csv")
     assert refused.code == 1
-    assert "cannot predict these rows: Input X contains NaN" in refused.complaint()
+    assert "cannot predict these rows: X contains NaN" in refused.complaint()
     lacks = negcorr(
         "predict", tmp_path / "named.skops", _only(tmp_path / "one.csv", frame[["kind"]])
     )
