@@ -49,7 +49,7 @@ class InputCells:
         """
         if self.encoding is None:
             return Rows(X, y, weight, row_keys(X, y, self.smallest))
-        typed = self.encoding.typed(as_frame(X))
+        typed = self.encoding.typed(self._named(X))
         keys, marks = row_keys(typed, y, self.smallest), self.encoding.as_they_are
         return Rows(self.encoding.encode(typed), y, weight, keys, marks if marks.any() else None)
 
@@ -57,7 +57,14 @@ class InputCells:
         """The inputs of a prediction."""
         if self.encoding is None:
             return X
-        return self.encoding.encode(self.encoding.typed(as_frame(X)))
+        return self.encoding.encode(self.encoding.typed(self._named(X)))
+
+    def _named(self, X: Table) -> Any:
+        """X as a data frame; the columns of an array are those of the fit, by their position."""
+        frame = as_frame(X)
+        if not hasattr(X, "columns") and self.encoding is not None:
+            frame.columns = [column.name for column in self.encoding.schema.columns]
+        return frame
 
 
 @dataclass(frozen=True)

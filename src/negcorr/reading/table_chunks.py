@@ -172,7 +172,7 @@ class TableChunks:
             for table in self.tables(list(kinds)):
                 kinds = source.kinds_after(table, kinds)
             changed = kinds != before
-        return replace(self, kinds=kinds)
+        return self if kinds == self.kinds else replace(self, kinds=kinds)
 
     def reading(self, kinds: Mapping[str, str]) -> Self:
         """The same file, with other columns or kinds of them."""
