@@ -4,12 +4,11 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-from models import auto, ncl
+from models import auto
 
-from negcorr import NCLRegressor, scale
+from negcorr import scale
+from negcorr.columns import inputs
 from negcorr.rows.keys import content_hash
-from negcorr.scale import first_pass
-from negcorr.scale.first_pass import needs_sample, needs_targets
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 4))
@@ -49,13 +48,27 @@ class TestFromChunks:
         np.testing.assert_allclose(one.predict(NEW), other.predict(NEW), rtol=1e-9)
 
     def test_a_sample_chooses_where_there_are_many(self, monkeypatch):
-        monkeypatch.setattr(first_pass, "SAMPLE_ROWS", 60)
+        monkeypatch.setattr(inputs, "SAMPLE_ROWS", 60)
         model = scale.fit(auto(), list(self.CHUNKS))
         assert model.choice_.n_rows == 60
         assert model.path_.spectrum.weight == 90.0
         chosen = np.argsort(content_hash(X))[:60]
         drawn = self.drawn(X[chosen], Y[chosen], n_rows=90)
         np.testing.assert_allclose(model.predict(NEW), drawn.predict(NEW), rtol=1e-9)
+        fitted = auto().fit(X, Y)
+        assert str(model.choice_) == str(fitted.choice_)
+        np.testing.assert_allclose(model.predict(NEW), fitted.predict(NEW), rtol=1e-6)
+
+    def test_features_grow_as_in_memory(self):
+        rng = np.random.default_rng(2)
+        rows = rng.normal(size=(600, 3))
+        waves = np.sin(4.0 * rows).sum(axis=1) + 0.05 * rng.normal(size=600)
+        small = {"max_members": 40, "n_components": 4}
+        fitted = auto(**small).fit(rows, waves)
+        parts = list(zip(np.split(rows, 4), np.split(waves, 4), strict=True))
+        model = scale.fit(auto(**small), parts)
+        assert model.basis_.block_starts_[-1] == fitted.basis_.block_starts_[-1]
+        np.testing.assert_allclose(model.predict(rows), fitted.predict(rows), atol=1e-6)
 
     def test_several_outputs_are_kept(self):
         both = np.column_stack([Y, X[:, 1]])
@@ -80,15 +93,3 @@ class TestFromChunks:
         parts = [(X, Y), (X, Y + np.random.default_rng(9).normal(size=90))]
         one, other = (scale.fit(auto(), parts[::step]) for step in (1, -1))
         assert str(one.choice_) == str(other.choice_)
-
-
-def test_bases_by_moments_need_no_rows():
-    assert not needs_sample(ncl(10, 5))
-    assert not needs_sample(ncl(10, 5, gamma=0.3, inputs="none"))
-    for given in ({"inputs": "clip"}, {"kernel": "laplacian"}, {"basis": "kernel"}):
-        model = ncl(10, 5, **given)
-        assert needs_sample(model)
-        assert not needs_targets(model)
-    for model in (auto(), auto(bases="fourier"), auto(gamma=0.3, alpha="auto"), NCLRegressor()):
-        assert needs_sample(model)
-        assert needs_targets(model)

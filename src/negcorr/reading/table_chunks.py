@@ -173,6 +173,8 @@ class TableChunks:
             for table in self.tables(list(kinds)):
                 kinds = source.kinds_after(table, kinds)
             changed = kinds != before
+        if kinds == self.kinds:
+            return self
         words = {"text": "text, since not all of its cells are numbers", "comma": "decimal commas"}
         notes = [
             f"column {shortened(name)}: {words[kind]}."

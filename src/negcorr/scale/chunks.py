@@ -15,7 +15,20 @@ from negcorr._common.arrays import is_device_array, to_host
 from negcorr._common.types import AnyArray, FloatArray, Table
 from negcorr.exceptions import ChunkError
 
-__all__ = ["ArraySource", "Chunk", "IterableSource", "Source", "Width", "usable", "weightless"]
+__all__ = [
+    "TEXT_NUMBERS",
+    "ArraySource",
+    "Chunk",
+    "IterableSource",
+    "Source",
+    "Width",
+    "usable",
+    "weightless",
+]
+
+#: Numbers of 8 bytes whose memory a cell of text takes: its place in the column, and an object of
+#: Python with some twenty letters.
+TEXT_NUMBERS = 10
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,14 +81,22 @@ class Width:
         Columns of X and of y.
     n_numbers : int
         Numbers of a row that are held: inputs, targets and frequency, but no zeros of sparse rows.
+        A cell of text counts as several (:data:`TEXT_NUMBERS`).
     reading : int
         Bytes that a reader of files holds, whatever the size of chunks.
+    row_of_text : int
+        Bytes of a row that is read as text, however many of its cells are numbers.
+    n_encoded : int
+        Columns that inputs of several kinds become; 0 for arrays of numbers, and while the first
+        pass has not told.
     """
 
     n_inputs: int
     n_outputs: int
     n_numbers: int
     reading: int = 0
+    row_of_text: int = 0
+    n_encoded: int = 0
 
 
 class Source:
@@ -156,6 +177,7 @@ class ArraySource(Source):
         n_rows, n_inputs = (int(size) for size in self.X.shape)
         # A value of a sparse table has the number of its column beside it.
         filled = -(-3 * int(self.X.nnz) // (2 * n_rows)) if sp.issparse(self.X) else n_inputs
+        filled += (TEXT_NUMBERS - 1) * _n_text(self.X)
         n_outputs = self.y.shape[1] if self.y.ndim == 2 else 1
         return Width(n_inputs, n_outputs, filled + n_outputs + (self.weight is not None))
 
@@ -226,6 +248,19 @@ class IterableSource(Source):
                 kind = type(X).__name__
                 raise ChunkError(f"{where}: X must be a table of rows, got {kind}.") from error
             yield chunk
+
+
+def _n_text(table: Table) -> int:
+    """Columns of a data frame whose cells are no numbers of some bytes each."""
+    if not hasattr(table, "columns"):
+        return 0
+    numeric = [
+        kind.is_numeric()  # of polars
+        if hasattr(kind, "is_numeric")
+        else hasattr(kind, "categories") or getattr(kind, "kind", "O") in "biufmM"
+        for kind in table.dtypes
+    ]
+    return numeric.count(False)
 
 
 def _at(table: Table, rows: slice) -> Table:

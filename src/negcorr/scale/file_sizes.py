@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from negcorr.reading.chunk_sources import TextSource
 from negcorr.reading.table_chunks import TableChunks
 from negcorr.scale.batches import unreadable
+from negcorr.scale.chunks import TEXT_NUMBERS
 
-__all__ = ["held_by_fragments", "held_by_tables", "rows_known"]
+__all__ = ["bytes_of_rows", "held_by_fragments", "held_by_tables", "numbers_of_types", "rows_known"]
 
 #: Bytes of a column that are held while a Parquet file is read, whatever the size of chunks: pages
 #: as they are in the file and unpacked, the dictionary, and what the allocator adds.
@@ -22,6 +24,34 @@ RECORD_BYTES = 2**20
 
 #: Bytes that are held while text is read.
 TEXT_BYTES = 48 * 2**20
+
+
+def bytes_of_rows(table: TableChunks) -> int:
+    """Bytes of a row while it is text: those of its cells, by the first ones, and their places.
+
+    Parameters
+    ----------
+    table : TableChunks
+    """
+    if not isinstance(table.source, TextSource):
+        return 0
+    columns = table.source.head.columns
+    letters = sum(len(cell) for column in columns for cell in column)
+    return -(-letters // max(len(columns[0]), 1)) + 8 * len(columns)
+
+
+def numbers_of_types(types: Iterable[Any]) -> int:
+    """Numbers of a row of columns with types of their own; Python's objects count as several.
+
+    Parameters
+    ----------
+    types : iterable of pyarrow.DataType
+    """
+    import pyarrow.types as known
+
+    small = (known.is_integer, known.is_floating, known.is_boolean, known.is_timestamp)
+    few = (*small, known.is_duration, known.is_dictionary)
+    return sum(1 if any(is_(kind) for is_ in few) else TEXT_NUMBERS for kind in types)
 
 
 def held_by_tables(table: TableChunks, columns: list[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -12,15 +13,26 @@ import numpy as np
 from negcorr._common.number_text import shortened
 from negcorr._common.types import FloatArray
 from negcorr.exceptions import ChunkError, TableError
+from negcorr.reading.chunk_sources import TextSource
 from negcorr.reading.file_format import ENDINGS
-from negcorr.reading.number_cells import as_numbers, number_form
+from negcorr.reading.number_cells import as_numbers, number_form, numbers
 from negcorr.reading.optional import import_optional
 from negcorr.reading.table_chunks import TableChunks
 from negcorr.scale.batches import joined_batches, placing_errors
-from negcorr.scale.chunks import Chunk, Source, Width
-from negcorr.scale.file_sizes import held_by_fragments, held_by_tables, rows_known
+from negcorr.scale.chunks import TEXT_NUMBERS, Chunk, Source, Width
+from negcorr.scale.file_sizes import (
+    bytes_of_rows,
+    held_by_fragments,
+    held_by_tables,
+    numbers_of_types,
+    rows_known,
+)
 
-__all__ = ["DatasetSource", "FileSource", "as_dataset", "open_files"]
+__all__ = ["DatasetSource", "FileSource", "KindError", "as_dataset", "open_files"]
+
+
+class KindError(ChunkError):
+    """A cell is not what the first rows of its text show that its column holds."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,17 +117,27 @@ def _numbers(frame: Any, name: str, where: str, row: int, forms: dict[str, str])
     if name not in forms and getattr(series.dtype, "kind", "O") == "O":
         text = [cell for cell in series.unique() if isinstance(cell, str)]
         forms[name] = (number_form(text) if text else None) or "plain"
+    form = forms.get(name, "plain")
     try:
-        values = as_numbers(series, forms.get(name, "plain"), name)
-    except TableError as error:
-        raise ChunkError(f"{where}: {error}") from error
+        values = as_numbers(series, form, name)
+    except TableError:
+        values = np.array([_number(cell, form) for cell in series])
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         cell = series.iloc[bad[0]]
-        value = "missing" if cell is None or cell != cell else shortened(cell)
+        is_missing = not isinstance(cell, str) and (cell is None or cell != cell)
+        value = "missing" if is_missing else shortened(cell)
         at = f"column {name!r} is {value} in row {row + bad[0] + 1} of all"
-        raise ChunkError(f"{where}: {at}.")
+        raise ChunkError(f"{where}: {at}, and must be a number.")
     return values
+
+
+def _number(cell: Any, form: str) -> float:
+    """The value of a cell, NaN where it has none."""
+    try:
+        return float(numbers([cell], form, "")[0])
+    except TableError:
+        return np.nan
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,8 +162,15 @@ class FileSource(NamedColumns):
     @property
     def width(self) -> Width:
         """Of the files, which are taken to be like the first."""
-        reading = held_by_tables(self.files[0], self.columns)
-        return Width(len(self.inputs), len(self.targets), len(self.columns), reading)
+        file = self.files[0]
+        if isinstance(file.source, TextSource):
+            texts = [name for name in self.columns if file.kinds[name] == "text"]
+            n_numbers = len(self.columns) + (TEXT_NUMBERS - 1) * len(texts)
+        else:
+            n_numbers = numbers_of_types(file.source.types[name] for name in self.columns)
+        reading = held_by_tables(file, self.columns)
+        size = len(self.inputs), len(self.targets), n_numbers
+        return Width(*size, reading, bytes_of_rows(file))
 
     def count_rows(self) -> int | None:
         """Rows of all files; of text about."""
@@ -150,7 +179,8 @@ class FileSource(NamedColumns):
 
     def settled(self) -> Self:
         """The same files, read in kinds that all of their cells have."""
-        return replace(self, files=tuple(file.settled() for file in self.files))
+        with _table_errors():
+            return replace(self, files=tuple(file.settled() for file in self.files))
 
     def chunks(self) -> Iterator[Chunk]:
         """Chunks of at most ``block_size`` rows, none across files."""
@@ -166,13 +196,12 @@ class FileSource(NamedColumns):
             opened = replace(file, kinds=kinds, block=self.block_size)
             tables = opened.tables()
             while True:
-                try:
+                with _table_errors():
                     table = next(tables, None)
-                    frame = None if table is None else opened.frame(table, row)
-                except TableError as error:
-                    raise ChunkError(str(error)) from error
-                if frame is None:
+                if table is None:
                     break
+                with _table_errors(KindError):
+                    frame = opened.frame(table, row)
                 del table
                 chunk = self.chunk(frame, f"{path}, after row {row}", before + row, forms)
                 row += chunk.n_rows
@@ -203,8 +232,9 @@ class DatasetSource(NamedColumns):
     @property
     def width(self) -> Width:
         """Of the files, which are taken to be like the first."""
+        n_numbers = numbers_of_types(self.dataset.schema.field(name).type for name in self.columns)
         reading = held_by_fragments(self.dataset, self.columns)
-        return Width(len(self.inputs), len(self.targets), len(self.columns), reading)
+        return Width(len(self.inputs), len(self.targets), n_numbers, reading)
 
     def count_rows(self) -> int | None:
         """Rows of all files, None for text and filters: only reading would tell."""
@@ -237,6 +267,15 @@ class DatasetSource(NamedColumns):
                 del chunk, frame
 
 
+@contextmanager
+def _table_errors(kind: type[ChunkError] = ChunkError) -> Iterator[None]:
+    """Let errors of a file's reader, which name file and row, be errors of chunks."""
+    try:
+        yield
+    except TableError as error:
+        raise kind(str(error)) from error
+
+
 def open_files(path: Any, target: str | list[str], weight: str | None, size: int) -> FileSource:
     """A file that ``negcorr fit`` can read, or a folder of such files.
 
@@ -257,7 +296,8 @@ def open_files(path: Any, target: str | list[str], weight: str | None, size: int
                 f"X={str(place)!r} must be a file, or a folder of files of one kind, such as "
                 f"{', '.join(ENDINGS)}; found {', '.join(endings) or 'nothing'}."
             )
-    return FileSource(target, weight, size, tuple(map(TableChunks.open, files)))
+    with _table_errors():
+        return FileSource(target, weight, size, tuple(map(TableChunks.open, files)))
 
 
 def as_dataset(X: Any) -> Any:

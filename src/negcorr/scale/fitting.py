@@ -9,13 +9,12 @@ from typing import Any, TypeVar
 from negcorr.columns.inputs import FirstLook
 from negcorr.ensemble.partial_fit import check_streamable
 from negcorr.ensemble.regressor import NCLRegressor
-from negcorr.exceptions import ChunkError
 from negcorr.scale import first_pass
 from negcorr.scale.chunks import IterableSource, Source, is_path
 from negcorr.scale.clusters import fit_blocks, is_dask, predict_blocks
-from negcorr.scale.files import FileSource
+from negcorr.scale.files import FileSource, KindError
 from negcorr.scale.passes import Passes, watched_passes
-from negcorr.scale.planning import Budget, chunks_within, known_features
+from negcorr.scale.planning import Budget, chunks_within, known_columns, known_features
 from negcorr.scale.sources import source_of
 
 __all__ = ["fit", "predict"]
@@ -131,7 +130,7 @@ def fit(
             first_pass.drop_fit(model)
         try:
             n_drawn = known_features(model, "_drawn" in vars(model))
-            if n_drawn != n_features:
+            if n_drawn != n_features or known_columns(model):
                 source = chunks_within(budget, source, model, n_drawn)
             with closing(passes.chunks(source, name, passes.count)) as chunks:
                 for chunk in chunks:
@@ -150,12 +149,10 @@ def _first_look(model: Any, source: Source, passes: Passes, name: str) -> tuple[
     try:
         with closing(passes.chunks(source, name, 1)) as chunks:
             return first_pass.look_at_chunks(model, chunks), source
-    except ChunkError:
+    except KindError:
         # What is a number in the first rows of a text may be something else further down.
-        settled = source.settled() if isinstance(source, FileSource) else source
-        if settled == source:
-            raise
-        return _first_look(model, settled, passes, name)
+        assert isinstance(source, FileSource)
+        return _first_look(model, source.settled(), passes, name)
 
 
 def predict(model: Any, X: Any) -> Any:

@@ -123,7 +123,7 @@ class Passes:
                     self.advance()
             if self.n_rows is None:
                 self.n_rows = done
-            advance_rows(self.n_rows - done)
+            advance_rows(max(self.n_rows - done, 0))  # of text it is known about
 
 
 @contextmanager

@@ -8,7 +8,7 @@ chunks that wait. Nothing is measured, so that the same settings give the same c
 from __future__ import annotations
 
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from negcorr._common.memory import available_bytes, in_words, parse_bytes
@@ -27,6 +27,7 @@ __all__ = [
     "chunks_within",
     "costs_of_first_pass",
     "costs_of_fit",
+    "known_columns",
     "known_features",
 ]
 
@@ -44,6 +45,9 @@ CHUNKS = 4
 
 #: Copies of a chunk beside these: as pyarrow has it, by columns, and as the estimator validates it.
 COPIES = 3
+
+#: Copies of the text of a chunk that is read from text: as it comes, and joined.
+TEXT_COPIES = 2
 
 #: Numbers for each row of a chunk beside its columns: hashes, folds, orders, and what they take.
 NUMBERS = 24
@@ -157,17 +161,20 @@ def costs_of_fit(
     # Factorising takes copies, of the factor and of the rows that are stacked below it.
     n_matrices = 3 * n_folds + (6 if accurate else 2) * n_threads + 1
     copies = 3 if accurate else 1
-    kept = 4 * 8 * MOST_KEPT_ROWS * width.n_numbers
-    basis = 3 * 8 * (width.n_inputs + 1) * n_features
+    n_columns = width.n_encoded or width.n_inputs
+    n_numbers = max(width.n_numbers, width.n_encoded + width.n_outputs + 1)
+    kept = 4 * 8 * MOST_KEPT_ROWS * n_numbers
+    basis = 3 * 8 * (n_columns + 1) * n_features
     # Blocks are of nearly equal size, which can be half as much again as is aimed at.
     block = max(BLOCK_BYTES // (8 * size), 64) * 3 // 2
     moments = 8 * size**2 * n_matrices + kept + basis
-    feature_row = 8 * (copies * size + width.n_numbers)
+    feature_row = 8 * (copies * size + n_numbers)
     return Costs(moments, width.reading, _row(width), feature_row, block * n_threads)
 
 
 def _row(width: Width) -> int:
-    return 8 * ((CHUNKS + COPIES) * width.n_numbers + NUMBERS)
+    numbers = (CHUNKS + COPIES) * width.n_numbers + width.n_encoded + NUMBERS
+    return 8 * numbers + TEXT_COPIES * width.row_of_text
 
 
 @dataclass(frozen=True)
@@ -252,6 +259,13 @@ class Budget:
         )
 
 
+def known_columns(model: Any) -> int:
+    """Columns that inputs of several kinds become; 0 for numbers, and before anything is drawn."""
+    drawn = vars(model).get("_drawn")
+    encoding = None if drawn is None else drawn.cells.encoding
+    return 0 if encoding is None else len(encoding.feature_names)
+
+
 def known_features(model: Any, drawn: bool) -> int | None:
     """Features of all members, None where only drawing the basis would tell."""
     if drawn:
@@ -282,6 +296,7 @@ def chunks_within(
     width = None if budget.n_bytes is None else source.width
     if width is None:
         return source
+    width = replace(width, n_encoded=0 if first_pass else known_columns(model))
     costs = []
     if n_features is not None:
         n_folds, accurate = number_of_folds(model.cv), model.solver == "qr"
