@@ -189,7 +189,7 @@ def _scale(values: AnyArray) -> float:
 
 def _power_of_two(size: float) -> float:
     """The nearest power of two; 0 for 0."""
-    return math.ldexp(1.0, round(math.log2(size))) if size > 0 else 0.0
+    return math.ldexp(1.0, min(round(math.log2(size)), 1023)) if size > 0 else 0.0
 
 
 def _scales_on_device(X: Any) -> FloatArray:
@@ -323,8 +323,9 @@ def _object_bits(values: AnyArray) -> HashArray:
         if isinstance(cell, (numbers.Real, np.bool_, decimal.Decimal)):
             alone = np.array([float(cell)])
         elif isinstance(cell, (datetime.date, np.datetime64)):
-            zone = getattr(cell, "tzinfo", None)
-            at = cell if zone is None else cell.astimezone(datetime.UTC).replace(tzinfo=None)
+            at: Any = cell
+            if getattr(cell, "tzinfo", None) is not None:
+                at = at.astimezone(datetime.UTC).replace(tzinfo=None)
             alone = np.array([at], dtype="datetime64[us]")
         else:
             alone = np.array([str(cell)])
