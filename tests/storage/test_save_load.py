@@ -623,7 +623,7 @@ def test_fields_that_older_versions_did_not_have_get_their_defaults(name, kind, 
 def test_fields_of_another_version_are_named(tmp_path):
     for name, kind, id_, model in (
         ("solver", "NCLPath", "NCLPath", ncl().fit(X, Y)),
-        ("choice", "FittedState", "ensemble.fitted", streamed()),
+        ("drawn", "FittedState", "ensemble.fitted", streamed()),
     ):
         file = save(model, tmp_path / "m.skops")
         rewritten(file, schema=without(name, id_))
