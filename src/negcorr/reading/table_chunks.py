@@ -167,11 +167,12 @@ class TableChunks:
         source, kinds = self.source, dict(self.kinds)
         if isinstance(source, ArrowSource):
             return self
+        refuted: dict[str, set[str]] = {name: set() for name in kinds}
         changed = True
         while changed:
             before = dict(kinds)
             for table in self.tables(list(kinds)):
-                kinds = source.kinds_after(table, kinds)
+                kinds = source.kinds_after(table, kinds, refuted)
             changed = kinds != before
         if kinds == self.kinds:
             return self

@@ -110,7 +110,9 @@ class TextSource:
             return kinds_of_cells(self.names, self.head.columns, self.delimiter)[0]
         return kinds_by_schema(schema, self.names, self.head.columns, self.delimiter)
 
-    def kinds_after(self, table: Any, kinds: Mapping[str, str]) -> dict[str, str]:
+    def kinds_after(
+        self, table: Any, kinds: Mapping[str, str], refuted: Mapping[str, set[str]]
+    ) -> dict[str, str]:
         """The kinds of columns, where cells of a table may show that they are others.
 
         Parameters
@@ -119,6 +121,8 @@ class TextSource:
             Of the columns that have a kind.
         kinds : mapping of str to str
             By the rows before.
+        refuted : mapping of str to set of str
+            For every column the kinds that some of its cells have not; it is added to.
         """
         path, found = self.bytes_.file.path, dict(kinds)
         wrong = []
@@ -127,12 +131,12 @@ class TextSource:
                 as_kind(table.column(name), kinds[name], name, path, 0)
             except TableError:
                 wrong.append(name)
+                refuted[name].add(kinds[name])
         if wrong:
             head = dict(zip(self.names, self.head.columns, strict=True))
             cells = [[*head[n], *table.column(n).to_pylist()] for n in table.column_names]
             shown = kinds_of_cells(table.column_names, cells, self.delimiter)[0]
-            # What is a number with and without a decimal comma is text.
-            found |= {n: "text" if shown[n] == kinds[n] else shown[n] for n in wrong}
+            found |= {n: "text" if shown[n] in refuted[n] else shown[n] for n in wrong}
         return found
 
     def frame(self, table: Any, kinds: Mapping[str, str], row: int) -> Any:

@@ -189,7 +189,7 @@ def _scale(values: AnyArray) -> float:
 
 def _power_of_two(size: float) -> float:
     """The nearest power of two; 0 for 0."""
-    return math.ldexp(1.0, round(math.log2(size))) if size > 0 else 0.0
+    return math.ldexp(1.0, min(round(math.log2(size)), 1023)) if size > 0 else 0.0
 
 
 def _scales_on_device(X: Any) -> FloatArray:
