@@ -54,7 +54,8 @@ def has_columns(X: Any) -> bool:
     if X.dtype.kind in "OUS":
         return True
     # The sum of a column with NaN is NaN, and takes no memory.
-    return X.dtype.kind == "f" and bool(np.isnan(np.sum(X)) and np.isnan(X).any())
+    with np.errstate(all="ignore"):  # of infinite values, which are refused elsewhere
+        return X.dtype.kind == "f" and bool(np.isnan(np.sum(X)) and np.isnan(X).any())
 
 
 def as_frame(X: Any) -> Any:
