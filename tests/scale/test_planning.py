@@ -167,7 +167,7 @@ class TestChunksWithinABudget:
         source = self.source(X=pd.DataFrame({"a": rng.normal(size=3000), "word": words}))
         model = ncl(n_members=20, n_components=10)
         assert known_columns(model) == 0
-        budget = Budget.of(None, "80MB")
+        budget = Budget.of(None, "130MB")
         first = chunks_within(budget, source, model, 200, first_pass=True)
         model.draw(source.X)
         assert known_columns(model) == 91
@@ -196,7 +196,7 @@ class TestChunksWithinABudget:
         monkeypatch.setattr(NCLRegressor, "partial_fit", spy)
         X = np.random.default_rng(0).normal(size=(5000, 60))
         model = ncl(n_members=2, n_components=3)
-        scale.fit(model, X, X[:, 0], memory="145MB")
+        scale.fit(model, X, X[:, 0], memory="120MB")
         assert sizes == [2048, 2048, 904]
 
 

@@ -126,9 +126,10 @@ def costs_of_first_pass(width: Width) -> Costs:
     width : Width
         Columns of the rows.
     """
-    # Those so far, those of a chunk, both, and the smallest of both; drawing encodes, sorts and
-    # copies them. How many columns words become is not known yet; here each counts as several.
-    kept = 8 * 8 * SAMPLE_ROWS * width.n_numbers
+    # Those so far, those of a chunk, both, and the smallest of both; drawing sorts and copies them,
+    # where text has become columns. How many is not known yet: about as many as it counts for.
+    text = max(width.n_numbers - width.n_inputs - width.n_outputs, 0)
+    kept = 8 * SAMPLE_ROWS * (6 * width.n_numbers + 2 * text)
     return Costs(kept, width.reading, _row(width))
 
 
