@@ -44,8 +44,8 @@ BARE_ROWS = 1_000_000
 #: As it was when this was started, and as every new process gets it.
 ENVIRONMENT = dict(os.environ)
 
-#: In the names of tasks whose results are moments or summaries of inputs.
-RESULTS = ("_summarised", "_Streamed", "_added")
+#: In the names of tasks whose results are moments, or looks at rows.
+RESULTS = ("_worked_on", "_added")
 
 
 def write_rows(folder: Path, n_rows: int, group_rows: int = GROUP_ROWS) -> None:

@@ -137,17 +137,20 @@ def rates(
     meet : callable
         Called before each part: all cores are to do the same at the same time.
     """
+    import pandas
+
     from negcorr import NCLRegressor
     from negcorr.bases import FourierFeatures
-    from negcorr.scale.files import FileSource, open_files
-    from negcorr.scale.first_pass import summary_of
+    from negcorr.scale.files import open_files
+    from negcorr.scale.first_pass import look_at
     from negcorr.scale.planning import MOST_ROWS
     from negcorr.spectrum.tridiagonal import tridiagonalise
 
     rng = np.random.default_rng(0)
     n_features = n_members * width
-    X = rng.normal(size=(MOST_ROWS, n_inputs))
-    y = np.sin(X[:, 0]) + rng.normal(size=MOST_ROWS)
+    # As files give it.
+    X = pandas.DataFrame({f"x{k}": rng.normal(size=MOST_ROWS) for k in range(n_inputs)})
+    y = np.sin(X["x0"].to_numpy()) + rng.normal(size=MOST_ROWS)
     row_bytes = 8.0 * (n_inputs + 1)
     rows = np.ones((64, n_inputs + 1))
     weights = rng.normal(size=(n_inputs + 1, n_features))
@@ -163,7 +166,7 @@ def rates(
     ]
 
     def read() -> float:
-        chunks = FileSource(open_files(folder), "y", None, MOST_ROWS).chunks()
+        chunks = open_files(folder, "y", None, MOST_ROWS).chunks()
         return row_bytes * sum(chunk.n_rows for chunk in itertools.islice(chunks, 8))
 
     def book() -> float:
@@ -171,9 +174,10 @@ def rates(
         one.partial_fit(X, y)
         return row_bytes * len(X)
 
+    first = look_at(one, X, y, None)
+
     def summary() -> float:
-        found = summary_of(X)
-        found.merged(found)
+        first.merged(look_at(one, X, y, None, first))
         return row_bytes * len(X)
 
     def make_product() -> float:

@@ -7,7 +7,7 @@ A row costs, in floating-point operations unless other units are given,
 
 =================  =========================================================================
 reading            8(d + p) bytes, twice: one pass for the basis, one for the moments
-first pass         8(d + p) bytes of means, squares and hashes
+first pass         8(d + p) bytes of checks, counts and hashes
 book-keeping       8(d + p) bytes of checks, hashes, folds and gathers in the second pass
 features           2(d + 1)Q, the phase being the weight of a constant input, and Q cosines
 Gram product       (Q + p + 1)²: multiply and add for one half of a symmetric matrix
@@ -181,13 +181,13 @@ def basis_bytes(shape: Shape) -> int:
 
 def result_bytes(shape: Shape, task_rows: int) -> int:
     """What a task of the second pass gives: moments, rows kept for intervals, and the basis."""
-    kept = min(task_rows, KEPT_ROWS) * (shape.row_bytes + _DOUBLE)
+    kept = min(task_rows, KEPT_ROWS) * (shape.row_bytes + 3 * _DOUBLE)
     return moment_bytes(shape) + kept + basis_bytes(shape)
 
 
 def summary_bytes(shape: Shape, task_rows: int) -> int:
-    """What a task of the first pass gives: means, squares, and a sample of rows with hashes."""
-    return _DOUBLE * ((shape.inputs + 1) * min(task_rows, SAMPLE_ROWS) + 2 * shape.inputs)
+    """What a task of the first pass gives: a sample of rows, with weights and two hashes each."""
+    return (shape.row_bytes + 3 * _DOUBLE) * min(task_rows, SAMPLE_ROWS)
 
 
 def tree_levels(n_tasks: int, fan_in: int = FAN_IN) -> list[int]:

@@ -244,7 +244,8 @@ def _cost_model(report: Report) -> str:
             f"output, K = {shape.folds} folds. Rates are those of one core while the others do "
             "the same, measured in the same run.",
             table(["part", "of a row", "amount", "rate of a core", "core-time of a row"], parts),
-            "*First pass*: means, squares and hashes of the inputs, from which the basis is drawn. "
+            "*First pass*: checks, counts and hashes of the rows, and the sample from which the "
+            "basis is drawn. "
             "*Book-keeping*: checks, hashes, folds and gathers of the second pass. ΦᵀΦ takes "
             "(Q + p + 1)² operations, not twice that: BLAS multiplies and adds for one half of a "
             "symmetric matrix, and the target and a constant are two further columns. Rows are "

@@ -377,6 +377,29 @@ def test_kinds_are_settled_by_all_cells(tmp_path, monkeypatch, head, rest, kind,
     assert any(note in each for each in settled.notes) if note else not settled.notes[1:]
 
 
-def test_kinds_of_typed_formats_are_settled(tmp_path):
-    chunks = TableChunks.open(written(tmp_path, "parquet"))
-    assert chunks.settled() is chunks
+class TestKindsThatSettle:
+    """Of a text whose first rows show less than all of them."""
+
+    @pytest.mark.parametrize(
+        ("last", "kind"),
+        [("2.5", "number"), ("?", "number"), ("007", "text"), ("-01", "text"), ("red", "text")],
+    )
+    def test_are_those_of_all_cells(self, last, kind, tmp_path):
+        path = tmp_path / "a.csv"
+        path.write_text("\n".join(["x,y", *["1,2"] * 6000, f"{last},3"]))
+        first = TableChunks.open(path, block=4000)
+        assert first.kinds == {"x": "number", "y": "number"}
+        settled = first.settled()
+        assert settled.kinds == {"x": kind, "y": "number"}
+        assert (settled is first) == (kind == "number")
+        assert settled.settled() is settled
+        frames = list(settled)
+        assert [len(frame) for frame in frames] == [4000, 2001]
+        wanted = {"2.5": 2.5, "?": np.nan}.get(last, last)
+        np.testing.assert_equal(frames[-1]["x"].iloc[-1], wanted)
+
+    def test_of_typed_files_are_known(self, tmp_path):
+        path = tmp_path / "a.parquet"
+        pd.DataFrame({"x": [1.0]}).to_parquet(path)
+        chunks = TableChunks.open(path)
+        assert chunks.settled() is chunks

@@ -7,8 +7,10 @@ import pytest
 from models import auto
 
 from negcorr import scale
+from negcorr.bases import kernel_features
 from negcorr.columns import inputs
 from negcorr.rows.keys import content_hash
+from negcorr.selection import choose
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 4))
@@ -59,15 +61,21 @@ class TestFromChunks:
         assert str(model.choice_) == str(fitted.choice_)
         np.testing.assert_allclose(model.predict(NEW), fitted.predict(NEW), rtol=1e-6)
 
-    def test_features_grow_as_in_memory(self):
+    def test_features_grow_as_in_memory(self, monkeypatch):
+        monkeypatch.setattr(choose, "ROWS_TO_GROW", 100)
+        for room in (choose, kernel_features):
+            monkeypatch.setattr(room, "STAGE", 20)
         rng = np.random.default_rng(2)
-        rows = rng.normal(size=(600, 3))
-        waves = np.sin(4.0 * rows).sum(axis=1) + 0.05 * rng.normal(size=600)
-        small = {"max_members": 40, "n_components": 4}
-        fitted = auto(**small).fit(rows, waves)
+        rows = rng.normal(size=(400, 2))
+        waves = np.sin(4.0 * rows).sum(axis=1) + 0.05 * rng.normal(size=400)
+        open_size = {"n_members": "auto", "n_components": 5, "bases": "kernel", "max_members": 1}
+        fitted = auto(**open_size).fit(rows, waves)
         parts = list(zip(np.split(rows, 4), np.split(waves, 4), strict=True))
-        model = scale.fit(auto(**small), parts)
-        assert model.basis_.block_starts_[-1] == fitted.basis_.block_starts_[-1]
+        model = scale.fit(auto(**open_size), parts)
+        sizes = [int(basis.block_starts_[-1]) for basis in model._state.drawn.bases]
+        assert sizes == [40, 80, 160]
+        grown = [each.basis_.block_starts_[-1] for each in (model, fitted)]
+        assert grown[0] == grown[1] > 40
         np.testing.assert_allclose(model.predict(rows), fitted.predict(rows), atol=1e-6)
 
     def test_several_outputs_are_kept(self):

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from models import ncl
+from models import auto, ncl
 
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")
@@ -114,13 +114,36 @@ def test_bad_blocks_are_named_and_leave_the_model_as_it_was():
     model = ncl(**SMALL).fit(X, y)
     before = model.predict(X)
     bad = X.copy()
-    bad[450, 1] = np.nan
+    bad[450, 1] = np.inf
     with (
         dask.config.set(scheduler="synchronous"),
-        pytest.raises(ChunkError, match=r"^block 2: Input X contains NaN"),
+        pytest.raises(ChunkError, match=r"^block 2: Input X contains infinity"),
     ):
         scale.fit(model, da.from_array(bad, chunks=200), da.from_array(y, chunks=200))
     np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_values_may_be_missing_in_some_blocks_only():
+    X, y = data()
+    X[450:460, 1] = np.nan
+    expected = ncl(**SMALL).fit(X, y)
+    with dask.config.set(scheduler="synchronous"):
+        rows = da.from_array(X, chunks=(200, 3))
+        found = scale.fit(ncl(**SMALL), rows, da.from_array(y, chunks=200))
+        lazy = scale.predict(found, rows).compute()
+    same(found, expected, X)
+    np.testing.assert_allclose(lazy, expected.predict(X), rtol=1e-9, atol=1e-9)
+    assert str(found.columns_) == str(expected.columns_)
+
+
+def test_features_may_be_chosen():
+    X, y = data(300)
+    expected = auto().fit(X, y)
+    with dask.config.set(scheduler="synchronous"):
+        found = scale.fit(auto(), da.from_array(X, chunks=100), da.from_array(y, chunks=100))
+    assert str(found.choice_) == str(expected.choice_)
+    np.testing.assert_array_equal(found.lam_, expected.lam_)
+    np.testing.assert_allclose(found.predict(X), expected.predict(X), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize(

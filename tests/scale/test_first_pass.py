@@ -1,6 +1,4 @@
-"""The first pass: moments and a sample of the inputs, whatever the chunks."""
-
-import sys
+"""The first pass: a look at all rows, the same whatever the chunks."""
 
 import numpy as np
 import pandas as pd
@@ -8,94 +6,108 @@ import pytest
 import scipy.sparse as sp
 from models import ncl
 
-from negcorr import scale
+from negcorr.columns import inputs
+from negcorr.columns.inputs import FirstLook
 from negcorr.exceptions import ChunkError
-from negcorr.scale import first_pass
 from negcorr.scale.chunks import ArraySource, Chunk
-from negcorr.scale.first_pass import summarise_inputs, summary_of
+from negcorr.scale.first_pass import look_at, look_at_chunks
 
 
-def summary(X, weight=None, block_size=37):
-    return summarise_inputs(ArraySource(X, np.zeros(len(X)), weight, block_size).chunks())
+def look(X, y=None, weight=None, block_size=37):
+    y = np.zeros(X.shape[0]) if y is None else y
+    return look_at_chunks(ncl(), ArraySource(X, y, weight, block_size).chunks())
 
 
-@pytest.mark.parametrize("block_size", [1, 7, 10**6])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_two_rows_have_the_moments_of_all(block_size, weighted, rows):
-    X, _, w = rows
-    weight = w + 1.0 if weighted else None
-    two, half = summary(X, weight, block_size).two_rows()
-    mean = np.average(X, axis=0, weights=weight)
-    variance = np.average((X - mean) ** 2, axis=0, weights=weight)
-    np.testing.assert_allclose(np.average(two, axis=0, weights=half), mean, rtol=1e-13)
-    np.testing.assert_allclose(two.std(axis=0), np.sqrt(variance), rtol=1e-12)
-    assert half.sum() == pytest.approx(len(X) if weight is None else weight.sum())
+def at_once(X, y=None, weight=None):
+    y = np.zeros(X.shape[0]) if y is None else y
+    return FirstLook.at(X, y[:, np.newaxis], weight, encoded=hasattr(X, "columns"))
 
 
-def test_a_column_that_does_not_vary_has_no_spread(rows):
-    X = np.column_stack([rows[0], np.full(240, 0.1)])
-    two, _ = summary(X, block_size=7).two_rows()
-    assert two[0, 3] == two[1, 3] == 0.1
+def assert_same_rows(one, other):
+    order = [np.argsort(each.keys.xy, kind="stable") for each in (one, other)]
+    np.testing.assert_array_equal(one.X[order[0]], other.X[order[1]])
+    np.testing.assert_allclose(one.y[order[0]], other.y[order[1]], rtol=1e-12)
+    np.testing.assert_array_equal(one.weight[order[0]], other.weight[order[1]])
 
 
-@pytest.mark.parametrize("block_size", [1, 7, 10**6])
-def test_the_sample_does_not_depend_on_chunks_order_or_repeats(block_size, rows, monkeypatch):
-    monkeypatch.setattr(first_pass, "SAMPLE_ROWS", 50)
-    X = rows[0]
-    expected = summary(X).sample_rows()
-    assert expected.shape == (50, 3)
-    again = summary(np.concatenate([X[::-1], X[:60]]), block_size=block_size).sample_rows()
-    np.testing.assert_array_equal(again, expected)
+class TestSample:
+    @pytest.mark.parametrize("block_size", [1, 7, 10**6])
+    def test_of_few_rows_is_all_of_them(self, block_size, rows):
+        X, y, w = rows
+        found = look(X, y, w + 1.0, block_size).sample
+        assert found.is_whole
+        assert (found.n_rows, found.weight) == (240, (w + 1.0).sum())
+        assert_same_rows(found.rows, at_once(X, y, w + 1.0).sample.rows)
+
+    @pytest.mark.parametrize("block_size", [1, 7, 60, 10**6])
+    def test_of_many_does_not_depend_on_chunks_order_or_repeats(
+        self, block_size, rows, monkeypatch
+    ):
+        monkeypatch.setattr(inputs, "SAMPLE_ROWS", 50)
+        X, y, _ = rows
+        expected = at_once(X, y).sample.rows
+        assert expected.X.shape == (50, 3)
+        again = look(np.concatenate([X[::-1], X]), np.tile(y, 2), None, block_size).sample
+        assert (again.rows.n_rows, again.n_rows, again.weight) == (50, 480, 480.0)
+        np.testing.assert_array_equal(again.rows.X, expected.X)
+        np.testing.assert_array_equal(again.rows.weight, np.full(50, 2.0))
+
+    def test_has_no_rows_without_weight(self, rows):
+        X, _, w = rows
+        assert look(X, None, w).sample.rows.n_rows == np.count_nonzero(w)
+
+    def test_does_not_pin_the_chunks(self, rows, monkeypatch):
+        monkeypatch.setattr(inputs, "SAMPLE_ROWS", 50)
+        sample = look(rows[0]).sample.rows.X
+        assert sample.base is None or sample.base.nbytes <= 2 * sample.nbytes
 
 
-def test_rows_without_weight_are_not_in_the_sample(rows):
-    X, _, w = rows
-    sample = summary(X, w).sample_rows()
-    assert len(sample) == np.count_nonzero(w)
+class TestTables:
+    def test_names_of_columns_are_kept(self, rows):
+        found = look(pd.DataFrame(rows[0], columns=["a", "b", "c"]))
+        assert found.named
+        assert list(found.sample.rows.X.columns) == ["a", "b", "c"]
 
+    def test_cells_are_counted_in_all_rows(self, rows, monkeypatch):
+        monkeypatch.setattr(inputs, "SAMPLE_ROWS", 50)
+        frame = pd.DataFrame({"a": rows[0][:, 0], "k": list("pq") * 119 + ["r", None]})
+        frame.loc[3:7, "a"] = np.nan
+        counts = look(frame, None, np.full(240, 2.0)).counts
+        assert counts.weight == 480.0
+        assert counts.missing == {"a": 10.0, "k": 2.0}
+        assert counts.levels == {"k": {"p": 238.0, "q": 238.0, "r": 2.0}}
 
-def test_the_sample_does_not_pin_the_chunks(rows):
-    sample = summary(rows[0]).sample
-    assert sample.base is None or sample.base.nbytes <= 2 * sample.nbytes
-
-
-def test_names_of_columns_are_kept(rows):
-    frame = pd.DataFrame(rows[0], columns=["a", "b", "c"])
-    found = summary(frame)
-    assert list(found.two_rows()[0].columns) == ["a", "b", "c"]
-    assert list(found.sample_rows().columns) == ["a", "b", "c"]
+    @pytest.mark.parametrize("order", [1, -1])
+    def test_numbers_that_lack_none_are_merged_with_those_that_lack_some(self, order, rows):
+        X = rows[0].copy()
+        X[200, 1] = np.nan
+        y = np.zeros(240)
+        parts = [look_at(ncl(), X[part], y[part], None) for part in (slice(150), slice(150, 240))]
+        assert [part.counts is None for part in parts] == [True, False]
+        both = parts[0].merged(parts[1]) if order == 1 else parts[1].merged(parts[0])
+        assert not both.named
+        assert both.counts.missing == {"x0": 0.0, "x1": 1.0, "x2": 0.0}
+        whole = look_at(ncl(), X, y, None)
+        learned = [each.learn()[0] for each in (both, whole)]
+        assert learned[0].encoding == learned[1].encoding
+        np.testing.assert_array_equal(learned[0].smallest, learned[1].smallest)
 
 
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (np.array([[1.0, np.nan, 0.0]]), "contains NaN"),
         (np.array([[1.0, np.inf, 0.0]]), "contains infinity"),
-        (np.array([["red", "1", "2"]], dtype=object), "could not convert string to float: 'red'"),
         (np.zeros((1, 2)), "there are 2 inputs, and were 3"),
-        (sp.csr_array(np.ones((1, 3))), r"X is sparse, .* draw the basis before, by model\.draw"),
+        (pd.DataFrame({"a": [1], "b": [2], "c": [3]}), "X comes as arrays and as data frames"),
     ],
 )
 def test_errors_say_which_rows(bad, message, rows):
-    chunks = [Chunk(rows[0], None, None, "one", 0), Chunk(bad, None, None, "other", 240)]
+    chunks = [Chunk(rows[0], rows[1], None, "one", 0), Chunk(bad, [1.0], None, "other", 240)]
     with pytest.raises(ChunkError, match=rf"^other \(rows 241 to 241\): .*{message}"):
-        summarise_inputs(chunks)
+        look_at_chunks(ncl(), chunks)
 
 
-def test_a_scheduler_is_told_how_large_a_summary_is():
-    rows = np.random.default_rng(0).normal(size=(3000, 4))
-    summary = summary_of(rows)
-    size = sys.getsizeof(summary)
-    assert size >= summary.sample.nbytes + summary.keys.nbytes > 3000 * 8 * 4
-
-
-def test_names_that_change_are_found_in_the_first_pass():
-    rng = np.random.default_rng(0)
-    frames = [pd.DataFrame(rng.normal(size=(50, 3)), columns=list(n)) for n in ("aby", "bay")]
-    model = ncl(n_members=5)
-    before = dict(vars(model))
-    with pytest.raises(
-        ChunkError, match=r"chunk 1 .*columns are \['b', 'a'\], and were \['a', 'b'"
-    ):
-        scale.fit(model, frames, target="y")
-    assert vars(model) == before
+def test_sparse_rows_are_looked_at_too(rows):
+    X = np.where(np.abs(rows[0]) > 1.0, rows[0], 0.0)
+    found = look(sp.csr_array(X)).sample.rows
+    np.testing.assert_array_equal(found.X.toarray(), X)

@@ -20,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from negcorr import NCLRegressor, scale
 from negcorr.bases import ClonedFeatures
-from negcorr.bases.basis import distinct_rows
+from negcorr.columns import inputs
 from negcorr.exceptions import ChunkError
 
 
@@ -38,6 +38,29 @@ class Counted:
 
 def parts_of(*arrays, cuts=(50, 51, 140)):
     return list(zip(*(np.split(array, cuts) for array in arrays), strict=True))
+
+
+#: Inputs of the table of several kinds.
+KINDS = ["size", "kind", "grade", "day"]
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    rng = np.random.default_rng(11)
+    n = 240
+    table = pd.DataFrame(
+        {
+            "size": rng.gamma(2.0, 2.0, n),
+            "kind": rng.choice(list("abcd"), n, p=[0.5, 0.3, 0.19, 0.01]),
+            "grade": pd.Categorical(rng.integers(1, 5, n)),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D"),
+        }
+    )
+    waves = np.log(table["size"]) + (table["kind"] == "a") + table["grade"].astype(float) % 2
+    table["y"] = waves + 0.3 * rng.normal(size=n)
+    for name in ("size", "kind", "day"):
+        table.loc[rng.random(n) < 0.08, name] = None
+    return table
 
 
 @pytest.fixture(scope="module")
@@ -123,12 +146,11 @@ class TestTheSameModel:
         ],
         ids=str,
     )
-    def test_with_a_basis_of_the_distinct_rows(self, given, rows, small, same):
+    def test_with_a_basis_of_rows_that_repeat(self, given, rows, small, same):
         X, y, _ = rows
         X = X[np.arange(240) % 200]
         settings = {**small, "alpha": 0.1, **given}
-        expected = ncl(**settings).draw(X[distinct_rows(X, None)]).partial_fit(X, y)
-        same(scale.fit(ncl(**settings), parts_of(X, y)), expected, X)
+        same(scale.fit(ncl(**settings), parts_of(X, y)), ncl(**settings).fit(X, y), X)
 
     def test_from_a_generator_with_the_basis_of_its_first_chunk(self, rows, small, same):
         X, y, w = rows
@@ -162,6 +184,123 @@ class TestTheSameModel:
         parts = [*nothing, *parts_of(X, y, w), *nothing]
         expected = ncl(**small).fit(X, y, w)
         same(scale.fit(ncl(**small), parts), expected, X)
+
+
+class TestTablesOfSeveralKinds:
+    """Frames with numbers, categories and dates, some of them missing, in chunks and in memory."""
+
+    @pytest.fixture
+    def check(self, mixed, small, same):
+        def check(frame, parts, **given):
+            y = given.pop("y", mixed["y"])
+            weight = given.pop("weight", None)
+            expected = ncl(**small).fit(frame, y, weight)
+            model = scale.fit(ncl(**small), parts, **given)
+            same(model, expected, frame)
+            assert str(model.columns_) == str(expected.columns_)
+            return model
+
+        return check
+
+    @pytest.mark.parametrize("size", [1, 50, 1000])
+    def test_in_chunks_of_any_size(self, size, mixed, check):
+        starts = range(0, len(mixed), size)
+        model = check(mixed[KINDS], [mixed[k : k + size] for k in starts], target="y")
+        assert [column.role for column in model.columns_.columns] == [
+            "number",
+            "category",
+            "category",
+            "date",
+        ]
+
+    def test_in_any_order(self, mixed, check):
+        other = mixed.sample(frac=1.0, random_state=1)
+        check(mixed[KINDS], [other[:11], other[11:170], other[170:]], target="y")
+
+    def test_cut_from_a_frame(self, mixed, check):
+        check(mixed[KINDS], mixed, target="y", block_size=70)
+        # polars has no categories that are numbers.
+        plain = mixed.drop(columns="grade")
+        check(plain.drop(columns="y"), pl.from_pandas(plain), target="y", block_size=70)
+
+    def test_with_weights_and_several_targets(self, mixed, small, same):
+        weight = np.random.default_rng(0).integers(0, 3, len(mixed)).astype(float)
+        table = mixed.assign(z=mixed["y"] ** 2, w=weight)
+        expected = ncl(**small).fit(mixed[KINDS], table[["y", "z"]].to_numpy(), weight)
+        parts = [table[:100], table[100:]]
+        model = scale.fit(ncl(**small), parts, target=["y", "z"], sample_weight="w")
+        np.testing.assert_array_equal(model.gap_, expected.gap_)
+        np.testing.assert_allclose(
+            model.predict(mixed[KINDS]), expected.predict(mixed[KINDS]), rtol=1e-8, atol=1e-9
+        )
+        assert str(model.columns_) == str(expected.columns_)
+
+    @pytest.mark.parametrize("first", [False, True])
+    def test_a_column_may_lack_all_values_in_a_chunk(self, first, mixed, check):
+        table = mixed.copy()
+        table.loc[table.index[80:160], ["size", "kind", "day"]] = None
+        parts = [table[:80], table[80:160].assign(size=None, kind=np.nan, day=None), table[160:]]
+        if first:
+            parts = [parts[1], parts[0], parts[2]]
+        check(table[KINDS], parts, target="y")
+
+    def test_each_chunk_may_know_categories_of_its_own(self, mixed, check):
+        few = mixed["grade"].isin([1, 2])
+        parts = [mixed[few], mixed[~few]]
+        parts = [part.assign(grade=part["grade"].cat.remove_unused_categories()) for part in parts]
+        assert parts[0]["grade"].dtype != parts[1]["grade"].dtype
+        check(mixed[KINDS], parts, target="y")
+
+    def test_a_sample_settles_the_columns_of_many_rows(self, mixed, check, monkeypatch):
+        monkeypatch.setattr(inputs, "SAMPLE_ROWS", 90)
+        parts = [mixed[:40], mixed[40:140], mixed[140:]]
+        model = check(mixed[KINDS], parts, target="y")
+        check(mixed[KINDS], parts[::-1], target="y")
+        monkeypatch.undo()
+        whole = ncl(n_members=6, n_components=4).fit(mixed[KINDS], mixed["y"])
+        assert str(model.columns_["size"]) != "" != str(whole.columns_["size"])
+        medians = [each._state.drawn.cells.encoding.parts[0].median for each in (model, whole)]
+        assert medians[0] != medians[1]
+
+    @pytest.mark.parametrize("order", [1, -1])
+    def test_arrays_may_lack_values_in_some_chunks_only(self, order, rows, small, same):
+        X, y, _ = rows
+        lacking = X.copy()
+        lacking[200:230, 1] = np.nan
+        expected = ncl(**small).fit(lacking, y)
+        model = scale.fit(ncl(**small), parts_of(lacking, y)[::order])
+        same(model, expected, lacking)
+        assert not hasattr(model, "feature_names_in_")
+
+    def test_what_a_later_chunk_alone_lacks_is_refused_where_rows_are_read_once(self, rows, small):
+        X, y, _ = rows
+        lacking = X.copy()
+        lacking[200, 1] = np.nan
+        with pytest.raises(ChunkError, match=r"chunk 3 \(rows 141 to 240\): Input X contains NaN"):
+            scale.fit(ncl(**small), iter(parts_of(lacking, y)))
+
+    def test_columns_must_stay_the_same(self, mixed, small):
+        model = ncl(**small)
+        before = dict(vars(model))
+        for change, message in (
+            (lambda t: t[t.columns[::-1]], r"columns are .* and were .* one order"),
+            (lambda t: t.rename(columns={"day": "date"}), r"columns are .*'date'"),
+            (lambda t: t.drop(columns="day"), "there are 3 inputs, and were 4"),
+        ):
+            with pytest.raises(ChunkError, match=rf"chunk 1 \(rows 101 to 240\): {message}"):
+                scale.fit(model, [mixed[:100], change(mixed[100:])], target="y")
+            assert vars(model) == before
+        arrays = (np.zeros((9, 4)), np.zeros(9))
+        with pytest.raises(ChunkError, match="X comes as arrays and as data frames"):
+            scale.fit(model, [(mixed[KINDS], mixed["y"]), arrays])
+
+    def test_by_dask(self, mixed, check):
+        pytest.importorskip("dask")
+        import dask
+        import dask.dataframe as dd
+
+        with dask.config.set(scheduler="synchronous"):
+            check(mixed[KINDS], dd.from_pandas(mixed, npartitions=4), target="y")
 
 
 class TestMoments:
@@ -224,11 +363,10 @@ class TestErrors:
         bad = y.copy()
         bad[200] = np.nan
         cuts = (50, 120, 180, 220)
-        model = ncl(**small)
+        model = ncl(**small).draw(X)
+        expected = copy.copy(model)
         with pytest.raises(ChunkError, match=r"chunk 3 \(rows 181 to 220\): Input y contains NaN"):
             scale.fit(model, parts_of(X, bad, cuts=cuts))
-        expected = copy.copy(model)
-        del expected._state  # the drawn basis stays
         for start, stop in ((0, 50), (50, 120), (120, 180)):
             expected.partial_fit(X[start:stop], y[start:stop])
         same(model, expected, X)
@@ -239,9 +377,14 @@ class TestErrors:
         X, y, _ = rows
         model = ncl(**small).fit(X, y)
         before = model.predict(X)
-        with pytest.raises(ChunkError, match=r"chunk 1 \(rows 241 to 480\): .*contains NaN"):
-            scale.fit(model, [(X, y), (X * np.nan, y)])
-        np.testing.assert_array_equal(model.predict(X), before)
+        infinite = X.copy()
+        infinite[7, 1] = np.inf
+        for bad in ((infinite, y), (X, y * np.nan)):
+            with pytest.raises(
+                ChunkError, match=r"chunk 1 \(rows 241 to 480\): .*contains (NaN|inf)"
+            ):
+                scale.fit(model, [(X, y), bad])
+            np.testing.assert_array_equal(model.predict(X), before)
 
     def test_in_the_first_chunk_leave_no_basis_that_looks_drawn(self, rows, small):
         X, y, _ = rows
@@ -259,7 +402,7 @@ class TestErrors:
         ("change", "message"),
         [
             (lambda X, y, w: (X[:, :2], y, w), "there are 2 inputs, and were 3"),
-            (lambda X, y, w: (X, np.column_stack([y, y]), w), r"y has 2 output\(s\)"),
+            (lambda X, y, w: (X, np.column_stack([y, y]), w), r"there are 2 targets, and were 1"),
             (lambda X, y, w: (X, y[:3], w), r"inconsistent numbers of samples"),
             (lambda X, y, w: (X, y, w[:3]), r"sample_weight.shape == \(3,\)"),
             (lambda X, y, w: (X, y, -w), "Negative values"),
@@ -367,7 +510,7 @@ class TestOtherTables:
         whole = scale.fit(ncl(**small).draw(parts[0][0]), sp.coo_array(X), y, block_size=9)
         same(whole, expected, X)
 
-    def test_frames_with_text_fit_with_a_drawn_basis_or_from_a_generator(self, frame, same):
+    def test_frames_are_handed_to_transformers_as_they_are(self, frame, same):
         table = frame.drop(columns="w").assign(s=np.where(frame["a"] > 0, "up", "down"))
         columns = ColumnTransformer(
             [("s", OneHotEncoder(), ["s"]), ("x", RBFSampler(n_components=5), ["a", "c"])]
@@ -378,8 +521,9 @@ class TestOtherTables:
         parts = [table[:100], table[100:130], table[130:]]
         same(scale.fit(clone(model), iter(parts), target="y"), expected, inputs)
         same(scale.fit(clone(model).draw(inputs[:100]), parts, target="y"), expected, inputs)
-        with pytest.raises(ChunkError, match=r"chunk 0 \(rows 1 to 100\): .*could not convert"):
-            scale.fit(clone(model), parts, target="y")
+        in_memory = clone(model).fit(inputs, table["y"])
+        same(scale.fit(clone(model), parts, target="y"), in_memory, inputs)
+        assert in_memory.columns_ is None
 
 
 class TestMemory:
@@ -467,16 +611,16 @@ class TestProgress:
         assert f"pass {in_pass} of 2" in shown()
         self.check_that_nothing_is_drawn()
 
-    @pytest.mark.parametrize("bad", ["X", "y"])
-    def test_bars_are_taken_down_where_rows_are_refused(self, bad, rows, small, shown):
-        chunk = {"X": rows[0], "y": rows[1]}
-        chunk[bad] = chunk[bad] * np.nan
+    @pytest.mark.parametrize("drawn", [False, True])
+    def test_bars_are_taken_down_where_rows_are_refused(self, drawn, rows, small, shown):
+        X, y, _ = rows
+        model = ncl(**small).draw(X) if drawn else ncl(**small)
         with pytest.raises(ChunkError) as caught:
-            scale.fit(ncl(**small), [rows[:2], tuple(chunk.values())], progress=True)
+            scale.fit(model, [(X[:2], y[:2]), (X, y * np.nan)], progress=True)
         # While the error, and with it all that it came through, is still there.
         self.check_that_nothing_is_drawn()
         assert "NaN" in str(caught.value)
-        assert f"pass {1 if bad == 'X' else 2} of 2" in shown()
+        assert f"pass 1 of {1 if drawn else 2}" in shown()
 
     @staticmethod
     def check_that_nothing_is_drawn():

@@ -4,9 +4,13 @@ import json
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
+import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
@@ -16,7 +20,7 @@ from sklearn.kernel_approximation import RBFSampler
 from negcorr import NCLRegressor, scale
 from negcorr.bases import ClonedFeatures
 from negcorr.scale import planning
-from negcorr.scale.chunks import ArraySource, IterableSource, Width
+from negcorr.scale.chunks import TEXT_NUMBERS, ArraySource, IterableSource, Width
 from negcorr.scale.planning import (
     BASE_BYTES,
     FEWEST_ROWS,
@@ -26,6 +30,7 @@ from negcorr.scale.planning import (
     chunks_within,
     costs_of_first_pass,
     costs_of_fit,
+    known_columns,
     known_features,
 )
 
@@ -58,9 +63,19 @@ class TestCosts:
         costs = costs_of_fit(WIDTH, 1000, n_folds=5, n_threads=3)
         assert costs.feature_row * costs.most_feature_rows < 3 * 1.6 * 32 * 2**20
 
-    def test_of_the_first_pass_have_a_sample_only_where_it_is_drawn_from(self):
-        assert costs_of_first_pass(WIDTH, sampled=False).moments == 0
-        assert costs_of_first_pass(WIDTH, sampled=True).moments >= 20_000 * 10 * 8
+    def test_of_the_first_pass_have_a_sample(self):
+        assert costs_of_first_pass(WIDTH).moments >= 20_000 * 10 * 8
+
+    def test_grow_with_text_and_with_the_columns_that_it_becomes(self):
+        numbers = costs_of_fit(WIDTH, 500, 5, 1)
+        encoded = costs_of_fit(replace(WIDTH, n_encoded=300), 500, 5, 1)
+        assert encoded.row - numbers.row == 300 * 8
+        assert encoded.feature_row > numbers.feature_row
+        assert encoded.moments > numbers.moments
+        text = replace(WIDTH, n_numbers=10 + TEXT_NUMBERS, row_of_text=200)
+        for costs in (costs_of_first_pass, lambda width: costs_of_fit(width, 500, 5, 1)):
+            more = costs(text).row - costs(WIDTH).row
+            assert more == 8 * 7 * (TEXT_NUMBERS - 1) + 2 * 200
 
     @pytest.mark.parametrize("budget", [0, 40 * 2**20, 50 * 2**20, 2**28, 2**40])
     def test_rows_are_the_most_that_fit(self, budget):
@@ -117,6 +132,13 @@ class TestChunksWithinABudget:
         assert both.width == Width(10, 2, 13)
         sparse = sp.csr_array(np.eye(3000, 10))
         assert self.source(X=sparse).width == Width(10, 1, 2)
+        frame = pd.DataFrame(np.zeros((3000, 3)), columns=list("abc"))
+        assert self.source(X=frame).width == Width(3, 1, 4)
+        frame = frame.assign(
+            word="a", level=pd.Categorical(["x"] * 3000), day=pd.Timestamp("2020-01-01")
+        )
+        assert self.source(X=frame).width == Width(6, 1, 6 + TEXT_NUMBERS)
+        assert self.source(X=pl.from_pandas(frame[["a", "word"]])).width.n_numbers == 12
         assert IterableSource([], None).width is None
 
     def test_chunks_fit_both_passes(self):
@@ -139,6 +161,21 @@ class TestChunksWithinABudget:
         second = chunks_within(budget, self.source(), model, n_features).block_size
         assert second == costs.most_rows(budget.n_bytes) < first
 
+    def test_columns_that_words_become_are_known_after_the_first_pass(self):
+        rng = np.random.default_rng(0)
+        words = rng.choice([f"w{k}" for k in range(90)], 3000)
+        source = self.source(X=pd.DataFrame({"a": rng.normal(size=3000), "word": words}))
+        model = ncl(n_members=20, n_components=10)
+        assert known_columns(model) == 0
+        budget = Budget.of(None, "130MB")
+        first = chunks_within(budget, source, model, 200, first_pass=True)
+        model.draw(source.X)
+        assert known_columns(model) == 91
+        second = chunks_within(budget, source, model, 200)
+        width = replace(source.width, n_encoded=91)
+        costs = costs_of_fit(width, 200, 5, planning.blas_threads())
+        assert second.block_size == costs.most_rows(budget.n_bytes) != first.block_size
+
     def test_what_does_not_fit_is_refused_before_a_row_is_read(self):
         class Unread(np.ndarray):
             def __getitem__(self, key):
@@ -159,7 +196,7 @@ class TestChunksWithinABudget:
         monkeypatch.setattr(NCLRegressor, "partial_fit", spy)
         X = np.random.default_rng(0).normal(size=(5000, 60))
         model = ncl(n_members=2, n_components=3)
-        scale.fit(model, X, X[:, 0], memory="56MB")
+        scale.fit(model, X, X[:, 0], memory="120MB")
         assert sizes == [2048, 2048, 904]
 
 
@@ -202,6 +239,28 @@ def large_file(request, tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module", params=[".parquet", ".csv"])
+def file_of_words(request, tmp_path_factory):
+    """Words, text that differs in every row, dates and numbers."""
+    path = tmp_path_factory.mktemp("words") / f"rows{request.param}"
+    rng, n = np.random.default_rng(0), 500_000
+    days = np.datetime64("2020-01-01") + rng.integers(0, 900, n).astype("timedelta64[D]")
+    table = pa.table(
+        {
+            "word": rng.choice([f"level number {k}" for k in range(60)], n),
+            "name": [f"row {k} of all rows" for k in range(n)],
+            "day": days.astype(str),
+            "x": rng.normal(size=n),
+            "y": rng.normal(size=n),
+        }
+    )
+    if request.param == ".csv":
+        pc.write_csv(table, path)
+    else:
+        pq.write_table(table, path, row_group_size=100_000)
+    return path
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read as Linux has them")
 class TestPeaks:
     def peak(self, path, **given):
@@ -219,3 +278,6 @@ class TestPeaks:
         assert 10**7 < found < BUDGET
         # What the largest chunks would take.
         assert self.peak(large_file, block_size=MOST_ROWS) > BUDGET
+
+    def test_of_words_stay_within_the_budget(self, file_of_words):
+        assert 10**7 < self.peak(file_of_words, memory=2 * BUDGET) < 2 * BUDGET

@@ -44,7 +44,7 @@ class Chunk:
     weight : array of shape (n,) or None
         Frequencies.
     where : str
-        For people: file and row group, or number of the chunk.
+        For people: file and rows before, or number of the chunk.
     first_row : int
         Number of its first row among all, from 0.
     """

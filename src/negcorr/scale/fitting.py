@@ -50,9 +50,9 @@ def fit(
         Fitted in place.
     X : path, pyarrow dataset, Dask table, iterable of chunks, or array-like of shape (n, d)
         A file that :func:`negcorr.read_table` reads, or a folder of such files of one kind, a
-        ``pyarrow.dataset.Dataset``, an
-        iterable of (X, y) or (X, y, weight) or of data frames, a Dask array or data frame, whose
-        blocks are worked on where they are, or a table in memory.
+        ``pyarrow.dataset.Dataset``, an iterable of (X, y) or (X, y, weight) or of data frames, a
+        Dask array or data frame, whose blocks are worked on where they are, or a table in memory.
+        Columns may be all that ``model.fit`` takes, with missing values.
     y : array-like of shape (n,) or (n, outputs), optional
         Targets of a table in memory, or of a Dask array.
     target : str or sequence of str, optional
@@ -79,9 +79,9 @@ def fit(
     Raises
     ------
     ChunkError
-        If rows cannot be read or used; it names the file, row group and row. If that was in the
-        first pass, the model is as it was before; later, it has seen all chunks before that one,
-        and ``partial_fit`` can go on.
+        If rows cannot be read or used; it names the file and the row. If that was in the first
+        pass, the model is as it was before; later, it has seen all chunks before that one, and
+        ``partial_fit`` can go on.
     ValueError
         If ``memory`` is too little for the moments; it says how much they take.
     MemoryError

@@ -126,8 +126,10 @@ def costs_of_first_pass(width: Width) -> Costs:
     width : Width
         Columns of the rows.
     """
-    # Those so far, those of a chunk, both, and the smallest of both; drawing sorts and copies them.
-    kept = 6 * 8 * SAMPLE_ROWS * width.n_numbers
+    # Those so far, those of a chunk, both, and the smallest of both; drawing sorts and copies them,
+    # where text has become columns. How many is not known yet: about as many as it counts for.
+    text = max(width.n_numbers - width.n_inputs - width.n_outputs, 0)
+    kept = 8 * SAMPLE_ROWS * (6 * width.n_numbers + 2 * text)
     return Costs(kept, width.reading, _row(width))
 
 
@@ -167,7 +169,9 @@ def costs_of_fit(
     basis = 3 * 8 * (n_columns + 1) * n_features
     # Blocks are of nearly equal size, which can be half as much again as is aimed at.
     block = max(BLOCK_BYTES // (8 * size), 64) * 3 // 2
-    moments = 8 * size**2 * n_matrices + kept + basis
+    # The sample of the first pass as numbers, with a copy in order and one that is scaled.
+    sample = 3 * 8 * SAMPLE_ROWS * width.n_encoded
+    moments = 8 * size**2 * n_matrices + kept + basis + sample
     feature_row = 8 * (copies * size + n_numbers)
     return Costs(moments, width.reading, _row(width), feature_row, block * n_threads)
 
