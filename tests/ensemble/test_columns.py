@@ -85,13 +85,21 @@ class TestNumbers:
         single = ncl(**SMALL).fit(X.astype(np.float32), y)
         assert_same_model(single, X, model, X)
 
-    def test_that_are_missing_in_new_rows_of_an_array_are_refused(self):
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_that_are_missing_in_new_rows_are_the_median(self, weighted):
         X, y = numbers()
-        model = ncl(**SMALL).fit(X, y)
-        X[1, 1] = np.nan
-        for ask in (model.predict, model.predict_members, model.predict_interval):
-            with pytest.raises(ValueError, match=r"NaN, but the rows .* had no missing value"):
-                ask(X)
+        weight = np.arange(120) % 3 if weighted else None
+        model = ncl(**SMALL).fit(X, y, sample_weight=weight)
+        named = ncl(**SMALL).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y, sample_weight=weight)
+        new = X[:5].copy()
+        new[1, 1] = np.nan
+        filled = new.copy()
+        filled[1, 1] = np.median(X[:, 1] if weight is None else np.repeat(X[:, 1], weight))
+        np.testing.assert_array_equal(model.predict(new), model.predict(filled))
+        frame = pd.DataFrame(new, columns=["a", "b", "c"])
+        np.testing.assert_array_equal(named.predict(frame), model.predict(new))
+        with pytest.raises(ValueError, match="infinity"):
+            model.predict(np.full((2, 3), np.inf))
 
     def test_that_are_infinite_are_refused_in_arrays_and_missing_in_frames(self):
         X, y = numbers()

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from negcorr._common.arrays import to_host
+from negcorr._common.quantiles import weighted_quantile
 from negcorr._common.types import AnyArray, FloatArray, Table
+from negcorr._common.validation import has_nan, refuse_missing
 from negcorr.columns.cells import as_frame, given_cells, has_names
 from negcorr.columns.counts import CellCounts
 from negcorr.columns.encoding import Encoding, learn_encoding
@@ -33,11 +35,23 @@ class InputCells:
         are handed to a user's transformers as they are.
     named : bool
         Whether columns had names. Without them, here or in new rows, columns go by their positions.
+    medians : ndarray of shape (d,) or None
+        What a missing number in new rows of an array counts as; an encoding has its own.
     """
 
     smallest: FloatArray
     encoding: Encoding | None = None
     named: bool = True
+    medians: FloatArray | None = None
+
+    @classmethod
+    def of_numbers(cls, X: Table, weight: FloatArray | None) -> InputCells:
+        """Those of a table of which nothing is to be encoded, by rows of positive weight."""
+        medians = None
+        if isinstance(X, np.ndarray) and X.dtype.kind in "fiu":
+            # The same, but that one of them knows weights.
+            medians = np.median(X, axis=0) if weight is None else weighted_quantile(X, weight, 0.5)
+        return cls(smallest_counted(X), medians=medians)
 
     def rows(self, X: Table, y: Any, weight: FloatArray | None) -> Rows:
         """Rows of a fit, with their keys.
@@ -58,7 +72,11 @@ class InputCells:
     def numbers(self, X: Table) -> Table:
         """The inputs of a prediction."""
         if self.encoding is None:
-            return X
+            if self.medians is None:
+                refuse_missing(X)
+                return X
+            lacks = isinstance(X, np.ndarray) and has_nan(X)
+            return np.where(np.isnan(X), self.medians, X) if lacks else X
         return self.encoding.encode(self._typed(X, self.encoding))
 
     def _typed(self, X: Table, encoding: Encoding) -> list[AnyArray]:
@@ -145,7 +163,7 @@ class FirstLook:
         """How cells become numbers, and the rows of the sample as the basis sees them."""
         given = self.sample.rows
         if self.counts is None:
-            cells = InputCells(smallest_counted(given.X))
+            cells = InputCells.of_numbers(given.X, given.weight)
         else:
             schema = input_columns(given.X, self.counts, named=self.named)
             encoding = learn_encoding(given.X, schema, self.counts, weight_of(given))
@@ -179,10 +197,11 @@ def enter(
         Whether X has columns of several kinds that are to be encoded.
     """
     if not encoded and not is_sampled(X.shape[0]):
-        used = X
+        used, mass = X, weight
         if weight is not None:
-            used = rows_of_table(X, np.flatnonzero(to_host(weight) > 0))
-        cells = InputCells(smallest_counted(used))
+            index = np.flatnonzero(to_host(weight) > 0)
+            used, mass = rows_of_table(X, index), to_host(weight)[index]
+        cells = InputCells.of_numbers(used, mass)
         rows = cells.rows(X, y, weight)
         return cells, rows, rows.of_weight()
     look = FirstLook.at(X, y, weight, encoded=encoded)

@@ -16,7 +16,7 @@ from negcorr._common.validation import (
     check_real,
     check_same_place,
     float_types,
-    refuse_missing,
+    has_nan,
     validate_cells,
     validate_table,
 )
@@ -312,8 +312,10 @@ def validated_inputs(estimator: Any, X: Table, fitted: FloatArray, method: str) 
     elif not isinstance(basis, RandomBasis) and takes_tables(basis):
         rows = validate_table(estimator, X, reset=False)
     else:
-        refuse_missing(X)
         types = float_types(place)
-        rows = validate_data(estimator, X, reset=False, accept_sparse="csr", dtype=types)
+        given = {"accept_sparse": "csr", "dtype": types, "reset": False}
+        if isinstance(X, np.ndarray) and has_nan(X):
+            given["ensure_all_finite"] = "allow-nan"
+        rows = cells.numbers(validate_data(estimator, X, **given))
     check_same_place(estimator, rows, place_of(fitted), method)
     return rows
