@@ -50,7 +50,8 @@ format: $(VENV)/.test
 
 # The daily round: the rooms that decide numbers, but for their slow tests.
 CHECKED := $(addprefix tests/, test_package.py _common rows columns bases moments spectrum criteria path ensemble diversity)
-SLOW := $(addprefix --ignore=tests/ensemble/, test_coverage.py test_estimator_checks.py test_huber.py)
+SLOW := $(addprefix --ignore=tests/ensemble/, test_coverage.py test_estimator_checks.py test_huber.py \
+	test_other_machines.py)
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -39,7 +39,15 @@ from typing import Any
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 from one_answer_doors import DOF, DOORS, PREDICTIONS, Door, of_frame, of_scaled
-from one_answer_machines import ENVIRONMENTS, REFERENCE, CannotRunError, answers_in, differences
+from one_answer_machines import (
+    ENVIRONMENTS,
+    REFERENCE,
+    SINGLE,
+    TABLES,
+    CannotRunError,
+    answers_in,
+    differences,
+)
 from one_answer_sets import SETS, AnswerSet, load_set
 
 #: Stored cases of another version are run again.
@@ -169,15 +177,16 @@ def machines(results: Results, oldest: bool) -> Iterator[tuple[str, str, dict[st
                 print(f"{title}: left out, {reason}", flush=True)
                 continue
             for case, answer in answers.items():
-                # Single precision is compared with the double precision of the same numbers.
-                other = reference[case.replace("single", "copy")]
+                other = reference[case]
                 found = differences(answer, other) | {"reference": digest(other)}
                 results.add(f"{PROTOCOL} | {case} | {title}", found)
                 yield case.split(",")[0], title, found, PREDICTIONS
-    for case, answer in reference.items():
-        if "single" in case:
-            found = differences(answer, reference[case.replace("single", "copy")])
-            yield case.split(",")[0], "float32, and its copy", found, PREDICTIONS
+    single = answers_in(SINGLE)
+    for name in TABLES:
+        answer, other = (single[f"{name}, {kind}"] for kind in ("single", "copy"))
+        found = differences(answer, other) | {"reference": digest(other)}
+        results.add(f"{PROTOCOL} | {name} | {SINGLE.name}", found)
+        yield name, SINGLE.name, found, PREDICTIONS
 
 
 def oldest_releases(folder: Path) -> str:

@@ -59,7 +59,10 @@ class Environment:
     precisions: tuple[str, ...] = PRECISIONS[:1]
 
 
-REFERENCE = Environment("as it is, one thread", precisions=PRECISIONS)
+REFERENCE = Environment("as it is, one thread")
+
+#: Of single precision, compared with itself: the same numbers in double precision.
+SINGLE = Environment("float32, and its copy", precisions=PRECISIONS[1:])
 
 ENVIRONMENTS = (
     Environment("two threads", threads=2),

@@ -152,3 +152,15 @@ def test_no_finite_value_at_all_is_an_error_that_names_the_way_out(bad):
 def test_one_output_without_finite_values_is_enough_for_that_error():
     with pytest.raises(ValueError, match="not finite at any lam"):
         search_lattice(column(valley(-2.0), lambda g: np.full_like(g, np.inf)), 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("noise", [0.0, 1e-6])
+def test_the_rounding_of_residuals_does_not_decide(seed, noise):
+    rng = np.random.default_rng(seed)
+    deviation = 3.0
+
+    def rounded(g):
+        return (noise + 1e-15 * deviation * rng.normal(size=(len(g), 1))) ** 2
+
+    assert search_lattice(rounded, 1e-8, np.array([deviation])).chosen[0] == 1.0

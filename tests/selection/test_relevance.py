@@ -354,3 +354,18 @@ def test_units_of_all_columns_do_not_matter_unless_extreme(kernel, scale):
     np.testing.assert_allclose(other.columns, one.columns, atol=1e-2)
     power = 1 if kernel == "laplacian" else 2
     assert other.gamma * scale**power == pytest.approx(one.gamma, rel=2e-2)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_rounding_of_rows_takes_the_search_nowhere_else(kernel, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(120, 6))
+    y = np.sin(3.0 * X[:, :1]) + 0.02 * X[:, 1:2]  # on the bounds of the search
+    one = learn_relevance(X, y, kernel)
+    for _ in range(3):
+        jitter = 1.0 + 2.0**-52 * rng.integers(-1, 2, size=X.shape)
+        other = learn_relevance(X * jitter, y, kernel)
+        np.testing.assert_array_equal(other.logs, one.logs)
+        np.testing.assert_array_equal(other.columns, one.columns)
+        assert other.gamma == one.gamma

@@ -24,6 +24,11 @@ SECOND_VALLEY = 0.02
 #: the one at the largest gap is chosen, so that rounding does not choose where a curve is flat.
 TIE_RTOL = 1e-10
 
+#: Mean squared errors count as equal as well where their roots differ by less than this share of
+#: the target's deviation: a residual is known to the rounding of the target, and is nothing else
+#: where the features explain everything.
+TIE_RESIDUAL = 1e-13
+
 
 @dataclass(frozen=True)
 class SearchResult:
@@ -47,7 +52,11 @@ class SearchResult:
     at_small_end: BoolArray
 
 
-def search_lattice(curve: Callable[[FloatArray], FloatArray], smallest_gap: float) -> SearchResult:
+def search_lattice(
+    curve: Callable[[FloatArray], FloatArray],
+    smallest_gap: float,
+    deviation: FloatArray | None = None,
+) -> SearchResult:
     """Minimise a criterion over gaps 10^(−i/50) between 1 and ``smallest_gap``.
 
     Parameters
@@ -56,6 +65,8 @@ def search_lattice(curve: Callable[[FloatArray], FloatArray], smallest_gap: floa
         Maps gaps ``(k,)`` to values ``(k, outputs)``; lower is better, infinity allowed.
     smallest_gap : float
         Where the search ends.
+    deviation : ndarray of shape (outputs,), optional
+        Of the targets, where values are mean squared errors.
 
     Returns
     -------
@@ -92,9 +103,13 @@ def search_lattice(curve: Callable[[FloatArray], FloatArray], smallest_gap: floa
     order = np.argsort(index)
     index, values = index[order], values[order]
     best = []
-    for column in values.T:
+    rounding = np.zeros(values.shape[1]) if deviation is None else TIE_RESIDUAL * deviation
+    for column, share in zip(values.T, rounding.tolist(), strict=True):
         finite = column[np.isfinite(column)]
+        least = float(np.nanmin(column))
         tolerance = TIE_RTOL * float(np.median(np.abs(finite))) if len(finite) else 0.0
-        best.append(int(np.flatnonzero(column <= np.nanmin(column) + tolerance)[0]))
+        if share > 0:
+            tolerance = max(tolerance, share * (2.0 * np.sqrt(max(least, 0.0)) + share))
+        best.append(int(np.flatnonzero(column <= least + tolerance)[0]))
     at_end = (index[best] == len(gaps) - 1) & (len(gaps) > 1)
     return SearchResult(gaps[index], values, gaps[index[best]], at_end)
