@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from negcorr.columns.kinds import infer_columns
+from negcorr.columns.counts import CellCounts
+from negcorr.columns.kinds import infer_columns, input_columns
 from negcorr.exceptions import TableError
 from negcorr.reading.schema import Column, Schema
 
@@ -232,3 +233,12 @@ def test_any_column_has_a_role(values):
     column = infer_columns(frame, "y")["x"]
     assert 0 <= column.n_missing <= 6
     assert column.n_distinct <= 6
+
+
+@pytest.mark.parametrize("words", [["True", "False"], ["$1", "$2", "$3"], ["0", "1"]])
+def test_few_numbers_written_as_words_are_no_row_numbers(words):
+    frame = pd.DataFrame({"a": np.resize(np.array(words, dtype=object), 60)})
+    found = input_columns(frame, CellCounts.of(frame))["a"]
+    assert (found.role, found.n_distinct) == ("number", len(words))
+    every = pd.DataFrame({"a": [f"${k}" for k in range(60)], "b": np.resize([1.5, 2.0, 3.5], 60)})
+    assert input_columns(every, CellCounts.of(every))["a"].role == "identifier"

@@ -284,7 +284,8 @@ def _column(
     if asked == "categorical":
         numeric = getattr(series.dtype, "kind", "O") in "iuf"
         return replace(plain, role="category", form="plain" if numeric else "", remark="as asked")
-    return _left_out_if_useless(present, _by_content(present, plain), n_rows)
+    column = _by_content(present, plain)
+    return _left_out_if_useless(present, column, n_rows, each_once=levels is not None)
 
 
 def _by_content(present: Any, plain: Column) -> Column:
@@ -322,16 +323,18 @@ def _by_content(present: Any, plain: Column) -> Column:
     return Column(plain.name, "number", form, plain.n_missing + lost, n_distinct, remark)
 
 
-def _left_out_if_useless(present: Any, column: Column, n_rows: int) -> Column:
+def _left_out_if_useless(
+    present: Any, column: Column, n_rows: int, *, each_once: bool = False
+) -> Column:
     """The column, or the same as identifier or text: row numbers, and texts that hardly repeat.
 
     The order of rows does not matter: row numbers are distinct whole numbers up to the number of
-    rows.
+    rows. With ``each_once`` the cells are the different ones of all rows, and not those of rows.
     """
     n, n_distinct = max(len(present), n_rows - column.n_missing), column.n_distinct
     if column.role == "number":
         is_time = getattr(present.dtype, "kind", "O") == "m"
-        if is_time or column.n_missing or n_distinct < max(2, len(present)):
+        if is_time or column.n_missing or n_distinct < max(2, n if each_once else len(present)):
             return column
         values = as_numbers(present, column.form, column.name)
         is_whole = bool((values == np.round(values)).all())
