@@ -15,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 
 from negcorr import NCLRegressor
 from negcorr.bases import AutoBasis, kernel_features
-from negcorr.columns import inputs as entering
 from negcorr.rows import sample as sampling
 from negcorr.rows.keys import content_hash, smallest_counted
 from negcorr.selection import choose as choosing
@@ -241,8 +240,7 @@ class TestChunks:
             assert_same_answer(in_chunks(drawn, frame, y, [100] * 3), model.fit(frame, y), frame, y)
 
     def test_of_more_rows_than_features_are_drawn_from(self, monkeypatch):
-        for room in (sampling, entering):
-            monkeypatch.setattr(room, "SAMPLE_ROWS", 120)
+        monkeypatch.setattr(sampling, "SAMPLE_ROWS", 120)
         X, y = data()
         for model in (NCLRegressor(), NCLRegressor("nystroem")):
             drawn = clone(model).draw(X, y=y)
