@@ -8,7 +8,7 @@ from models import auto
 
 from negcorr import scale
 from negcorr.bases import kernel_features
-from negcorr.columns import inputs
+from negcorr.rows import sample as sampling
 from negcorr.rows.keys import content_hash
 from negcorr.selection import choose
 
@@ -50,7 +50,7 @@ class TestFromChunks:
         np.testing.assert_allclose(one.predict(NEW), other.predict(NEW), rtol=1e-9)
 
     def test_a_sample_chooses_where_there_are_many(self, monkeypatch):
-        monkeypatch.setattr(inputs, "SAMPLE_ROWS", 60)
+        monkeypatch.setattr(sampling, "SAMPLE_ROWS", 60)
         model = scale.fit(auto(), list(self.CHUNKS))
         assert model.choice_.n_rows == 60
         assert model.path_.spectrum.weight == 90.0

@@ -6,9 +6,9 @@ import pytest
 import scipy.sparse as sp
 from models import ncl
 
-from negcorr.columns import inputs
 from negcorr.columns.inputs import FirstLook
 from negcorr.exceptions import ChunkError
+from negcorr.rows import sample as sampling
 from negcorr.scale.chunks import ArraySource, Chunk
 from negcorr.scale.first_pass import look_at, look_at_chunks
 
@@ -43,7 +43,7 @@ class TestSample:
     def test_of_many_does_not_depend_on_chunks_order_or_repeats(
         self, block_size, rows, monkeypatch
     ):
-        monkeypatch.setattr(inputs, "SAMPLE_ROWS", 50)
+        monkeypatch.setattr(sampling, "SAMPLE_ROWS", 50)
         X, y, _ = rows
         expected = at_once(X, y).sample.rows
         assert expected.X.shape == (50, 3)
@@ -57,7 +57,7 @@ class TestSample:
         assert look(X, None, w).sample.rows.n_rows == np.count_nonzero(w)
 
     def test_does_not_pin_the_chunks(self, rows, monkeypatch):
-        monkeypatch.setattr(inputs, "SAMPLE_ROWS", 50)
+        monkeypatch.setattr(sampling, "SAMPLE_ROWS", 50)
         sample = look(rows[0]).sample.rows.X
         assert sample.base is None or sample.base.nbytes <= 2 * sample.nbytes
 
@@ -69,7 +69,7 @@ class TestTables:
         assert list(found.sample.rows.X.columns) == ["a", "b", "c"]
 
     def test_cells_are_counted_in_all_rows(self, rows, monkeypatch):
-        monkeypatch.setattr(inputs, "SAMPLE_ROWS", 50)
+        monkeypatch.setattr(sampling, "SAMPLE_ROWS", 50)
         frame = pd.DataFrame({"a": rows[0][:, 0], "k": list("pq") * 119 + ["r", None]})
         frame.loc[3:7, "a"] = np.nan
         counts = look(frame, None, np.full(240, 2.0)).counts

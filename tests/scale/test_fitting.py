@@ -20,8 +20,8 @@ from sklearn.preprocessing import OneHotEncoder
 
 from negcorr import NCLRegressor, scale
 from negcorr.bases import ClonedFeatures
-from negcorr.columns import inputs
 from negcorr.exceptions import ChunkError
+from negcorr.rows import sample as sampling
 
 
 class Counted:
@@ -252,7 +252,7 @@ class TestTablesOfSeveralKinds:
         check(mixed[KINDS], parts, target="y")
 
     def test_a_sample_settles_the_columns_of_many_rows(self, mixed, check, monkeypatch):
-        monkeypatch.setattr(inputs, "SAMPLE_ROWS", 90)
+        monkeypatch.setattr(sampling, "SAMPLE_ROWS", 90)
         parts = [mixed[:40], mixed[40:140], mixed[140:]]
         model = check(mixed[KINDS], parts, target="y")
         check(mixed[KINDS], parts[::-1], target="y")
@@ -276,7 +276,7 @@ class TestTablesOfSeveralKinds:
         X, y, _ = rows
         lacking = X.copy()
         lacking[200, 1] = np.nan
-        with pytest.raises(ChunkError, match=r"chunk 3 \(rows 141 to 240\): Input X contains NaN"):
+        with pytest.raises(ChunkError, match=r"chunk 3 \(rows 141 to 240\): X contains NaN"):
             scale.fit(ncl(**small), iter(parts_of(lacking, y)))
 
     def test_columns_must_stay_the_same(self, mixed, small):

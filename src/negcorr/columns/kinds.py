@@ -269,7 +269,9 @@ def _column(
         if asked not in ("", "drop"):
             raise TableError(f"column {name!r} holds {problem}.") from error
         return Column(name, "dropped", "", n_missing, 0, problem)
-    if levels is not None and not hasattr(series, "cat"):
+    is_text = not hasattr(series, "cat") and getattr(series.dtype, "kind", "O") not in "biufmM"
+    each_once = bool(levels) and is_text and all(isinstance(cell, str) for cell in present)
+    if levels is not None and each_once:
         # All different words say more than a sample of the cells.
         n_distinct = len(levels)
         present = type(series)(sorted(levels), dtype=object, name=name)
@@ -285,7 +287,7 @@ def _column(
         numeric = getattr(series.dtype, "kind", "O") in "iuf"
         return replace(plain, role="category", form="plain" if numeric else "", remark="as asked")
     column = _by_content(present, plain)
-    return _left_out_if_useless(present, column, n_rows, each_once=levels is not None)
+    return _left_out_if_useless(present, column, n_rows, each_once=each_once)
 
 
 def _by_content(present: Any, plain: Column) -> Column:
