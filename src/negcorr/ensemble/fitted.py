@@ -270,6 +270,10 @@ def predict(state: FittedState, X: Table, return_std: bool) -> tuple[FloatArray,
     mean: FloatArray = place.empty((X.shape[0], coef.shape[0]))
     variance: FloatArray = place.empty(mean.shape)
     gaps = np.atleast_1d(to_host(solution.gap))
+    if return_std:
+        # Modes that are computed again are computed here: within a block of rows one thread would
+        # do it alone, and add in another order than the fit.
+        state.answers.path.spectrum.project(place.empty((0, coef.shape[1])))
 
     def use(block: slice, features: FloatArray) -> None:
         mean[block, :] = features @ coef.T + intercept
