@@ -9,9 +9,17 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from negcorr.columns.cells import as_frame, has_columns, has_names, level_names, typed_cells
+from negcorr.columns.cells import (
+    as_frame,
+    given_cells,
+    has_columns,
+    has_names,
+    level_names,
+    typed_cells,
+)
 from negcorr.exceptions import TableError
 from negcorr.reading.schema import Column
+from negcorr.rows.keys import row_keys
 
 DATA = {"size": [1.5, None, 3.0], "kind": ["a", "b", None]}
 
@@ -108,3 +116,21 @@ def test_cells_that_are_not_what_their_column_holds_are_named():
         typed_cells(pd.Series([1.0, "many"]), Column("a", "number", "plain"))
     with pytest.raises(TableError, match="column 'a': 'soon' is not a date"):
         typed_cells(pd.Series(["2024-01-31", "soon"]), Column("a", "date", "iso"))
+
+
+def test_cells_have_the_same_keys_as_text_and_as_numbers_and_dates():
+    days = pd.to_datetime(["2024-01-31", "2024-02-01 12:30", None, "2024-01-31"], format="mixed")
+    typed = pd.DataFrame({"day": days, "size": [1.0, 2.5, np.nan, -0.0]})
+    text = pd.DataFrame(
+        {
+            "day": ["2024-01-31", "2024-02-01 12:30:00", "", "2024-01-31 00:00:00"],
+            "size": ["1", "2.5", None, "0.0"],
+        }
+    )
+    mixed = text.assign(
+        day=["2024-01-31", "x", "", "2024-01-31T00:00"], size=["1", "?", "007", "0"]
+    )
+    keys = [row_keys(given_cells(f), np.empty((4, 0))).x for f in (typed, text, mixed)]
+    assert (keys[0] == keys[1]).all()
+    assert (keys[0] == keys[2]).tolist() == [True, False, False, True]
+    assert len(set(keys[2].tolist())) == 4

@@ -3,7 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.pipeline import make_pipeline
 
+from negcorr import NCLRegressor
 from negcorr.columns.inputs import FirstLook, enter
 from negcorr.rows import sample as sampling
 from negcorr.rows.keys import row_keys, smallest_counted
@@ -116,3 +120,25 @@ class TestFrames:
         np.testing.assert_array_equal(cells.numbers(frame), rows.X)
         named, _, _ = enter(frame, y, weight, encoded=True)
         np.testing.assert_array_equal(named.numbers(frame.to_numpy(dtype=object)), rows.X)
+
+
+def test_missing_numbers_that_a_users_transformer_fills():
+    """Arrays with missing numbers reach it as they are, in fits and predictions."""
+    X, y, weight = numbers()
+    X[::7, 0] = np.nan
+    imputed = make_pipeline(
+        SimpleImputer(strategy="constant", fill_value=5.0),
+        RBFSampler(n_components=5, random_state=0),
+    )
+    for w in (None, weight):
+        model = NCLRegressor(imputed, lam=0.5).fit(X, y, sample_weight=w)
+        filled = np.where(np.isnan(X), 5.0, X)
+        np.testing.assert_allclose(model.predict(X), model.predict(filled), rtol=1e-12)
+
+
+def test_missing_numbers_of_single_precision_stay_so():
+    X, y, _ = numbers()
+    model = NCLRegressor("fourier", lam=0.5).fit(X.astype(np.float32), y)
+    new = X.astype(np.float32)
+    new[3, 1] = np.nan
+    assert model.predict(new).dtype == model.predict(X.astype(np.float32)).dtype == np.float32

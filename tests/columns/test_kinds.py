@@ -10,6 +10,7 @@ from negcorr.columns.counts import CellCounts
 from negcorr.columns.kinds import infer_columns, input_columns
 from negcorr.exceptions import TableError
 from negcorr.reading.schema import Column, Schema
+from negcorr.rows import sample
 
 N = 60
 
@@ -242,3 +243,23 @@ def test_few_numbers_written_as_words_are_no_row_numbers(words):
     assert (found.role, found.n_distinct) == ("number", len(words))
     every = pd.DataFrame({"a": [f"${k}" for k in range(60)], "b": np.resize([1.5, 2.0, 3.5], 60)})
     assert input_columns(every, CellCounts.of(every))["a"].role == "identifier"
+
+
+@pytest.mark.parametrize("role", ["group", "time"])
+def test_groups_and_times_of_large_tables_are_looked_at_whole(monkeypatch, role):
+    monkeypatch.setattr(sample, "SAMPLE_ROWS", 50)
+    frame = pd.DataFrame({"x": np.arange(400) % 97 / 7, "who": np.arange(400) // 2})
+    frame["y"] = frame["x"] ** 2
+    found = infer_columns(frame, "y", **{role: "who"})
+    assert found["who"].n_distinct == 200
+    assert found["x"].n_distinct <= 50
+    assert "distinct (sample)" in str(found)
+
+
+def test_a_target_that_hardly_ever_differs_is_no_constant(monkeypatch):
+    monkeypatch.setattr(sample, "SAMPLE_ROWS", 50)
+    frame = pd.DataFrame({"x": np.arange(4000) / 7, "y": 0.0})
+    with pytest.raises(TableError, match="in every row"):
+        infer_columns(frame[:40], "y")
+    frame.loc[17, "y"] = 1.0
+    assert infer_columns(frame, "y")["y"].role == "target"

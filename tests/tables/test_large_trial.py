@@ -183,6 +183,24 @@ def test_a_cell_that_is_not_what_its_column_holds(
     tried(file, categorical=[name])
 
 
+def test_targets_that_lack_in_many_rows(tmp_path, few_are_many):
+    frame = rows(400)
+    frame.loc[np.arange(400) % 2 == 1, "y"] = np.nan
+    found = tried(file_of(frame, tmp_path))
+    expected = try_out(frame, infer_columns(frame, "y"), baselines=["mean"], parameters=SMALL)
+    assert "200 rows without it are left out" in infer_columns(frame, "y")["y"].remark
+    assert_same_trial(found, expected, frame)
+
+
+def test_the_split_goes_by_all_rows_of_the_table(tmp_path, few_are_many):
+    """150 rows are many, 75 of them with a target would be few."""
+    frame = rows(150)
+    frame.loc[np.arange(150) % 2 == 1, "y"] = np.nan
+    found = tried(file_of(frame, tmp_path))
+    expected = try_out(frame, infer_columns(frame, "y"), baselines=["mean"], parameters=SMALL)
+    assert_same_trial(found, expected, frame)
+
+
 def test_a_column_of_numbers_that_holds_a_word_further_down_is_text(tmp_path, monkeypatch):
     monkeypatch.setattr(sample, "SAMPLE_ROWS", 100)
     monkeypatch.setattr("negcorr.reading.text_source.HEAD_ROWS", 50)

@@ -169,7 +169,7 @@ def fit_input_map(
     if given.shape != (width,) or not (np.isfinite(given) & (given >= 0)).all():
         raise ValueError(
             f"relevance={relevance!r} must be None or {width} finite numbers of at least 0, one "
-            "for each column of X."
+            "for each column that the basis sees (in a data frame, a category is several)."
         )
     if not given.any():
         raise ValueError("relevance is zero for every column; at least one must be above 0.")

@@ -148,7 +148,8 @@ def write_all(
     for c in schema.columns:
         counted = [str(c.n_missing), str(c.n_distinct), c.remark]
         columns.append([printable(c.name, 200), c.role, *counted, made.get(c.name, "")])
-    heads = ("Column", "Taken as", "Missing", "Distinct", "Remark", "Made of it")
+    distinct = schema.distinct_head.capitalize()
+    heads = ("Column", "Taken as", "Missing", distinct, "Remark", "Made of it")
     with staged(folder) as stage:
         model = trial.model
         if isinstance(model, NCLRegressor):

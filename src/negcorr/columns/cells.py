@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import numpy as np
 from negcorr._common.types import AnyArray
 from negcorr._common.validation import has_nan
 from negcorr.exceptions import TableError
-from negcorr.reading.dates import dates
+from negcorr.reading.dates import dates, iso_dates
 from negcorr.reading.number_cells import as_numbers
 from negcorr.reading.optional import import_optional
 from negcorr.reading.schema import Column
@@ -28,6 +29,9 @@ __all__ = [
     "placing",
     "typed_cells",
 ]
+
+#: A number as Python writes it.
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?", re.ASCII)
 
 #: The category of rows that have none.
 MISSING_LEVEL = "(missing)"
@@ -129,7 +133,8 @@ def level_names(series: Any) -> AnyArray:
 def given_cells(frame: Any) -> list[AnyArray]:
     """The cells of a data frame before anything is known of its columns, for row keys.
 
-    Numbers and dates are those by their type; all else is text.
+    A cell of text that is written as a plain number or an ISO date counts as that, whatever other
+    cells its column has: a file may hold as text what a data frame has as numbers or dates.
 
     Parameters
     ----------
@@ -139,8 +144,8 @@ def given_cells(frame: Any) -> list[AnyArray]:
     --------
     >>> import pandas as pd
     >>> from negcorr.columns.cells import given_cells
-    >>> [cells.tolist() for cells in given_cells(pd.DataFrame({"x": [1], "kind": ["a"]}))]
-    [[1.0], ['a']]
+    >>> [cells.tolist() for cells in given_cells(pd.DataFrame({"x": [1, 2], "kind": ["a", "2"]}))]
+    [[1.0, 2.0], ['a', 2.0]]
     """
     columns = []
     for j in range(frame.shape[1]):
@@ -151,15 +156,28 @@ def given_cells(frame: Any) -> list[AnyArray]:
         elif kind == "M":
             columns.append(np.asarray(dates(series, "datetime", str(series.name)).to_numpy()))
         else:
-            columns.append(_names_or_text(series))
+            columns.append(_by_value(series))
     return columns
 
 
-def _names_or_text(series: Any) -> AnyArray:
+def _by_value(series: Any) -> AnyArray:
+    """Cells of text, those that are plain numbers and dates as such, and missing ones as None."""
+    import pandas
+
     try:
-        return level_names(series)
+        codes, words = pandas.factorize(level_names(series))
     except TypeError:  # lists and the like, which are never inputs
         return np.array([str(cell) for cell in series], dtype=object)
+    values = words.copy()
+    values[words == MISSING_LEVEL] = None
+    at = np.flatnonzero([_PLAIN_NUMBER.fullmatch(word) is not None for word in words])
+    values[at] = words[at].astype(np.float64)
+    moments = iso_dates(words)
+    at = np.flatnonzero(~np.isnat(moments))
+    if len(at) and len(at) + np.count_nonzero(words == MISSING_LEVEL) == len(words):
+        return np.asarray(moments[codes])
+    values[at] = moments[at].astype(object)
+    return np.asarray(values[codes])
 
 
 def typed_cells(series: Any, column: Column) -> AnyArray:

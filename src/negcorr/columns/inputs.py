@@ -36,7 +36,8 @@ class InputCells:
     named : bool
         Whether columns had names. Without them, here or in new rows, columns go by their positions.
     medians : ndarray of shape (d,) or None
-        What a missing number in new rows of an array counts as; an encoding has its own.
+        What a missing number in new rows of an array counts as; NaN where the rows of the fit lack
+        some, which a user's transformers take as they are. An encoding has its own.
     """
 
     smallest: FloatArray
@@ -49,8 +50,10 @@ class InputCells:
         """Those of a table of which nothing is to be encoded, by rows of positive weight."""
         medians = None
         if isinstance(X, np.ndarray) and X.dtype.kind in "fiu":
+            if has_nan(X):
+                medians = np.full(X.shape[1], np.nan)
             # The same, but that one of them knows weights, and takes ten times as long.
-            if weight is None or len(np.unique(weight)) == 1:
+            elif weight is None or len(np.unique(weight)) == 1:
                 medians = np.median(X, axis=0)
             else:
                 medians = weighted_quantile(X, weight, 0.5)
@@ -78,8 +81,8 @@ class InputCells:
             if self.medians is None:
                 refuse_missing(X)
                 return X
-            lacks = isinstance(X, np.ndarray) and has_nan(X)
-            return np.where(np.isnan(X), self.medians, X) if lacks else X
+            lacks = isinstance(X, np.ndarray) and has_nan(X) and not has_nan(self.medians)
+            return np.where(np.isnan(X), self.medians.astype(X.dtype), X) if lacks else X
         return self.encoding.encode(self._typed(X, self.encoding))
 
     def _typed(self, X: Table, encoding: Encoding) -> list[AnyArray]:

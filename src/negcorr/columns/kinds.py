@@ -103,7 +103,9 @@ def infer_columns(
         raise TableError("the table has no row.")
     if is_sampled(len(frame)):
         kept = frame[[name for name in frame.columns if roles.get(name) != "drop"]]
-        return _by_sample(list(frame.columns), roles, *_looked_at(kept))
+        # Groups and times decide what is held out, for which all of them count.
+        whole = [name for name in frame.columns if roles.get(name) in ("group", "time")]
+        return _by_sample(list(frame.columns), roles, *_looked_at(kept), frame[whole])
     columns = [_column(frame[name], roles.get(name, ""), len(frame)) for name in frame.columns]
     return _with_inputs(columns, len(frame))
 
@@ -144,7 +146,7 @@ def _looked_at(frame: Any) -> tuple[Any, CellCounts]:
 
 
 def _by_sample(
-    names: list[str], roles: Mapping[str, str], sample: Any, counts: CellCounts
+    names: list[str], roles: Mapping[str, str], sample: Any, counts: CellCounts, whole: Any = ()
 ) -> Schema:
     n_rows = round(counts.weight)
     columns = []
@@ -152,8 +154,9 @@ def _by_sample(
         if roles.get(name) == "drop":
             columns.append(Column(name, "dropped", "", 0, 0, "as asked"))
             continue
+        cells = whole[name] if name in whole else sample[name]
         of_all = round(counts.missing[name]), counts.levels.get(name)
-        columns.append(_column(sample[name], roles.get(name, ""), n_rows, *of_all))
+        columns.append(_column(cells, roles.get(name, ""), n_rows, *of_all))
     return _with_inputs(columns, n_rows)
 
 
@@ -277,7 +280,7 @@ def _column(
         present = type(series)(sorted(levels), dtype=object, name=name)
     plain = Column(name, "", "", n_missing, n_distinct)
     if asked in _CHECKS:
-        return _CHECKS[asked](present, _by_content(present, plain), len(series))
+        return _CHECKS[asked](present, _by_content(present, plain), n_rows)
     if asked == "drop":
         return replace(plain, role="dropped", remark="as asked")
     if n_distinct + (n_missing > 0) < 2:
@@ -366,7 +369,7 @@ def _target(present: Any, column: Column, n_rows: int) -> Column:
             f"target {name!r} must hold numbers; it holds {what} such as "
             f"{shortened(next(odd, present.iloc[0]))}. Classes cannot be predicted here."
         )
-    if column.n_distinct == 1:
+    if column.n_distinct == 1 and len(present) == n_rows - column.n_missing:
         raise TableError(
             f"target {name!r} is {shortened(present.iloc[0])} in every row that has it: there is "
             "nothing to predict."

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from negcorr._common.number_text import shortened
+from negcorr._common.types import AnyArray
 from negcorr.exceptions import TableError
 from negcorr.reading.number_cells import is_missing_mark
 
-__all__ = ["date_form", "date_remark", "dates"]
+__all__ = ["date_form", "date_remark", "dates", "iso_dates"]
 
 _ISO = re.compile(
     r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z| ?[+-]\d{2}:?\d{2})?)?", re.ASCII
@@ -139,6 +140,26 @@ def dates(series: Any, form: str, column: str) -> Any:
         wanted = form.partition(" ")[2] if form.startswith("datetime ") else ""
         series = series.dt.tz_convert(wanted or "UTC").dt.tz_localize(None)
     return series.astype("datetime64[us]")
+
+
+def iso_dates(texts: AnyArray) -> AnyArray:
+    """Texts as moments of UTC, NaT where one is no ISO date.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.reading.dates import iso_dates
+    >>> iso_dates(np.array(["2024-01-31", "so"], dtype=object)).astype("datetime64[D]").tolist()
+    [datetime.date(2024, 1, 31), None]
+    """
+    import pandas
+
+    found = np.full(len(texts), np.datetime64("NaT"), dtype="datetime64[us]")
+    at = [k for k, text in enumerate(texts) if _ISO.fullmatch(text)]
+    if at:
+        moments = pandas.to_datetime(texts[at], format="ISO8601", utc=True, errors="coerce")
+        found[at] = moments.tz_localize(None).to_numpy().astype("datetime64[us]")
+    return found
 
 
 def date_remark(form: str, values: Iterable[Any]) -> str:

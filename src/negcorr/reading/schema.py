@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass, fields
 
 from negcorr.exceptions import TableError
+from negcorr.rows.sample import is_sampled
 
 __all__ = ["INPUT_ROLES", "LEFT_OUT", "ROLES", "Column", "Schema"]
 
@@ -34,7 +35,8 @@ class Column:
     form : str
         How cells of numbers or dates are written, so that new cells are read in the same way.
     n_missing, n_distinct : int
-        Cells without a value, and different values of the others.
+        Cells without a value, and different values of the others: of large tables, different words
+        of all rows, but different numbers and dates of a sample.
     remark : str
         Why it is left out, or how it was read.
     made : str
@@ -114,11 +116,16 @@ class Schema:
         """Column that rows are ordered by."""
         return next(iter(self.named("time")), None)
 
+    @property
+    def distinct_head(self) -> str:
+        """What stands above the numbers of different values."""
+        return "distinct (sample)" if is_sampled(self.n_rows) else "distinct"
+
     def __getitem__(self, name: str) -> Column:
         return {column.name: column for column in self.columns}[name]
 
     def __str__(self) -> str:
-        heads = ("column", "role", "missing", "distinct", "remark", "made of it")
+        heads = ("column", "role", "missing", self.distinct_head, "remark", "made of it")
         rows = [heads]
         for c in self.columns:
             # Line breaks and the like show as Python writes them.

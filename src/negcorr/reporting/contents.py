@@ -203,7 +203,8 @@ def gather(
 
 def _table_of_columns(schema: Schema) -> ExtraTable:
     """What was made of each column, or why it was left out."""
-    header = ("Column", "Taken as", "Missing", "Distinct", "Remark", "Made of it")
+    distinct = schema.distinct_head.capitalize()
+    header = ("Column", "Taken as", "Missing", distinct, "Remark", "Made of it")
     rows = [
         (c.name, c.role, str(c.n_missing), str(c.n_distinct), c.remark, c.made)
         for c in schema.columns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -99,7 +100,7 @@ class Width:
     n_encoded: int = 0
 
 
-class Source:
+class Source(ABC):
     """Rows that can be read in chunks."""
 
     @property
@@ -125,9 +126,9 @@ class Source:
         """How many rows there are, None where only reading them would tell."""
         return None
 
+    @abstractmethod
     def chunks(self) -> Iterator[Chunk]:
         """All rows, chunk by chunk, from the start."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, repr=False)

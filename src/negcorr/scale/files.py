@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -54,9 +55,9 @@ class NamedColumns(Source):
     block_size: int
 
     @property
+    @abstractmethod
     def names(self) -> list[str]:
         """All columns."""
-        raise NotImplementedError
 
     @property
     def targets(self) -> list[str]:

@@ -347,7 +347,8 @@ class _Passes:
     def _look_at_columns(self, names: list[str]) -> FirstLook:
         look: FirstLook | None = None
         for frame, _ in self.frames(names, "columns"):
-            part = FirstLook.at(frame, np.empty((len(frame), 0)), None, encoded=True)
+            no_target = np.empty((len(frame), 0))
+            part = FirstLook.at(frame, no_target, None, encoded=True, before=look)
             look = part if look is None else look.merged(part)
         assert look is not None  # frames has raised an error before
         return look
@@ -363,16 +364,18 @@ class _Passes:
                 rows, at = piece.of(name, cut)
                 if len(at):
                     X, y, weight = _part(rows, at)
-                    look = FirstLook.at(X, y.reshape(len(at), -1), weight, encoded=True)
-                    looks[name] = looks[name].merged(look) if name in looks else look
+                    before, target = looks.get(name), y.reshape(len(at), -1)
+                    look = FirstLook.at(X, target, weight, encoded=True, before=before)
+                    looks[name] = look if before is None else before.merged(look)
             for held_out in (False, True):
                 at = np.flatnonzero((piece.keys >= cut) == held_out)
                 if len(at):
                     X, y, weight = _part(piece.typed, at)
                     target = y.reshape(len(at), -1)
                     rows_at = Rows(X, target, weight, row_keys(given_cells(X), target))
-                    one = RowSample.of(rows_at, "xy")
-                    kept[held_out] = kept[held_out].merged(one) if held_out in kept else one
+                    side = kept.get(held_out)
+                    one = RowSample.of(rows_at, "xy", None if side is None else side.last)
+                    kept[held_out] = one if side is None else side.merged(one)
         for held_out in (False, True):
             n = kept[held_out].n_rows if held_out in kept else 0
             if n < LEAST_ROWS:

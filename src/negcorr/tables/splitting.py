@@ -88,7 +88,7 @@ def hold_out(
         keys = reseeded(word_hashes(rows.groups), seed)
         held = largest_keys(keys, test_size, f"group in {schema.group!r}")
     else:
-        held = keys_held_out(hashes(rows, schema, seed), test_size)
+        held = keys_held_out(hashes(rows, schema, seed), test_size, len(frame))
     return rows.positions[~held], rows.positions[held]
 
 
@@ -147,14 +147,16 @@ def check_held_out(held: Samples, schema: Schema) -> None:
         raise TableError(f"all held-out rows have no weight in {at}; try another seed.")
 
 
-def keys_held_out(keys: HashArray, test_size: float) -> BoolArray:
+def keys_held_out(keys: HashArray, test_size: float, n_rows: int) -> BoolArray:
     """Which rows are held out by their content.
 
     Parameters
     ----------
     keys : ndarray of uint64 of shape (n,)
-        Of all rows.
+        Of all rows that have their targets.
     test_size : float
+    n_rows : int
+        Of the table.
 
     Returns
     -------
@@ -163,7 +165,7 @@ def keys_held_out(keys: HashArray, test_size: float) -> BoolArray:
         allow; beyond, those with a key of at least (1 - test_size)·2⁶⁴.
     """
     n = len(keys)
-    if not is_sampled(n):
+    if not is_sampled(n_rows):
         return largest_keys(keys, test_size, "content")
     held = keys >= first_held_out(test_size)
     if not LEAST_ROWS <= np.count_nonzero(held) <= n - LEAST_ROWS:
