@@ -358,7 +358,7 @@ def test_a_place_that_cannot_be_written_to_is_told_before_the_fit(negcorr, data,
     (tmp_path / "file").touch()
     result = negcorr("fit", data, "-t", "price", "-o", tmp_path / "file" / "out")
     assert result.code == 1
-    assert "is no folder" in result.complaint()
+    assert "cannot write there" in result.complaint()
 
 
 def interrupt(*arguments, **options):
@@ -370,7 +370,7 @@ def test_ctrl_c_leaves_no_file(negcorr, data, tmp_path, monkeypatch, where):
     monkeypatch.setattr(f"negcorr.cli.fit_files.{where}", interrupt)
     result = negcorr("fit", data, "-t", "price", *QUICK, "-o", "new/out")
     assert result.code == 130
-    assert result.err == "note: stopped; no file was changed.\n"
+    assert result.err == "negcorr: stopped by Ctrl-C; no file is half-written.\n"
     assert names_in(tmp_path / "here") == []
 
 
