@@ -37,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with stop_signal() as stop:
         try:
             code = _run(arguments)
+            if code and stop.number:  # a library gave another reason for being stopped
+                raise KeyboardInterrupt
         except BrokenPipeError:
             # The program that reads the output has closed it, as ``head`` does. What is still in
             # the buffer is thrown away.

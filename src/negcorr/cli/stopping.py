@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 __all__ = ["StopSignal", "StoppedError", "stop_signal"]
+
+
+#: Seconds in which a second SIGTERM is not heard: some programs send two, and the first has begun
+#: the clean-up.
+TWICE = 1.0
 
 
 class StoppedError(BaseException):
@@ -33,9 +39,12 @@ class StopSignal:
     ----------
     number : int
         0 before there is one, or after Ctrl-C.
+    again : float
+        Time at which another one is heard.
     """
 
     number: int = 0
+    again: float = 0.0
 
     @property
     def exit_code(self) -> int:
@@ -50,7 +59,7 @@ class StopSignal:
 
 @contextmanager
 def stop_signal() -> Iterator[StopSignal]:
-    """Let SIGTERM end the block as Ctrl-C does: by a KeyboardInterrupt, once.
+    """Let SIGTERM end the block as Ctrl-C does: by a KeyboardInterrupt.
 
     Yields
     ------
@@ -63,8 +72,8 @@ def stop_signal() -> Iterator[StopSignal]:
         if os.getpid() != process:  # a forked child, which has nothing to clean up
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
-        elif not stop.number:  # some programs send it twice, and the clean-up has begun
-            stop.number = number
+        elif time.monotonic() > stop.again:
+            stop.number, stop.again = number, time.monotonic() + TWICE
             raise KeyboardInterrupt
 
     here = threading.current_thread() is threading.main_thread()
