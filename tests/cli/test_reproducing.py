@@ -15,6 +15,7 @@ import toy_data
 from toy_data import contents
 
 import negcorr as package
+from negcorr._common.files import in_use
 from negcorr.cli.paper_commands import ReproduceOptions
 from negcorr.paper import study as study_module
 from negcorr.paper.page import QUICK_NOTICE
@@ -550,6 +551,13 @@ def test_a_folder_that_cannot_be_written_is_named_before_the_work(
     assert "cannot write there" in result.complaint()
     assert str(tmp_path / "file") in result.complaint()
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_folder_in_use_is_refused_by_its_name(reproduce, tmp_path):
+    with in_use(tmp_path / "out"):
+        result = reproduce()
+    assert result.code == 1
+    assert f"{tmp_path / 'out'} is in use by another run" in result.complaint()
 
 
 def full_after(monkeypatch, writes):

@@ -9,7 +9,7 @@ import numpy as np
 from joblib import cpu_count
 from sklearn.datasets import load_diabetes
 
-from negcorr._common.files import check_replaceable, staged, write_atomically
+from negcorr._common.files import check_replaceable, in_use, staged, write_atomically
 from negcorr._common.memory import available_bytes, in_words
 from negcorr._common.number_text import amount, listed
 from negcorr.bases.named import as_basis
@@ -348,7 +348,8 @@ def run_demo(out: Path, output: Output) -> None:
     frame = load_diabetes(as_frame=True, scaled=False).frame
     data, frame = out / "diabetes.csv", frame.rename(columns={"target": "progression"})
     table = frame.to_csv(index=False, float_format="%g", lineterminator="\n")
-    write_atomically(data, table.encode())
+    with in_use(out):  # another run there has its data already
+        write_atomically(data, table.encode())
     output.say(f"$ negcorr fit {data} --target progression --out {out}", style="dim")
     run_fit(FitOptions(data, ["progression"], out), output)
     output.say()
