@@ -6,6 +6,7 @@ removes what is left besides, and works.
 
 from __future__ import annotations
 
+import atexit
 import resource
 import shutil
 import signal
@@ -69,6 +70,7 @@ def run(number: int, folder: Path) -> Outcome:
 def place() -> Path:
     """A folder of this process with tables and models."""
     folder = Path(tempfile.mkdtemp(prefix="negcorr-kills-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     write_homes(folder / "homes.csv")
     write_homes(folder / "many.csv", n=5000, seed=1)
     write_home(folder / "sets", ("machine",))
