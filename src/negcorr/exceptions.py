@@ -14,6 +14,7 @@ __all__ = [
     "CollusionWarning",
     "DivergenceError",
     "DivergenceWarning",
+    "FolderInUseError",
     "FrequencyWarning",
     "HuberWarning",
     "IdenticalMembersWarning",
@@ -150,6 +151,10 @@ class TableError(ValueError):
     ...         print(str(error).partition(folder)[2])
     /sizes.csv, line 3: 1 cell where the header has 2; the line begins with '3'.
     """
+
+
+class FolderInUseError(OSError):
+    """Another run writes to an output folder; the message names it."""
 
 
 class CheckpointError(ValueError):

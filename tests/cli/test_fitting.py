@@ -4,7 +4,10 @@ import csv
 import json
 import math
 import os
+import shutil
 import signal
+import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -13,6 +16,8 @@ from models import deep_ncl
 from toy_tables import QUICK, homes, write_homes
 
 import negcorr as package
+from negcorr._common.files import in_use
+from negcorr._common.threads import stop_if_abandoned, worker_threads
 from negcorr.bases import FourierFeatures
 from negcorr.reading.schema import Schema
 from negcorr.storage.save_load import describe
@@ -358,20 +363,130 @@ def test_a_place_that_cannot_be_written_to_is_told_before_the_fit(negcorr, data,
     (tmp_path / "file").touch()
     result = negcorr("fit", data, "-t", "price", "-o", tmp_path / "file" / "out")
     assert result.code == 1
-    assert "is no folder" in result.complaint()
+    assert "cannot write there" in result.complaint()
 
 
 def interrupt(*arguments, **options):
     os.kill(os.getpid(), signal.SIGINT)
 
 
-@pytest.mark.parametrize("where", ["report", "save", "path_table"])
-def test_ctrl_c_leaves_no_file(negcorr, data, tmp_path, monkeypatch, where):
-    monkeypatch.setattr(f"negcorr.cli.fit_files.{where}", interrupt)
-    result = negcorr("fit", data, "-t", "price", *QUICK, "-o", "new/out")
-    assert result.code == 130
-    assert result.err == "note: stopped; no file was changed.\n"
+def sends(number, wait=False):
+    """A function that sends this process a signal, and may wait for what the main thread does."""
+
+    def send(*arguments, **options):
+        os.kill(os.getpid(), number)
+        if wait:
+            deadline = time.monotonic() + 60.0
+            while time.monotonic() < deadline:
+                stop_if_abandoned()
+                time.sleep(0.001)
+
+    return send
+
+
+SIGNALS = [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")]
+
+
+def stopped(result, number, name):
+    assert result.code == 128 + number
+    assert result.out == ""
+    assert result.err == f"negcorr: stopped by {name}; no file is half-written.\n"
+
+
+@pytest.mark.parametrize(("number", "name"), SIGNALS)
+@pytest.mark.parametrize(
+    "where",
+    [
+        "negcorr.cli.fit_files.report",
+        "negcorr.cli.fit_files.save",
+        "negcorr.cli.fit_files.path_table",
+        "negcorr.criteria.kfold.KFold.from_cells",
+        "negcorr._common.files._put_in_place",
+    ],
+)
+def test_a_signal_leaves_no_file(negcorr, data, tmp_path, monkeypatch, where, number, name):
+    monkeypatch.setattr(where, sends(number))
+    result = negcorr("fit", data, "-t", "price", *QUICK, "-o", "new/out", "-q")
+    stopped(result, number, name)
     assert names_in(tmp_path / "here") == []
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize(("number", "name"), SIGNALS)
+def test_a_signal_ends_worker_threads(negcorr, data, tmp_path, monkeypatch, number, name):
+    """One of them gets it while others wait, as K-fold's do."""
+
+    def in_threads(*arguments, **options):
+        with worker_threads(3) as run:
+            run(lambda k: sends(number, wait=True)() if k == 0 else sends(0, wait=True)(), range(6))
+
+    monkeypatch.setattr("negcorr.criteria.kfold.KFold.from_cells", in_threads)
+    stopped(negcorr("fit", data, "-t", "price", *QUICK, "-o", "new/out", "-q"), number, name)
+    assert threading.active_count() == 1
+    assert names_in(tmp_path / "here") == []
+
+
+@pytest.mark.parametrize(("number", "name"), SIGNALS)
+def test_a_signal_ends_deep_training(negcorr, data, tmp_path, monkeypatch, number, name):
+    pytest.importorskip("torch")
+    monkeypatch.setattr("negcorr.deep.grid.train", sends(number))
+    quick = ("--members", 4, "--rivals", "mean")
+    result = negcorr("fit", data, "-t", "price", "--deep", *quick, "-o", "out", "-q")
+    stopped(result, number, name)
+    assert names_in(tmp_path / "here") == []
+
+
+def test_sigterm_that_comes_twice_does_not_disturb_the_clean_up(
+    negcorr, data, tmp_path, monkeypatch
+):
+    """Programs such as timeout send it to the process and to its group."""
+    rmtree = shutil.rmtree
+
+    def slow(*arguments, **options):
+        os.kill(os.getpid(), signal.SIGTERM)
+        rmtree(*arguments, **options)
+
+    monkeypatch.setattr("negcorr.cli.fit_files.report", sends(signal.SIGTERM))
+    monkeypatch.setattr("negcorr._common.files.shutil.rmtree", slow)
+    stopped(negcorr("fit", data, "-t", "price", *QUICK, "-o", "out", "-q"), *SIGNALS[1])
+    assert names_in(tmp_path / "here") == []
+
+
+def test_who_handles_sigterm_goes_on_to(negcorr, data):
+    heard = []
+    before = signal.signal(signal.SIGTERM, lambda *arguments: heard.append(1))
+    try:
+        negcorr("fit", data, "-t", "none")
+        os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert heard == [1]
+
+
+@pytest.mark.parametrize("at", FILES)
+def test_a_folder_in_the_place_of_a_file_is_told_before_the_fit(negcorr, data, tmp_path, at):
+    assert negcorr("fit", data, "-t", "price", *QUICK, "-o", "out", "-q").code == 0
+    out = tmp_path / "here/out"
+    (out / at).unlink()
+    (out / at).mkdir()
+    before = {file.name: file.read_bytes() for file in out.iterdir() if file.is_file()}
+    result = negcorr("fit", data, "-t", "price", *QUICK, "-o", "out", "--seed", 9)
+    assert result.code == 1
+    assert f"{at} is a folder" in result.complaint()
+    assert result.out == ""
+    assert {f.name: f.read_bytes() for f in out.iterdir() if f.is_file()} == before
+    assert names_in(out) == FILES
+
+
+@pytest.mark.parametrize("command", ["fit", "demo"])
+def test_a_folder_in_use_is_refused_by_its_name(negcorr, data, tmp_path, command):
+    words = ("fit", data, "-t", "price", *QUICK) if command == "fit" else ("demo",)
+    with in_use(tmp_path / "here/out"):
+        before = names_in(tmp_path / "here/out")
+        result = negcorr(*words, "-o", "out", "-q")
+        assert names_in(tmp_path / "here/out") == before
+    assert result.code == 1
+    assert "out is in use by another run" in result.complaint()
 
 
 def test_ctrl_c_leaves_older_files_as_they_are(negcorr, data, tmp_path, monkeypatch):

@@ -39,7 +39,7 @@ class Run:
 
     @property
     def pieces(self):
-        return sorted((self.out / "pieces").rglob("*.json"))
+        return sorted(self.out.glob("pieces/*/*.json"))
 
     def wait_for_pieces(self, n):
         deadline = time.monotonic() + 100.0
@@ -47,8 +47,8 @@ class Run:
             assert time.monotonic() < deadline
             time.sleep(0.002)
 
-    def stop(self, number):
-        os.killpg(self.process.pid, number)
+    def stop(self, number, to=os.killpg):
+        to(self.process.pid, number)
         return self.process.communicate(timeout=100)
 
 
@@ -82,20 +82,24 @@ def ages(paths):
     return {path: path.stat().st_mtime_ns for path in paths}
 
 
-def make_leftovers_old(folder):
-    lefts = list(folder.rglob("*.part"))
-    for left in lefts:
-        os.utime(left, (0, 0))
-    return lefts
+def leftovers(folder):
+    """Of the run, and of the file that it was writing."""
+    return sorted(left for left in folder.rglob(".negcorr-*") if left.suffix in (".part", ".lock"))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_ctrl_c_keeps_what_is_finished_and_says_so(run, jobs):
+@pytest.mark.parametrize("to", [os.killpg, os.kill], ids=["all", "first"])
+@pytest.mark.parametrize(
+    ("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")]
+)
+def test_what_is_finished_is_kept_and_said(run, jobs, to, number, name):
+    """A terminal sends Ctrl-C to all processes of the command, ``kill`` a signal to the first."""
     running = run(jobs)
     running.wait_for_pieces(3)
-    _, err = running.stop(signal.SIGINT)
-    assert running.process.returncode == 130
-    stored, of = re.search(r"Stopped\. (\d+) of (\d+) pieces are stored in ", err).groups()
+    _, err = running.stop(number, to)
+    assert running.process.returncode == 128 + number
+    said = rf"negcorr: stopped by {name}; (\d+) of (\d+) pieces are stored in "
+    stored, of = re.search(said, err).groups()
     assert int(of) == PIECES
     # Ctrl-C may come between a file and its count.
     assert 3 <= len(running.pieces) < PIECES
@@ -103,7 +107,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_so(run, jobs):
     assert f"{running.out / 'pieces'}: the same command goes on from there." in err
     for path in running.pieces:
         json.loads(path.read_bytes())
-    assert not list(running.out.rglob("*.part"))
+    assert leftovers(running.out) == []
     # A worker that Ctrl-C meets while it starts may say so itself; none of our code does.
     assert not re.search(r"negcorr/(cli|paper)/\w+\.py", err)
     if jobs == 1:
@@ -121,7 +125,6 @@ def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(run, completed, tmp_pat
     for path in finished:
         json.loads(path.read_bytes())
     before = ages(finished)
-    make_leftovers_old(running.out)
     assert completed(running.out) == completed(tmp_path / "whole")
     assert ages(finished) == before
 
@@ -157,10 +160,9 @@ def test_a_run_killed_in_the_middle_of_a_file_leaves_it_under_another_name(
     assert result.code == -signal.SIGKILL
     expected = completed(tmp_path / "whole")
     found = contents(folder)
-    lefts = make_leftovers_old(folder)
-    assert len(lefts) == 1
-    names = set(found) - {str(left.relative_to(folder)) for left in lefts}
-    assert len(names) == at - 2
+    assert len(leftovers(folder)) == 4
+    names = {name for name in found if ".negcorr-" not in name}
+    assert len(names) == at - 1
     assert all(found[name] == expected[name] for name in names)
     before = ages(folder / name for name in names if name.startswith("pieces"))
     assert completed(folder) == expected

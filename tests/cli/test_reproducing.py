@@ -15,7 +15,7 @@ import toy_data
 from toy_data import contents
 
 import negcorr as package
-from negcorr.cli import reproducing
+from negcorr._common.files import in_use
 from negcorr.cli.paper_commands import ReproduceOptions
 from negcorr.paper import study as study_module
 from negcorr.paper.page import QUICK_NOTICE
@@ -553,23 +553,11 @@ def test_a_folder_that_cannot_be_written_is_named_before_the_work(
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
 
-def test_the_probe_has_a_name_of_its_own_and_goes(reproduce, tmp_path, monkeypatch):
-    probes = []
-    write = reproducing.write_atomically
-
-    def noted(path, content):
-        probes.append(path)
-        write(path, content)
-        assert path.is_file()
-
-    monkeypatch.setattr(reproducing, "write_atomically", noted)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / ".writable").write_text("mine", encoding="utf-8")
-    assert reproduce().code == 0
-    assert probes == [tmp_path / "out" / f".negcorr-{os.getpid()}"]
-    assert not probes[0].exists()
-    assert (tmp_path / "out" / ".writable").read_text(encoding="utf-8") == "mine"
-    assert_whole(tmp_path / "out")
+def test_a_folder_in_use_is_refused_by_its_name(reproduce, tmp_path):
+    with in_use(tmp_path / "out"):
+        result = reproduce()
+    assert result.code == 1
+    assert f"{tmp_path / 'out'} is in use by another run" in result.complaint()
 
 
 def full_after(monkeypatch, writes):
@@ -599,7 +587,6 @@ def test_a_full_disk_is_told_in_one_line_and_leaves_whole_files(
     assert "No space left on device" in complaints[0]
     assert "Traceback" not in result.err
     assert_whole(out)
-    # The first file is a probe that is removed again.
-    assert len(contents(out)) == max(0, writes - 1)
+    assert len(contents(out)) == writes
     assert reproduce().code == 0
     assert len(contents(out)) == 9

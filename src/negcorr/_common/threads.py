@@ -7,14 +7,17 @@ threadpoolctl, so a caller's limits are respected.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import threadpoolctl
 from threadpoolctl import ThreadpoolController
+
+from negcorr._common.forks import lock_before_forks
 
 __all__ = ["blas_threads", "our_own_threads", "spread", "stop_if_abandoned", "worker_threads"]
 
@@ -23,10 +26,13 @@ Result = TypeVar("Result")
 
 
 class _Limit:
-    """How many callers hold BLAS at one thread, how many it had before, and what restores them."""
+    """Threads that hold BLAS at one thread, how many it had before, and what restores them.
 
-    lock = threading.RLock()
-    callers = 0
+    A thread is listed once for each block that it is in.
+    """
+
+    lock = lock_before_forks()
+    callers: ClassVar[list[int]] = []
     before = 1
     controller: Any = None
     limiter: Any = None
@@ -69,21 +75,39 @@ def our_own_threads() -> Iterator[None]:
     holds for the whole process. If callers overlap in time, the first one sets it and the last one
     restores the limit from before.
     """
+    caller = threading.get_ident()  # another thread may close a generator
     with _limit.lock:
-        if _limit.callers == 0:
+        if not _limit.callers:
             _limit.before = blas_threads()
             _take_control(force=True)
             _limit.limiter = _limit.controller.limit(limits=1)
-        _limit.callers += 1
+        _limit.callers.append(caller)
     try:
         yield
     finally:
         with _limit.lock:
-            _limit.callers -= 1
-            if _limit.callers == 0:
-                _take_control(force=True)
-                _limit.limiter.restore_original_limits()
-                _take_control(force=True)
+            _limit.callers.remove(caller)
+            if not _limit.callers:
+                _restore()
+
+
+def _restore() -> None:
+    """Give BLAS the threads that it had before."""
+    _take_control(force=True)
+    _limit.limiter.restore_original_limits()
+    _take_control(force=True)
+
+
+def _only_this_thread() -> None:
+    """Forget the callers of other threads, which do not go on in a forked child."""
+    held = bool(_limit.callers)
+    _limit.callers[:] = [each for each in _limit.callers if each == threading.get_ident()]
+    if held and not _limit.callers:
+        _restore()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_only_this_thread)
 
 
 class _AbandonedError(Exception):

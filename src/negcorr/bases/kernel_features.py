@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from negcorr._common.arrays import place_of, rows_at, to_host
+from negcorr._common.forks import late
 from negcorr._common.threads import our_own_threads
 from negcorr._common.types import FloatArray, Table
 from negcorr.bases.fourier import resolve_gamma
@@ -138,7 +138,7 @@ class KernelFeatures(NystroemFeatures):
             first += rank
         self.block_starts_ = np.concatenate(starts)
 
-    @cached_property
+    @late
     def stages_(self) -> list[Stage]:
         """How kernels at the landmarks become features, 500 landmarks at a time.
 

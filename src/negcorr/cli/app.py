@@ -16,11 +16,14 @@ from typing import Annotated, Any, get_type_hints
 
 import rich  # noqa: F401 - commands print with it: missing rich is reported here
 import typer
+from typer import Abort
 from typer.models import OptionInfo
 
 import negcorr
+from negcorr.cli.stopping import StoppedError
 
 __all__ = [
+    "Abort",
     "CategoricalOption",
     "DataArgument",
     "DropOption",
@@ -28,9 +31,9 @@ __all__ = [
     "SeedOption",
     "TargetOption",
     "app",
-    "click_errors",
     "command",
     "command_line",
+    "usage_errors",
 ]
 
 app = typer.Typer(
@@ -83,7 +86,10 @@ def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., Non
         def carry_out(**given: Any) -> None:
             for name, kind in groups.items():
                 given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
-            run(**given)
+            try:
+                run(**given)
+            except KeyboardInterrupt as error:
+                raise StoppedError(error) from error
 
         carry_out.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         shown = "\n\n".join(f"`{example}`" for example in examples)
@@ -133,11 +139,10 @@ def _parameters_of(kind: type) -> list[Parameter]:
     return parameters
 
 
-def click_errors() -> tuple[Any, Any]:
-    """Classes of usage errors and of aborts; versions of typer keep them in different modules."""
+def usage_errors() -> Any:
+    """The class of usage errors; versions of typer keep it in different modules."""
     parents = typer.BadParameter.__mro__
-    usage = next(parent for parent in parents if parent.__name__ == "ClickException")
-    return usage, typer.Abort
+    return next(parent for parent in parents if parent.__name__ == "ClickException")
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""The four files of a fit, written together or not at all: model, report, figures, path."""
+"""The four files of a fit: model, report, figures, path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import negcorr
-from negcorr._common.files import staged, write_atomically
+from negcorr._common.files import write_atomically
 from negcorr._common.number_text import amount, amount_with_error
 from negcorr.cli.output import finite, printable
 from negcorr.ensemble.regressor import NCLRegressor
@@ -119,11 +119,12 @@ def metrics_of(trial: Trial, data: str, command: str, notes: Sequence[str]) -> d
 def write_all(
     folder: Path, trial: Trial, metrics: dict[str, Any], *, title: str, snippet: str
 ) -> None:
-    """Write the four files into a folder; where one fails, none of them changes.
+    """Write the four files.
 
     Parameters
     ----------
     folder : Path
+        A new one, from which they go to their places together.
     trial : Trial
     metrics : dict
         What ``metrics.json`` holds.
@@ -150,28 +151,27 @@ def write_all(
         columns.append([printable(c.name, 200), c.role, *counted, made.get(c.name, "")])
     distinct = schema.distinct_head.capitalize()
     heads = ("Column", "Taken as", "Missing", distinct, "Remark", "Made of it")
-    with staged(folder) as stage:
-        model = trial.model
-        if isinstance(model, NCLRegressor):
-            model = model.compact(path=True)  # every λ, and no training rows
-        save(model, stage / "model.skops", notes=notes)
-        report(
-            trial.model,
-            trial.test.inputs,
-            trial.test.y,
-            path=stage / "report.html",
-            title=title,
-            outputs=schema.targets,
-            tables=tables,
-            details=[("Columns", heads, columns)],
-            verdict=metrics["verdict"],
-            notes=metrics["notes"],
-            snippet=snippet,
-            evaluated=trial.tried,
-        )
-        text = json.dumps(finite(metrics), indent=2, ensure_ascii=False)
-        write_atomically(stage / "metrics.json", text.encode())
-        write_atomically(stage / "path.csv", path_table(trial.model, schema.targets))
+    model = trial.model
+    if isinstance(model, NCLRegressor):
+        model = model.compact(path=True)  # every λ, and no training rows
+    save(model, folder / "model.skops", notes=notes)
+    report(
+        trial.model,
+        trial.test.inputs,
+        trial.test.y,
+        path=folder / "report.html",
+        title=title,
+        outputs=schema.targets,
+        tables=tables,
+        details=[("Columns", heads, columns)],
+        verdict=metrics["verdict"],
+        notes=metrics["notes"],
+        snippet=snippet,
+        evaluated=trial.tried,
+    )
+    text = json.dumps(finite(metrics), indent=2, ensure_ascii=False)
+    write_atomically(folder / "metrics.json", text.encode())
+    write_atomically(folder / "path.csv", path_table(trial.model, schema.targets))
 
 
 def comparison_tables(found: Comparison, title: str) -> list[ExtraTable]:

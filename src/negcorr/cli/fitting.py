@@ -9,7 +9,7 @@ import numpy as np
 from joblib import cpu_count
 from sklearn.datasets import load_diabetes
 
-from negcorr._common.files import check_writable, write_atomically
+from negcorr._common.files import check_replaceable, in_use, staged, write_atomically
 from negcorr._common.memory import available_bytes, in_words
 from negcorr._common.number_text import amount, listed
 from negcorr.bases.named import as_basis
@@ -62,7 +62,16 @@ def run_fit(options: FitOptions, output: Output) -> None:
     output : Output
     """
     check_target(options.target, options.data)
-    check_writable(options.folder)
+    for file in FILES:
+        check_replaceable(options.folder / file)
+    with staged(options.folder) as stage:
+        trial, metrics = _fitted(options, output, stage)
+    output.give_json(metrics | {"files": [str(options.folder / file) for file in FILES]})
+    say_outcome(output, trial, options.folder)
+
+
+def _fitted(options: FitOptions, output: Output, stage: Path) -> tuple[Trial, dict[str, Any]]:
+    """The trial of a fit and its figures; the files are written to a folder ``stage``."""
     name, in_pieces = options.data.name, bool(options.stream)
     if options.stream is None and is_large(options.data):
         in_pieces = not options.needs_memory
@@ -86,9 +95,8 @@ def run_fit(options: FitOptions, output: Output) -> None:
         tell("writing the report")
         snippet = rebuilding_code(options, trial.schema, in_pieces)
         title = titled(name, trial.schema.targets)
-        write_all(options.folder, trial, metrics, title=title, snippet=snippet)
-    output.give_json(metrics | {"files": [str(options.folder / file) for file in FILES]})
-    say_outcome(output, trial, options.folder)
+        write_all(stage, trial, metrics, title=title, snippet=snippet)
+    return trial, metrics
 
 
 def _tried_in_memory(
@@ -337,11 +345,11 @@ def run_demo(out: Path, output: Output) -> None:
         Folder for the data and the files.
     output : Output
     """
-    check_writable(out)
     frame = load_diabetes(as_frame=True, scaled=False).frame
     data, frame = out / "diabetes.csv", frame.rename(columns={"target": "progression"})
     table = frame.to_csv(index=False, float_format="%g", lineterminator="\n")
-    write_atomically(data, table.encode())
+    with in_use(out):  # another run there has its data already
+        write_atomically(data, table.encode())
     output.say(f"$ negcorr fit {data} --target progression --out {out}", style="dim")
     run_fit(FitOptions(data, ["progression"], out), output)
     output.say()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
 from negcorr.cli.arguments import UsageError
+from negcorr.cli.stopping import StoppedError, StopSignal, stop_signal
 
 __all__ = ["main"]
 
-#: Exit codes: something went wrong, the command was not understood, Ctrl-C.
-FAILURE, USAGE, INTERRUPTED = 1, 2, 130
+#: Exit codes: something went wrong, the command was not understood.
+FAILURE, USAGE = 1, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -32,43 +34,58 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A character that the terminal cannot show must not end a long run with an error.
         sys.stdout.reconfigure(errors="replace")
+    with stop_signal() as stop:
+        try:
+            code = _run(arguments)
+            if code and stop.number:  # a library gave another reason for being stopped
+                raise KeyboardInterrupt
+        except BrokenPipeError:
+            # The program that reads the output has closed it, as ``head`` does. What is still in
+            # the buffer is thrown away.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = FAILURE
+        except (KeyboardInterrupt, StoppedError, Exception) as error:
+            code = exit_code_of(error, stop)
+    raise SystemExit(code)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Run the command; its exit code."""
     try:
         # The import adds the commands, in the order of the help. It is here so that this module
         # loads without typer.
         from negcorr.cli import data_commands, paper_commands  # noqa: F401
-        from negcorr.cli.app import app
+        from negcorr.cli.app import Abort, app
     except ImportError as error:
-        code = _complain(
+        return _complain(
             f"the command line needs {error.name or error}, which is not installed: "
             "pip install 'negcorr[cli,plot]'"
         )
-        raise SystemExit(code) from None
+    words = None if arguments is None else list(arguments)
     try:
-        code = app(args=None if arguments is None else list(arguments), standalone_mode=False)
-    except BrokenPipeError:
-        # The program that reads the output has closed it, as ``head`` does. What is still in
-        # the buffer is thrown away.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = FAILURE
-    except (KeyboardInterrupt, Exception) as error:
-        code = exit_code_of(error)
-    raise SystemExit(int(code or 0))
+        code = int(app(args=words, standalone_mode=False) or 0)
+    except Abort as error:
+        raise KeyboardInterrupt from error
+    if code == 128 + signal.SIGINT:  # as newer releases of typer say the same
+        raise KeyboardInterrupt
+    return code
 
 
-def exit_code_of(error: BaseException) -> int:
+def exit_code_of(error: BaseException, stop: StopSignal) -> int:
     """The exit code of an error, after one line that says what went wrong.
 
     Errors that users can cause are explained by their message; any other is raised again, for its
     traceback.
     """
-    from negcorr.cli.app import click_errors
+    if stop.number or isinstance(error, KeyboardInterrupt | StoppedError):
+        if not isinstance(error, StoppedError):
+            error = StoppedError(KeyboardInterrupt())
+        return _complain(f"stopped by {stop.name}; {error}", stop.exit_code)
+    from negcorr.cli.app import usage_errors
     from negcorr.datasets import DatasetError, MissingDatasetError
     from negcorr.exceptions import ModelFileError, TableError
 
-    usage, aborted = click_errors()
-    if isinstance(error, (KeyboardInterrupt, aborted)):
-        return INTERRUPTED
-    if isinstance(error, usage):
+    if isinstance(error, usage_errors()):
         error.show()
         return USAGE
     if isinstance(error, UsageError):

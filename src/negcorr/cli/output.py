@@ -136,11 +136,7 @@ class Output:
                     if status is not None:
                         status.update(Text(now))
 
-                try:
-                    yield tell
-                except KeyboardInterrupt:
-                    self.note("stopped; no file was changed.")
-                    raise
+                yield tell
         # Warnings that differ in their numbers only are printed once.
         said = {re.sub(r"\d[\d.e+-]*", "#", str(w.message)): str(w.message) for w in caught}
         self.note(*said.values())

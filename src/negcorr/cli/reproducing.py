@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from importlib.util import find_spec
 
 from joblib import cpu_count
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from negcorr._common.files import write_atomically
+from negcorr._common.files import in_use
 from negcorr.cli.arguments import UsageError, check_jobs
 from negcorr.cli.paper_commands import ReproduceOptions
 from negcorr.datasets import DatasetError
@@ -41,26 +40,11 @@ def run_reproduce(options: ReproduceOptions) -> None:
         raise
     except ValueError as error:
         raise UsageError(str(error)) from error
-    try:
-        # A file is written first: an error now is better than one after an hour.
-        probe = out / f".negcorr-{os.getpid()}"
-        write_atomically(probe, b"")
-        probe.unlink()
-    except OSError as error:
-        raise OSError(f"--out {out}: cannot write there ({error.strerror or error}).") from error
     console = Console(stderr=True)
-    if options.quick:
-        console.print(QUICK_NOTICE.replace("*", ""), highlight=False)
-    with Progress(
-        TextColumn("{task.description:<28.28}"),
-        BarColumn(bar_width=None),
-        TextColumn("{task.fields[done]}/{task.fields[pieces]}"),
-        TimeElapsedColumn(),
-        TextColumn("passed"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-        console=console,
-    ) as progress:
+    # The folder is taken first: an error now is better than one after an hour.
+    with in_use(out), _progress(console) as progress:
+        if options.quick:
+            console.print(QUICK_NOTICE.replace("*", ""), highlight=False)
         left = sum(piece.effort for piece in pieces)
         bar = progress.add_task("starting", total=left, done=0, pieces=len(pieces))
         done = 0
@@ -76,14 +60,10 @@ def run_reproduce(options: ReproduceOptions) -> None:
         study.on_piece = show
         try:
             page = reproduce(study, names, out, times=options.timed, command=options.command)
-        except KeyboardInterrupt:
-            progress.stop()
-            console.print(
-                f"Stopped. {done} of {len(pieces)} pieces are stored in {out / 'pieces'}: "
-                "the same command goes on from there.",
-                highlight=False,
-                markup=False,
-                soft_wrap=True,
+        except KeyboardInterrupt as error:
+            error.add_note(
+                f"{done} of {len(pieces)} pieces are stored in {out / 'pieces'}: "
+                "the same command goes on from there."
             )
             raise
         progress.update(bar, description="done")
@@ -93,6 +73,20 @@ def run_reproduce(options: ReproduceOptions) -> None:
             plain = line.removeprefix("### ").removeprefix("- ").replace("*", "")
             console.print(plain, style="bold" if line.startswith("#") else "")
     console.print(f"\nThe page is {page}.", soft_wrap=True)
+
+
+def _progress(console: Console) -> Progress:
+    """A bar for the pieces of a study."""
+    return Progress(
+        TextColumn("{task.description:<28.28}"),
+        BarColumn(bar_width=None),
+        TextColumn("{task.fields[done]}/{task.fields[pieces]}"),
+        TimeElapsedColumn(),
+        TextColumn("passed"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=console,
+    )
 
 
 def _study(options: ReproduceOptions) -> Study:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from negcorr._common.files import staged
+from negcorr._common.files import replacing
 
 __all__ = ["ENDINGS", "table_writer"]
 
@@ -44,7 +44,7 @@ def table_writer(path: Path) -> Iterator[Callable[[Any], None]]:
     ['x', '0.1', '0.2']
     """
     written = _as_arrow if path.name.lower().endswith(ENDINGS[3:]) else _as_text
-    with staged(path.parent) as stage, written(stage / path.name) as write:
+    with replacing(path) as part, written(part) as write:
         yield write
 
 

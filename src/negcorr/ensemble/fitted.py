@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from negcorr._common.arrays import dispatched, place_of, to_host
+from negcorr._common.forks import OwnLock
 from negcorr._common.types import AnyArray, FloatArray, Table
 from negcorr._common.validation import (
     check_real,
@@ -124,7 +124,7 @@ class Answers:
 SAMPLE_ROWS = 256
 
 #: If several threads need the answers of a stream at once, only one computes them.
-_FINDING = threading.RLock()
+_FINDING = OwnLock()
 
 
 @dataclass(eq=False, repr=False)
@@ -153,7 +153,7 @@ class FittedState:
         """Fitted; of a stream before λ is known the largest that may be chosen."""
         return self.drawn.bases[-1] if self.known is None else self.known.basis
 
-    # Not a cached_property: warnings would point into functools, which it calls from.
+    # Not a late property: only one thread is to compute it.
     @property
     def answers(self) -> Answers:
         """Path, solution and intervals."""

@@ -64,7 +64,8 @@ def reproduce(
     experiments = experiments_of(study, names)
     for name in (*experiments, *([SECONDS] if times and "table1" in experiments else [])):
         _table_from_elsewhere(study, name)  # an unreadable table is an error before anything runs
-    remove_leftovers(out)
+    for folder in (out / "tables", out / "figures", *out.glob("pieces/*")):
+        remove_leftovers(folder)
     study.rows(plan(study, names, times))
     sections = {name: _section(study, module, out, times) for name, module in experiments.items()}
     diagrams = []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from negcorr._common.arrays import to_host
+from negcorr._common.forks import late
 from negcorr._common.lapack import EPS
 from negcorr._common.types import AnyArray, BoolArray, FloatArray, GapLike, IntArray, Number
 from negcorr.criteria import closed_form as criteria
@@ -140,7 +140,7 @@ class NCLPath:
         fine = self.chosen_gap >= self.smallest_trusted_gap
         return bool(fine.all() and not (vanishing & (total > 0)).any())
 
-    @cached_property
+    @late
     def cross_validation(self) -> KFold:
         """Spectra of the folds; made at first use."""
         if not self.folds.splits:

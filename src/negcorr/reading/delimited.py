@@ -9,13 +9,13 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from negcorr._common.forks import lock_before_forks
 from negcorr._common.number_text import shortened
 from negcorr.exceptions import TableError
 from negcorr.reading.number_cells import is_missing_mark, plain_number
@@ -42,7 +42,7 @@ SAMPLE_RECORDS = 200
 #: Endings of files whose cells are separated by tabs if there is one.
 TAB_ENDINGS = (".tsv", ".tab")
 
-_LIMIT = threading.Lock()
+_LIMIT = lock_before_forks()
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from negcorr._common.arrays import contiguous, place_of, thin_svd, to_host
+from negcorr._common.forks import late
 from negcorr._common.lapack import EPS
 from negcorr._common.threads import our_own_threads
 from negcorr._common.types import FloatArray, IntArray
@@ -259,7 +259,7 @@ class RowsSpectrum(Spectrum):
         """The factorisation itself."""
         return self._factorised
 
-    @cached_property
+    @late
     def _factorised(self) -> Spectrum:
         # As within a fit, so that the bits are the same.
         with our_own_threads():
@@ -272,7 +272,7 @@ class RowsSpectrum(Spectrum):
                 nesting=self.basis.nesting_,
             )
 
-    @cached_property  # type: ignore[misc]  # a field of the parent, computed late
+    @late  # type: ignore[misc]  # a field of the parent, computed late
     def whitening(self) -> Whitening:
         """W, computed again where it was not stored."""
         return self._factorised.whitening

@@ -7,13 +7,12 @@ cross-validation, is tuned without eigenvectors, which take as long as the reduc
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal, eigvalsh_tridiagonal, lapack
 
+from negcorr._common.forks import late, lock_before_forks
 from negcorr._common.lapack import reduce_lower
 from negcorr._common.threads import our_own_threads
 from negcorr._common.types import FloatArray, GapLike
@@ -25,7 +24,7 @@ __all__ = ["BandedSpectrum", "Tridiagonal", "tridiagonalise"]
 
 #: LAPACK changes the reflectors while it applies them, and restores them: threads that share them
 #: must take turns.
-_REFLECTING = threading.Lock()
+_REFLECTING = lock_before_forks()
 
 #: The tridiagonal solve is used while gap·M exceeds this multiple of the rounding noise in T.
 CLEAR_OF_NOISE = 1e3
@@ -125,14 +124,14 @@ class BandedSpectrum(Spectrum):
     noise: float
     max_rank: int
 
-    @cached_property  # type: ignore[misc]  # a field of the parent, computed late
+    @late  # type: ignore[misc]  # a field of the parent, computed late
     def rho(self) -> FloatArray:
         """Positive eigenvalues of P, ascending."""
         values = eigvalsh_tridiagonal(self.reduction.diagonal, self.reduction.off_diagonal)
         first = int(np.searchsorted(values, self.noise, "right"))
         return np.asarray(values[max(first, len(values) - self.max_rank) :])
 
-    @cached_property
+    @late
     def vectors(self) -> FloatArray:
         """V, the eigenvectors of T, one column for each of ``rho``: U = H V."""
         # These and kappa on one BLAS thread, as within a fit: a copy that computes them again gets
@@ -141,14 +140,14 @@ class BandedSpectrum(Spectrum):
             values, vectors = self.reduction.eigenvectors()
         return vectors[:, len(values) - len(self.rho) :]
 
-    @cached_property  # type: ignore[misc]
+    @late  # type: ignore[misc]
     def kappa(self) -> FloatArray:
         """Components of y/√n along the modes."""
         with our_own_threads():
             along = self.vectors.T @ self.target
         return np.asarray(along / np.sqrt(self.rho)[:, np.newaxis])
 
-    @cached_property  # type: ignore[misc]
+    @late  # type: ignore[misc]
     def outside(self) -> FloatArray:
         """Mean square of y outside all modes."""
         return np.asarray(np.maximum(self.total - (self.kappa**2).sum(axis=0), 0.0))

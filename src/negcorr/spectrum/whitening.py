@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from negcorr._common.arrays import Place, place_of, thin_svd, to_host
+from negcorr._common.forks import late
 from negcorr._common.lapack import EPS
 from negcorr._common.types import FloatArray, IntArray
 from negcorr.bases.nested import Nesting
@@ -107,7 +107,7 @@ class Whitening:
         """Σ_m β_mᵀ(whitened length − length of predictions)β_m for β of shape (Q, k): the ridge."""
         return alpha * place_of(beta).xp.sum(beta**2, axis=0)
 
-    @cached_property
+    @late
     def _stack(self) -> FloatArray | None:
         """All W_m in one array of shape (M, H, r), None where their shapes differ.
 

@@ -13,7 +13,6 @@ import copy
 import dataclasses
 import inspect
 import sys
-from functools import cached_property
 from types import FunctionType
 from typing import Any
 
@@ -23,6 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.tree._tree import Tree
 
 from negcorr._common.arrays import is_device_array, is_ours
+from negcorr._common.forks import late
 from negcorr.storage.stored_types import STORED, deep_kind, stored_type_of
 
 __all__ = ["from_file_form", "to_file_form"]
@@ -61,7 +61,7 @@ def _encoded(thing: Any, where: str, known: dict[int, tuple[Any, Any]]) -> Any:
         fields = vars(found)
         for name, part in list(fields.items()):
             # Values that an object makes at first use and could make again are left out.
-            if isinstance(inspect.getattr_static(type(found), name, None), cached_property):
+            if isinstance(inspect.getattr_static(type(found), name, None), late):
                 del fields[name]
             else:
                 fields[name] = _encoded(part, f"{where}.{name}", known)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 
+from negcorr._common.forks import late
 from negcorr._common.types import FloatArray
 from negcorr.dof.monte_carlo.probe_variance import Spread
 from negcorr.dof.monte_carlo.refits import Refit
@@ -80,7 +80,7 @@ class ProbeSource:
         """Fits for ``count`` directions, besides one shared fit to the targets as given."""
         return 2 * count if scheme == "central" or self.per_probe else count
 
-    @cached_property
+    @late
     def shared_seed(self) -> int:
         """The one seed of fits that do not belong to a probe, drawn when it is first needed."""
         return int(self.seeds.integers(2**31))
