@@ -53,7 +53,7 @@ def test_no_rows():
         ("1,a\n", "line 10: 2 values for 5 attributes"),
         ("one,a,x,?,1\n", "line 10, attribute 'size': 'one' is no number"),
         ("1,z,x,?,1\n", "line 10, attribute 'the kind': 'z' is not among its levels 'a', 'b c'"),
-        ("1,a,x,31/1/2024,1\n", "line 10, attribute 'day': time data"),
+        ("1,a,x,31/1/2024,1\n", "line 10, attribute 'day': '31/1/2024' is no date"),
         ("1,a,'x' y,?,1\n", "line 10: 'y,\\?,1' where a comma"),
         ("{9 1}\n", "a number from 0 to 4"),
         ("{0 1\n", "must end with a brace"),
