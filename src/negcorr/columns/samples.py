@@ -144,7 +144,8 @@ def times(frame: Any, schema: Schema) -> FloatArray:
 
 def hashes(rows: Samples, schema: Schema, seed: int = 0) -> HashArray:
     """A key of each row's inputs and targets, by what cells mean and not how they are written."""
-    typed = {name: typed_cells(rows.inputs[name], schema[name]) for name in schema.inputs}
+    inputs = (column for column in schema.columns if column.is_input)
+    typed = {column.name: typed_cells(rows.inputs[column.name], column) for column in inputs}
     return typed_hashes(typed, rows.y, schema, seed)
 
 

@@ -23,9 +23,8 @@ from negcorr.reading.optional import import_optional
 __all__ = ["parse_excel"]
 
 
-#: Bytes of memory for a byte of XML and for an opening bracket in it, about: brackets make
-#: elements, and attributes are bytes.
-XML_BYTES, TAG_BYTES = 20, 100
+#: Bytes of memory for a byte of XML, such as attributes are made of, and for an element, about.
+XML_BYTES, TAG_BYTES = 20, 300
 
 #: Most elements of a part that is no sheet, such as styles, which are the slowest to read.
 MOST_TAGS = 200_000
@@ -104,8 +103,9 @@ def _check_parts(data: bytes, budget: Budget) -> None:
                     left -= len(block)
                     if left < 0:
                         raise unpacks_too_far(path)
-                    n_tags += block.count(b"<")
-                    budget.take(XML_BYTES * len(block) + TAG_BYTES * block.count(b"<"), "its cells")
+                    tags = block.count(b"<") - block.count(b"</")
+                    n_tags += tags
+                    budget.take(XML_BYTES * len(block) + TAG_BYTES * tags, "its cells")
             if n_tags > MOST_TAGS and not entry.filename.startswith(_STREAMED):
                 raise TableError(
                     f"{path} has {n_tags} elements in {shortened(entry.filename)}; the limit is "
