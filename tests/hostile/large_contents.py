@@ -12,7 +12,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["LARGE", "gzip_of", "sheet_with"]
+__all__ = [
+    "LARGE",
+    "attributes",
+    "feather",
+    "gzip_of",
+    "parquet",
+    "same_text",
+    "sheet_with",
+    "with_part",
+    "workbook",
+    "zeros",
+]
 
 SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
@@ -69,7 +80,8 @@ def parquet(columns: dict[str, object], times: int = 1) -> bytes:
     import pyarrow.parquet
 
     stream, table = io.BytesIO(), pyarrow.table(columns)
-    with pyarrow.parquet.ParquetWriter(stream, table.schema, compression="zstd") as writer:
+    kept = {"compression": "zstd", "store_schema": False}
+    with pyarrow.parquet.ParquetWriter(stream, table.schema, **kept) as writer:
         for _ in range(times):
             writer.write_table(table)
     return stream.getvalue()
@@ -85,10 +97,28 @@ def feather(columns: dict[str, object]) -> bytes:
     return stream.getvalue()
 
 
+def same_text(length: int, times: int) -> object:
+    """A column of one long text, held once."""
+    import pyarrow
+
+    codes = pyarrow.array(np.zeros(times, dtype=np.int32))
+    return pyarrow.DictionaryArray.from_arrays(codes, ["z" * length])
+
+
+def zeros(n: int) -> object:
+    """A column of zeros, which are the same bytes in all columns."""
+    import pyarrow
+
+    return pyarrow.array(ZEROS[:n])
+
+
 def attributes(n: int) -> bytes:
     """The head of an ARFF file of many numbers."""
     return b"@relation r\n" + b"".join(b"@attribute x%d real\n" % k for k in range(n)) + b"@data\n"
 
+
+#: Zeros, which take no memory until they are read.
+ZEROS = np.zeros(2**26)
 
 MEBIBYTE = b"1,2\n" * 2**18
 
@@ -110,10 +140,7 @@ LARGE: tuple[tuple[str, Callable[[], bytes]], ...] = (
     (".xlsx", lambda: sheet_with("<row/>" * 2**22)),
     (".xlsx", lambda: sheet_with('<row r="999999999999"><c><v>1</v></c></row>')),
     (".xlsx", lambda: with_part("xl/styles.xml", b"<styleSheet>" + b"<xf/>" * 2**20)),
-    (
-        ".xlsx",
-        lambda: with_part("xl/workbook.xml", b"<!DOCTYPE a [" + entities() + b"]><a>&z9;</a>"),
-    ),
+    (".xlsx", lambda: with_part("xl/workbook.xml", entities() + b"<a>&z9;</a>")),
     (".csv", lambda: b"x,y\n1," + b"z" * 9_000_000 + b"\n2,b\n"),
     (".csv", lambda: b"x,y\n1,\xc3\xa9" + b"z" * 9_000_000 + b"\n2,b\n"),
     (".csv", lambda: b'x,y\n1,"' + b"z\n" * 4_000_000),
@@ -127,13 +154,13 @@ LARGE: tuple[tuple[str, Callable[[], bytes]], ...] = (
     (".arff", lambda: b"@relation r\n@attribute x {" + b"a," * 500_000 + b"}\n@data\na\n" * 2),
     (".parquet", lambda: parquet({"x": np.zeros(2**21), "y": np.ones(2**21)}, 60)),
     (".parquet", lambda: parquet({f"c{k}": [1.0] for k in range(5_000)})),
-    (".parquet", lambda: parquet({"x": ["z" * 1_000_000] * 4_000})),
-    (".feather", lambda: feather({"x": np.zeros(2**27), "y": np.zeros(2**27)})),
+    (".parquet", lambda: parquet({"x": same_text(1_000_000, 4_000)})),
+    (".feather", lambda: feather({name: zeros(2**26) for name in "abcd"})),
 )
 
 
 def entities() -> bytes:
     """Entities of XML that double each other."""
-    lines = [b"<!ENTITY z0 '" + b"z" * 1000 + b"'>"]
+    lines = [b"<!DOCTYPE a [<!ENTITY z0 '" + b"z" * 1000 + b"'>"]
     lines += [b"<!ENTITY z%d '" % k + b"&z%d;" % (k - 1) * 20 + b"'>" for k in range(1, 10)]
-    return b"".join(lines)
+    return b"".join(lines) + b"]>"

@@ -116,8 +116,8 @@ def _inputs(frame: Any, schema: Schema, typed: bool) -> Any:
     import pandas
 
     changed = {}
-    for name in schema.inputs:
-        column, series = schema[name], frame[name]
+    for column in (each for each in schema.columns if each.is_input):
+        name, series = column.name, frame[column.name]
         if column.role == "category":
             names = level_names(series)
             names[names == MISSING_LEVEL] = None
