@@ -146,3 +146,19 @@ class TestAvailable:
 
     def test_is_known_here(self):
         assert available_bytes() > 2**20
+
+
+def test_a_limit_on_the_address_space_counts(machine, tmp_path):
+    free, itself = machine(), tmp_path / "proc" / "self"
+    limits = "Limit                     Soft Limit           Hard Limit           Units\n"
+    (itself / "status").write_text("Name:\tpython\nVmSize:\t    1024 kB\n", encoding="utf-8")
+    (itself / "limits").write_text(
+        limits + "Max address space         unlimited            unlimited            bytes\n",
+        encoding="utf-8",
+    )
+    assert available_bytes(tmp_path) == free
+    (itself / "limits").write_text(
+        limits + "Max address space         5242880              unlimited            bytes\n",
+        encoding="utf-8",
+    )
+    assert available_bytes(tmp_path) == 4 * 2**20

@@ -1,7 +1,9 @@
 """Tables and models that mean harm, or look as if: a clear answer, no code run, no partial file."""
 
+import csv
 import json
 import pickle
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -65,8 +67,14 @@ def test_odd_names_of_inputs_and_targets(negcorr, here, tmp_path, name):
     assert "\x1b" not in result.out + result.err
     page = (here / "out/report.html").read_text(encoding="utf-8")
     assert IMAGE not in page
-    negcorr("predict", here / "out/model.skops", tmp_path / "odd.csv", "--out", "made.csv")
+    predict = ("predict", here / "out/model.skops", tmp_path / "odd.csv", "--out", "made.csv")
+    negcorr(*predict, "--raw")
     assert pd.read_csv(here / "made.csv").columns.tolist() == [f"{name}_predicted"]
+    negcorr(*predict)
+    (shown,) = pd.read_csv(here / "made.csv").columns
+    assert shown.removeprefix("'").replace("\\x1b", "\x1b") == f"{name}_predicted"
+    assert shown[0] != "="
+    assert "\x1b" not in shown
     told = negcorr("evaluate", here / "out/model.skops", tmp_path / "odd.csv", "--json")
     assert json.loads(told.out)["figures"][0]["output"] == name
 
@@ -197,6 +205,69 @@ def test_a_table_is_no_model_and_a_model_no_table(negcorr, here, tmp_path):
     result = negcorr("predict", model, model, "--out", "made.csv")
     assert result.code == 1
     assert not (here / "made.csv").exists()
+
+
+FORMULAS = ["=1+1", "+cmd", "-x", "@SUM(A1)", "\t=1", "\r=1", "a\x1b[31m", "＝1"]
+HARMLESS = ["-3.5", "+2e5", "-1,5", "-", "word", "a=1"]
+
+
+def test_kept_cells_are_no_formulas(negcorr, here, tmp_path):
+    data = write_homes(tmp_path / "homes.csv")
+    fitted(negcorr, data, "price", "-q")
+    cells = FORMULAS + HARMLESS
+    rows = homes().iloc[: len(cells)].assign(**{"@id": cells})
+    rows.to_csv(tmp_path / "new.csv", index=False, quoting=csv.QUOTE_ALL)
+    ask = ("predict", here / "out/model.skops", tmp_path / "new.csv", "--keep", "@id", "--out")
+    assert negcorr(*ask, "made.csv").code == 0
+    made = pd.read_csv(here / "made.csv", dtype=str, keep_default_na=False)
+    assert made.columns[0] == "'@id"
+    escaped = [f"'{cell}" for cell in FORMULAS]
+    escaped[5], escaped[6] = "'\\r=1", "a\\x1b[31m"
+    assert made["'@id"].tolist() == escaped + HARMLESS
+    assert "\x1b" not in negcorr(*ask[:-1]).out
+    assert negcorr(*ask, "raw.csv", "--raw").code == 0
+    raw = pd.read_csv(here / "raw.csv", dtype=str, keep_default_na=False, lineterminator="\n")
+    assert raw["@id"].tolist()[:5] == cells[:5]
+    assert "\x1b" in (here / "raw.csv").read_text(encoding="utf-8")
+
+
+def test_an_error_shows_no_control_characters(negcorr, here):
+    complaint = negcorr("fit", "no\x1b[31m\nsuch.csv", "-t", "y").complaint()
+    assert "no\\x1b[31m\\nsuch.csv does not exist" in complaint
+
+
+@pytest.mark.parametrize("how", ["--stream", "--no-stream"])
+@pytest.mark.parametrize(
+    ("scale", "words"), [(1e200, "y has values above 1e+150"), (1e-200, "y varies by less than")]
+)
+def test_targets_beyond_squares(negcorr, here, tmp_path, scale, words, how):
+    frame = homes()
+    frame["price"] *= scale
+    frame.to_csv(tmp_path / "far.csv", index=False)
+    refused(negcorr("fit", tmp_path / "far.csv", "-t", "price", "-q", *QUICK, how), here, words)
+
+
+def test_four_rows_that_cannot_be_split(negcorr, here, tmp_path):
+    (tmp_path / "x.csv").write_text("x,z,y\n1,,2\n2,,3\n3,,5\n4,7,7\n", encoding="utf-8")
+    for how in ("--stream", "--no-stream"):
+        refused(
+            negcorr("fit", tmp_path / "x.csv", "-t", "y", "-q", *QUICK, how), here, "x.csv: all"
+        )
+
+
+def test_a_long_cell_takes_no_more_for_other_rows(negcorr, here, tmp_path):
+    """One cell of four million characters beside a hundred short ones is held once."""
+    data = write_homes(tmp_path / "homes.csv")
+    fitted(negcorr, data, "price", "-q")
+    frame = homes()
+    frame.loc[5, "kind"] = "x" * 4_000_000
+    frame.to_csv(tmp_path / "long.csv", index=False)
+    tracemalloc.start()
+    try:
+        assert negcorr("predict", here / "out/model.skops", tmp_path / "long.csv").code == 0
+        assert tracemalloc.get_traced_memory()[1] < 3 * 10**8
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_model_whose_columns_hold_something_else_now(negcorr, here, tmp_path):

@@ -3,7 +3,8 @@ import warnings
 
 import pytest
 
-from negcorr.cli.output import Output, finite, printable
+from negcorr.cli.output import Output
+from negcorr.cli.plain_text import finite, printable
 
 
 def test_results_and_remarks_go_apart(capsys):

@@ -53,11 +53,15 @@ def test_no_rows():
         ("1,a\n", "line 10: 2 values for 5 attributes"),
         ("one,a,x,?,1\n", "line 10, attribute 'size': 'one' is no number"),
         ("1,z,x,?,1\n", "line 10, attribute 'the kind': 'z' is not among its levels 'a', 'b c'"),
-        ("1,a,x,31/1/2024,1\n", "line 10, attribute 'day': time data"),
+        ("1,a,x,31/1/2024,1\n", "line 10, attribute 'day': '31/1/2024' is no date"),
         ("1,a,'x' y,?,1\n", "line 10: 'y,\\?,1' where a comma"),
         ("{9 1}\n", "a number from 0 to 4"),
         ("{0 1\n", "must end with a brace"),
         ("{0 1 2, 1 a}\n", "'1 2' is no number"),
+        (f"{{{'9' * 5000} 1}}\n", "a number from 0 to 4"),
+        ("{² 1}\n", "a number from 0 to 4"),
+        ("{-1 1}\n", "a number from 0 to 4"),
+        ("{0 1,}\n", "a number from 0 to 4"),
     ],
 )
 def test_bad_row_is_named(rows, message):
@@ -101,3 +105,15 @@ def test_arff_under_another_name_and_a_damaged_one(tmp_path):
     file.write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(TableError, match="line 1: 'a,b' is neither"):
         read_table(file)
+
+
+@pytest.mark.parametrize("pattern", ["yyyy yyyy", "HH:mm HH", "yyyy-MM-dd'T'HH dd"])
+def test_dates_that_repeat_a_part(pattern):
+    text = f'@relation r\n@attribute d date "{pattern}"\n@data\n2024 2024\n'
+    with pytest.raises(TableError, match=r"line 2: .* stands twice in the dates"):
+        parse_arff(text, Path("d.arff"))
+
+
+def test_a_sparse_row_may_have_commas_and_numbers_in_quotes():
+    text = "@relation r\n@attribute x real\n@attribute w string\n@data\n{1 'a, 0 b', 0 2}\n{}\n"
+    assert parse_arff(text, Path("d.arff"))[1] == [[2.0, 0.0], ["a, 0 b", None]]

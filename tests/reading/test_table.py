@@ -89,9 +89,9 @@ def test_archives_in_archives_end(read):
 
 
 def test_archive_that_grows_without_end(read, monkeypatch):
-    monkeypatch.setattr("negcorr.reading.file_format.MOST_BYTES", 1000)
-    with pytest.raises(TableError, match="grows beyond"):
-        read(gzip.compress(b"1\n" * 10**5), "data.csv.gz")
+    monkeypatch.setattr("negcorr.reading.limits.LEAST_UNPACKED", 1000)
+    with pytest.raises(TableError, match="unpacks to more than the limit"):
+        read(gzip.compress(b"1\n" * 10**6), "data.csv.gz")
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather"])

@@ -81,7 +81,8 @@ def in_words(n_bytes: float) -> str:
 def available_bytes(root: Path = Path("/")) -> int | None:
     """Bytes that this process could take now without swapping or being killed.
 
-    The free memory of the machine, or less where a container or another control group allows less.
+    The free memory of the machine, or less where a container, another control group or a limit on
+    the address space of this process allows less.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ def available_bytes(root: Path = Path("/")) -> int | None:
     int or None
         None where it is not known.
     """
-    known = [_left_on_machine(root), *_left_in_control_groups(root)]
+    known = [_left_on_machine(root), _left_of_address_space(root), *_left_in_control_groups(root)]
     return min((found for found in known if found is not None), default=None)
 
 
@@ -122,6 +123,14 @@ def _left_on_machine(root: Path) -> int | None:
             if n_pages > 0:
                 return int(share * n_pages * os.sysconf("SC_PAGE_SIZE"))
     return None
+
+
+def _left_of_address_space(root: Path) -> int | None:
+    """Address space of this process that a limit (``ulimit -v``) leaves; None without a limit."""
+    itself = root / "proc" / "self"
+    most = _number(itself / "limits", "Max address space")
+    used = _number(itself / "status", "VmSize")
+    return None if most is None or used is None else max(most - 1024 * used, 0)
 
 
 def _left_in_control_groups(root: Path) -> Iterator[int]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import difflib
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from negcorr.exceptions import ModelFileError, TableError
 
 __all__ = [
     "UsageError",
@@ -17,12 +20,31 @@ __all__ = [
     "check_target",
     "columns_asked_for",
     "columns_named",
+    "errors_about",
     "parts_of",
 ]
 
 
 class UsageError(Exception):
     """What the user typed cannot be carried out."""
+
+
+@contextmanager
+def errors_about(name: str) -> Iterator[None]:
+    """Errors about the rows of a table, from wherever they come, as errors that name the table.
+
+    Parameters
+    ----------
+    name : str
+        Of the table.
+    """
+    try:
+        yield
+    except (TableError, ModelFileError):
+        raise
+    except (ValueError, ArithmeticError, MemoryError) as error:
+        reason = str(error) or type(error).__name__
+        raise TableError(f"{name}: {reason}") from error
 
 
 def parts_of(value: str) -> list[str]:

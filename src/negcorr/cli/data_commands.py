@@ -50,6 +50,7 @@ def fit(options: FitOptions, output: Output) -> None:
 
 _OUT_HELP = ".csv, .csv.gz, .tsv, .parquet or .feather; standard output."
 _MEMBERS_HELP = "Add the predictions of single members."
+_RAW_HELP = "Write text as it is, also where spreadsheets take it for a formula."
 _KEEP_HELP = "Columns of DATA to copy, with commas; 'all' for all."
 
 KeepOption = Annotated[list[str], Option(metavar="COL,COL", help=_KEEP_HELP)]
@@ -65,6 +66,7 @@ class PredictOptions:
     interval: Annotated[float | None, Option(help="Add intervals that cover this share.")] = None
     members: Annotated[bool, Option("--members", help=_MEMBERS_HELP)] = False
     keep: KeepOption = field(default_factory=list)
+    raw: Annotated[bool, Option("--raw", help=_RAW_HELP)] = False
 
     def check(self) -> None:
         """Refuse what cannot be carried out."""

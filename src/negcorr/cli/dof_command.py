@@ -19,6 +19,7 @@ from negcorr.cli.arguments import (
     check_seed,
     check_target,
     columns_asked_for,
+    errors_about,
 )
 from negcorr.cli.data_commands import DofOptions
 from negcorr.cli.output import Output
@@ -50,7 +51,7 @@ def run_dof(options: DofOptions, output: Output) -> None:
         if "random_state" not in given:
             estimator.set_params(random_state=options.seed)
     check_target(options.target, options.data)
-    with output.busy(f"reading {options.data.name}") as tell:
+    with output.busy(f"reading {options.data.name}") as tell, errors_about(options.data.name):
         table = read_table(options.data)
         output.note(*table.notes)
         asked_for = columns_asked_for(options, table.frame.columns)

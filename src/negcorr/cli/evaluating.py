@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from negcorr.cli.arguments import UsageError
+from negcorr.cli.arguments import UsageError, errors_about
 from negcorr.cli.fit_files import FIGURE_NAMES, figures_in_words, titled
 from negcorr.cli.loaded_model import open_model, pieces_of, warning_about
 from negcorr.cli.output import Output
@@ -33,7 +33,7 @@ def run_evaluate(model: Path, data: Path, output: Output) -> None:
     """
     parts: list[tuple[Any, ...]] = []
     n_seen = 0.0
-    with output.busy(f"reading {model.name}") as tell:
+    with output.busy(f"reading {model.name}") as tell, errors_about(data.name):
         loaded = open_model(model)
         tell(f"predicting {data.name}")
         loaded.known_schema  # noqa: B018 - raises an error before a long file is read
@@ -78,7 +78,7 @@ def run_report(model: Path, data: Path | None, out: Path, output: Output) -> Non
     """
     if out.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--out {out}: a page must end with .html.")
-    with output.busy(f"reading {model.name}") as tell:
+    with output.busy(f"reading {model.name}") as tell, errors_about((data or model).name):
         loaded = open_model(model)
         notes: list[str] = []
         title = titled(str(loaded.notes.get("data") or model.name), loaded.targets)

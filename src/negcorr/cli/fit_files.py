@@ -14,7 +14,7 @@ import numpy as np
 import negcorr
 from negcorr._common.files import write_atomically
 from negcorr._common.number_text import amount, amount_with_error
-from negcorr.cli.output import finite, printable
+from negcorr.cli.plain_text import finite, for_spreadsheets, printable
 from negcorr.ensemble.regressor import NCLRegressor
 from negcorr.exceptions import PrecisionWarning
 from negcorr.reporting import report
@@ -242,5 +242,6 @@ def path_table(ensemble: Any, targets: Sequence[str]) -> bytes:
         several = name and number.isdigit() and len(targets) > 1
         return f"{name}_{targets[int(number)]}" if several else column
 
-    text = table.rename(columns=named).to_csv(index=False, na_rep="nan", lineterminator="\r\n")
+    named_table = for_spreadsheets(table.rename(columns=named))
+    text: str = named_table.to_csv(index=False, na_rep="nan", lineterminator="\r\n")
     return text.encode()

@@ -13,11 +13,12 @@ from negcorr._common.files import check_replaceable, in_use, staged, write_atomi
 from negcorr._common.memory import available_bytes, in_words
 from negcorr._common.number_text import amount, listed
 from negcorr.bases.named import as_basis
-from negcorr.cli.arguments import UsageError, check_target, columns_asked_for
+from negcorr.cli.arguments import UsageError, check_target, columns_asked_for, errors_about
 from negcorr.cli.fit_files import FILES, comparison_tables, facts_of, metrics_of, titled, write_all
 from negcorr.cli.fit_options import FitOptions
 from negcorr.cli.loaded_model import NOTICEABLE, share_in_words
-from negcorr.cli.output import Output, printable
+from negcorr.cli.output import Output
+from negcorr.cli.plain_text import printable
 from negcorr.columns.kinds import infer_columns
 from negcorr.reading.schema import Schema
 from negcorr.reading.table import read_table
@@ -90,7 +91,8 @@ def _fitted(options: FitOptions, output: Output, stage: Path) -> tuple[Trial, di
             "tell": tell,
         }
         tried = _tried_in_pieces if in_pieces else _tried_in_memory
-        trial, remarks = tried(options, output, settings)
+        with errors_about(name):
+            trial, remarks = tried(options, output, settings)
         metrics = metrics_of(trial, name, options.command, remarks)
         tell("writing the report")
         snippet = rebuilding_code(options, trial.schema, in_pieces)

@@ -121,7 +121,7 @@ class LoadedModel:
         columns = self.columns
         if columns is None:
             return {}
-        return {name: typed_cells(frame[name], columns[name]) for name in columns.inputs}
+        return {c.name: typed_cells(frame[c.name], c) for c in columns.columns if c.is_input}
 
     @property
     def known_schema(self) -> Schema:

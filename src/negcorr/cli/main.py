@@ -83,14 +83,14 @@ def exit_code_of(error: BaseException, stop: StopSignal) -> int:
         return _complain(f"stopped by {stop.name}; {error}", stop.exit_code)
     from negcorr.cli.app import usage_errors
     from negcorr.datasets import DatasetError, MissingDatasetError
-    from negcorr.exceptions import ModelFileError, TableError
+    from negcorr.exceptions import ChunkError, ModelFileError, TableError
 
     if isinstance(error, usage_errors()):
         error.show()
         return USAGE
     if isinstance(error, UsageError):
         return _complain(str(error), USAGE)
-    explained = (DatasetError, MissingDatasetError, ModelFileError, TableError, OSError)
+    explained = (DatasetError, MissingDatasetError, ModelFileError, TableError, ChunkError, OSError)
     not_installed = isinstance(error, ImportError) and "pip install" in str(error)
     if isinstance(error, explained) or not_installed:
         return _complain(str(error))
@@ -99,5 +99,7 @@ def exit_code_of(error: BaseException, stop: StopSignal) -> int:
 
 def _complain(message: str, code: int = FAILURE) -> int:
     """Say on standard error what went wrong."""
-    print(f"negcorr: {message}", file=sys.stderr)
+    # In one line, and without what a terminal would carry out.
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
+    print(f"negcorr: {shown}", file=sys.stderr)
     return code

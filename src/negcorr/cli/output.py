@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import re
 import sys
@@ -20,17 +18,15 @@ from rich.text import Text
 from typer import Option
 
 from negcorr.cli.arguments import UsageError
+from negcorr.cli.plain_text import json_text, printable
 
-__all__ = ["Output", "finite", "printable"]
+__all__ = ["Output"]
 
 #: Columns of text where the width of the terminal is not known.
 WIDTH = 110
 
 #: Spaces between columns of a table, and the least room for names.
 PADDING, NARROWEST = 3, 10
-
-#: Longest name of a column or value that is shown in full.
-LONGEST = 60
 
 
 @dataclass(frozen=True)
@@ -55,7 +51,8 @@ class Output:
     def say(self, words: str = "", style: str = "") -> None:
         """Print text for people on standard output."""
         if not self.quiet and not self.as_json:
-            _console().print(Text(words, style=style), soft_wrap=True)
+            lines = [printable(line, None) for line in words.split("\n")]
+            _console().print(Text("\n".join(lines), style=style), soft_wrap=True)
 
     def table(
         self,
@@ -108,7 +105,7 @@ class Output:
     def give_json(self, value: Any) -> None:
         """Print a value as JSON with --json."""
         if self.as_json:
-            print(json.dumps(finite(value), indent=2, ensure_ascii=False))
+            print(json_text(value, 2))
 
     @contextmanager
     def busy(self, words: str, spinner: bool = True) -> Iterator[Callable[[str], None]]:
@@ -140,30 +137,6 @@ class Output:
         # Warnings that differ in their numbers only are printed once.
         said = {re.sub(r"\d[\d.e+-]*", "#", str(w.message)): str(w.message) for w in caught}
         self.note(*said.values())
-
-
-def printable(text: str, longest: int = LONGEST) -> str:
-    r"""Text that a terminal shows as it is: without control characters, and cut where it is long.
-
-    Examples
-    --------
-    >>> from negcorr.cli.output import printable
-    >>> printable("a\nb\x1b[31m"), printable("é 🙂"), len(printable("x" * 10**6))
-    ('a\\nb\\x1b[31m', 'é 🙂', 60)
-    """
-    cut = text if len(text) <= longest else text[: longest - 1] + "…"
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in cut)
-
-
-def finite(value: Any) -> Any:
-    """The same value with None for NaN and infinities, which JSON does not have."""
-    if isinstance(value, dict):
-        return {str(key): finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def _console(stderr: bool = False) -> Console:

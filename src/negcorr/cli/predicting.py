@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -10,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from negcorr.cli.arguments import UsageError, columns_named
+from negcorr.cli.arguments import UsageError, columns_named, errors_about
 from negcorr.cli.data_commands import PredictOptions
 from negcorr.cli.loaded_model import LoadedModel, open_model, pieces_of
-from negcorr.cli.output import Output, finite
+from negcorr.cli.output import Output
+from negcorr.cli.plain_text import for_spreadsheets, json_text
 from negcorr.cli.table_writing import table_writer
 from negcorr.columns.cells import MISSING_LEVEL
 from negcorr.columns.encoding import CategoryPart, NumberPart
@@ -41,8 +41,8 @@ def run_predict(options: PredictOptions, output: Output) -> None:
         Checked.
     output : Output
     """
-    n_rows = 0
-    with output.busy(f"reading {options.model.name}") as tell:
+    n_rows, name = 0, options.data.name
+    with output.busy(f"reading {options.model.name}") as tell, errors_about(name):
         loaded = open_model(options.model)
         ensemble = inner_model(loaded.model)[0]
         kind = type(ensemble).__name__
@@ -50,19 +50,20 @@ def run_predict(options: PredictOptions, output: Output) -> None:
             raise UsageError(f"--interval: a {kind} has no intervals.")
         if options.members and not hasattr(ensemble, "predict_members"):
             raise UsageError(f"--members: a {kind} has no members.")
-        tell(f"predicting {options.data.name}")
+        tell(f"predicting {name}")
         parts = tables_of_predictions(options, loaded, output)
         if options.out is not None:
-            with table_writer(options.out) as write:
+            with table_writer(options.out, options.raw) as write:
                 for part in parts:
                     write(part)
                     n_rows += len(part)
         elif output.as_json:
             records = [row for part in parts for row in part.to_dict(orient="records")]
-            print(json.dumps(finite(records), indent=1, ensure_ascii=False, default=str))
+            print(json_text(records, 1))
         else:
             for part in parts:
-                part.to_csv(sys.stdout, index=False, header=n_rows == 0, lineterminator="\n")
+                shown = part if options.raw else for_spreadsheets(part)
+                shown.to_csv(sys.stdout, index=False, header=n_rows == 0, lineterminator="\n")
                 n_rows += len(part)
     if options.out is not None:
         output.give_json({"rows": n_rows, "out": str(options.out)})
@@ -178,7 +179,8 @@ class UnseenValues:
                 outside = (values < part.low) | (values > part.high)
                 self._counts[_RANGE][name] += int(outside.sum())
             elif isinstance(part, CategoryPart):
-                known = np.isin(values.astype(str), [*part.levels, MISSING_LEVEL])
+                levels = {*part.levels, MISSING_LEVEL}
+                known = np.array([str(value) in levels for value in values], dtype=bool)
                 self._counts[_LEVELS][name] += 0 if part.others else int((~known).sum())
 
     def remarks(self) -> list[str]:

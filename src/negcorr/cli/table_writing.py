@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from negcorr._common.files import replacing
+from negcorr.cli.plain_text import for_spreadsheets
 
 __all__ = ["ENDINGS", "table_writer"]
 
@@ -17,13 +19,15 @@ ENDINGS = (".csv", ".csv.gz", ".tsv", ".parquet", ".feather", ".arrow")
 
 
 @contextmanager
-def table_writer(path: Path) -> Iterator[Callable[[Any], None]]:
+def table_writer(path: Path, raw: bool = False) -> Iterator[Callable[[Any], None]]:
     """Write data frames one after the other into one file.
 
     Parameters
     ----------
     path : Path
         Its ending, one of :data:`ENDINGS`, says in what format; replaced where it exists.
+    raw : bool, default=False
+        Whether text is written to CSV and TSV as it is, and not as spreadsheets need it.
 
     Yields
     ------
@@ -43,20 +47,22 @@ def table_writer(path: Path) -> Iterator[Callable[[Any], None]]:
     ...     Path(folder, "x.csv").read_text(encoding="utf-8").split()
     ['x', '0.1', '0.2']
     """
-    written = _as_arrow if path.name.lower().endswith(ENDINGS[3:]) else _as_text
+    written = _as_arrow if path.name.lower().endswith(ENDINGS[3:]) else partial(_as_text, raw=raw)
     with replacing(path) as part, written(part) as write:
         yield write
 
 
 @contextmanager
-def _as_text(path: Path) -> Iterator[Callable[[Any], None]]:
+def _as_text(path: Path, raw: bool) -> Iterator[Callable[[Any], None]]:
     """CSV or TSV, which may be compressed."""
     opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
     separator = "\t" if path.name.lower().endswith(".tsv") else ","
     looks = {"sep": separator, "index": False, "lineterminator": "\n"}
     with opener(path, "wt", encoding="utf-8", newline="") as file:
         # Numbers have the fewest digits from which the same number can be read.
-        yield lambda frame: frame.to_csv(file, header=file.tell() == 0, **looks)
+        yield lambda frame: (frame if raw else for_spreadsheets(frame)).to_csv(
+            file, header=file.tell() == 0, **looks
+        )
 
 
 @contextmanager

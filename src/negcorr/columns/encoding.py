@@ -209,7 +209,7 @@ class Encoding:
             word = "column" if len(missing) == 1 else "columns"
             lacked, known = (", ".join(map(repr, n)) for n in (missing, list(frame.columns)[:20]))
             raise TableError(f"X lacks the {word} {lacked}; it has {known}.")
-        return [typed_cells(frame[name], self.schema[name]) for name in self.schema.inputs]
+        return [typed_cells(frame[c.name], c) for c in self.schema.columns if c.is_input]
 
     def encode(self, typed: Sequence[AnyArray]) -> FloatArray:
         """The values of :meth:`typed` as numbers, of shape (n, features)."""

@@ -116,8 +116,8 @@ def _inputs(frame: Any, schema: Schema, typed: bool) -> Any:
     import pandas
 
     changed = {}
-    for name in schema.inputs:
-        column, series = schema[name], frame[name]
+    for column in (each for each in schema.columns if each.is_input):
+        name, series = column.name, frame[column.name]
         if column.role == "category":
             names = level_names(series)
             names[names == MISSING_LEVEL] = None
@@ -144,7 +144,8 @@ def times(frame: Any, schema: Schema) -> FloatArray:
 
 def hashes(rows: Samples, schema: Schema, seed: int = 0) -> HashArray:
     """A key of each row's inputs and targets, by what cells mean and not how they are written."""
-    typed = {name: typed_cells(rows.inputs[name], schema[name]) for name in schema.inputs}
+    inputs = (column for column in schema.columns if column.is_input)
+    typed = {column.name: typed_cells(rows.inputs[column.name], column) for column in inputs}
     return typed_hashes(typed, rows.y, schema, seed)
 
 

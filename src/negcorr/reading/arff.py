@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ import numpy as np
 
 from negcorr._common.number_text import shortened
 from negcorr.exceptions import TableError
+from negcorr.reading.delimited import CELL_BYTES, ROW_BYTES
+from negcorr.reading.limits import Budget, check_n_columns
 from negcorr.reading.number_cells import plain_number
 
 __all__ = ["Attribute", "parse_arff"]
@@ -24,6 +26,8 @@ _DECLARATION = re.compile(
     r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.*)""",
     re.IGNORECASE | re.DOTALL,
 )
+# No table has attributes whose number has more digits.
+_INDEX = re.compile(r"\s*(\d{1,9})\s+", re.ASCII)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _DEFAULT_DATE = "yyyy-MM-dd'T'HH:mm:ss"
 _JAVA = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S", "SSS": "%f"}
@@ -38,15 +42,15 @@ class Attribute:
     ----------
     name : str
     kind : {"numeric", "nominal", "string", "date"}
-    levels : tuple of str
-        Values that a nominal one may have.
+    levels : dict of str to None
+        Values that a nominal one may have, in their order.
     pattern : str
         How dates are written, in Python's letters.
     """
 
     name: str
     kind: str
-    levels: tuple[str, ...] = ()
+    levels: dict[str, None] = field(default_factory=dict)
     pattern: str = ""
 
     @classmethod
@@ -60,7 +64,7 @@ class Attribute:
             if "}" not in given:
                 raise TableError(f"{where}: the levels of {name!r} do not end with a brace.")
             levels = _tokens(given[1 : given.rindex("}")], where)
-            return cls(name, "nominal", tuple(level for level, _ in levels))
+            return cls(name, "nominal", dict.fromkeys(level for level, _ in levels))
         given = given.partition("%")[0].strip() or given
         word = given.split(None, 1)[0].lower()
         if word in ("numeric", "real", "integer", "string"):
@@ -82,30 +86,39 @@ class Attribute:
             value = plain_number(text)
             problem = f"{shortened(text)} is no number" if value is None else ""
         elif self.kind == "nominal" and text not in self.levels:
-            known = ", ".join(map(shortened, self.levels[:10]))
+            known = ", ".join(map(shortened, list(self.levels)[:10]))
             problem = f"{shortened(text)} is not among its levels {known}"
         elif self.kind == "date":
             try:
                 value = datetime.datetime.strptime(text, self.pattern)
-            except ValueError as error:
-                problem = str(error)
+            except ValueError:
+                problem = f"{shortened(text)} is no date as the header says they are written"
         if problem:
             raise TableError(f"{where}, attribute {self.name!r}: {problem}.")
         return value
+
+    @property
+    def default(self) -> Any:
+        """What a sparse row has where it lists no value: zero or the first level."""
+        if self.kind == "nominal":
+            return next(iter(self.levels))
+        return 0.0 if self.kind == "numeric" else None
 
     def column(self, values: list[Any]) -> Any:
         """Values as a column of a data frame."""
         import pandas
 
         if self.kind == "nominal":
-            return pandas.Categorical(values, categories=list(dict.fromkeys(self.levels)))
+            return pandas.Categorical(values, categories=list(self.levels))
         if self.kind == "date":
             return pandas.Series(values, dtype="datetime64[us]")
         # None becomes NaN among numbers.
         return np.array(values, dtype=np.float64 if self.kind == "numeric" else object)
 
 
-def parse_arff(text: str, path: Path) -> tuple[list[Attribute], list[list[Any]]]:
+def parse_arff(
+    text: str, path: Path, budget: Budget | None = None
+) -> tuple[list[Attribute], list[list[Any]]]:
     r"""Attributes and columns of values of an ARFF text.
 
     Parameters
@@ -113,6 +126,8 @@ def parse_arff(text: str, path: Path) -> tuple[list[Attribute], list[list[Any]]]
     text : str
     path : Path
         For errors.
+    budget : Budget, optional
+        For the values.
 
     Returns
     -------
@@ -123,7 +138,7 @@ def parse_arff(text: str, path: Path) -> tuple[list[Attribute], list[list[Any]]]
     Raises
     ------
     TableError
-        Naming the line that is no ARFF.
+        Naming the line that is no ARFF, or the limit.
 
     Examples
     --------
@@ -153,12 +168,18 @@ def parse_arff(text: str, path: Path) -> tuple[list[Attribute], list[list[Any]]]
             raise TableError(f"{where}: {shortened(line)} is {known}.")
     else:
         raise TableError(f"{path} has no @data: it is no ARFF file, or cut off.")
-    rows = [_row(line, attributes, f"{path}, line {number}") for number, line in lines]
+    check_n_columns(len(attributes), path)
+    defaults = [a.default for a in attributes]
+    rows = []
+    for number, line in lines:
+        if budget is not None:
+            budget.take(ROW_BYTES + CELL_BYTES * len(attributes), "its values")
+        rows.append(_row(line, attributes, defaults, f"{path}, line {number}"))
     columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in attributes]
     return attributes, columns
 
 
-def _row(line: str, attributes: list[Attribute], where: str) -> list[Any]:
+def _row(line: str, attributes: list[Attribute], defaults: list[Any], where: str) -> list[Any]:
     """Values of a row; what a sparse one, in braces, does not list is zero or the first level."""
     if not line.startswith("{"):
         cells = list(_tokens(line, where))
@@ -167,36 +188,39 @@ def _row(line: str, attributes: list[Attribute], where: str) -> list[Any]:
         return [a.value(cell, where) for a, cell in zip(attributes, cells, strict=True)]
     if not line.endswith("}"):
         raise TableError(f"{where}: a sparse row must end with a brace.")
-    row = [a.levels[0] if a.levels else 0.0 if a.kind == "numeric" else None for a in attributes]
-    inside = line[1:-1].strip()
-    for part in re.split(r",(?=\s*\d+\s)", inside) if inside else []:
-        index, _, value = part.strip().partition(" ")
-        if not index.isdigit() or int(index) >= len(attributes):
+    row, inside = list(defaults), line[1:-1].strip()
+    at: int | None = 0 if inside else None
+    while at is not None:
+        index = _INDEX.match(inside, at)
+        if index is None or int(index[1]) >= len(attributes):
             wanted = f"a number from 0 to {len(attributes) - 1} and a value"
-            raise TableError(f"{where}: {shortened(part)} must be {wanted}.")
-        cells = list(_tokens(value, where))
-        attribute = attributes[int(index)]
-        if len(cells) != 1:
-            raise TableError(f"{where}: {len(cells)} values for attribute {attribute.name!r}.")
-        row[int(index)] = attribute.value(cells[0], where)
+            raise TableError(f"{where}: {shortened(inside[at:].strip())} must be {wanted}.")
+        cell, at = _token(inside, index.end(), where)
+        row[int(index[1])] = attributes[int(index[1])].value(cell, where)
     return row
 
 
 def _tokens(text: str, where: str) -> Iterator[tuple[str, bool]]:
     """Values between commas, and whether each was in quotes."""
-    at = 0
-    while True:
-        match = _TOKEN.match(text, at)
-        assert match is not None  # it matches the empty text
-        at = match.end()
-        quoted = match["bare"] is None
-        value = match["single"] if match["single"] is not None else match["double"]
-        yield (_unescaped(value), True) if quoted else (match["bare"].strip(), False)
-        if at >= len(text) or text[at] == "%":
-            return
-        if text[at] != ",":
-            raise TableError(f"{where}: {shortened(text[at:])} where a comma should be.")
-        at += 1
+    at: int | None = 0
+    while at is not None:
+        cell, at = _token(text, at, where)
+        yield cell
+
+
+def _token(text: str, at: int, where: str) -> tuple[tuple[str, bool], int | None]:
+    """The value at a place, and the place behind the comma after it; None where none follows."""
+    match = _TOKEN.match(text, at)
+    assert match is not None  # it matches the empty text
+    at = match.end()
+    quoted = match["bare"] is None
+    value = match["single"] if match["single"] is not None else match["double"]
+    cell = (_unescaped(value), True) if quoted else (match["bare"].strip(), False)
+    if at >= len(text) or text[at] == "%":
+        return cell, None
+    if text[at] != ",":
+        raise TableError(f"{where}: {shortened(text[at:])} where a comma should be.")
+    return cell, at + 1
 
 
 def _unquoted(text: str) -> str:
@@ -223,4 +247,6 @@ def _python_pattern(java: str, where: str) -> str:
             )
         text = letters if match[1] is None else match[1]
         parts.append(text.replace("%", "%%") if is_text else _JAVA[letters])
+        if not is_text and parts.count(parts[-1]) > 1:
+            raise TableError(f"{where}: {letters} stands twice in the dates {shortened(java)}.")
     return "".join(parts)

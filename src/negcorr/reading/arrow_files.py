@@ -6,38 +6,78 @@ The readers of tables and of chunks, and ``negcorr.scale``, read these formats w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Any
 
-from negcorr.exceptions import TableError
-from negcorr.reading.file_format import NAMES
+from negcorr.reading.delimited import check_names
+from negcorr.reading.feather_sizes import unpacked_sizes
+from negcorr.reading.limits import Budget
 
-__all__ = ["arrow_batches", "arrow_table", "damage_as_table_error", "schema_and_rows"]
+__all__ = ["arrow_batches", "arrow_table", "schema_and_rows"]
+
+#: Bytes of memory of a cell beside its value, and of a column, about.
+CELL_BYTES, COLUMN_BYTES = 8, 10_000
+
+#: Rows of a Parquet file that are read at a time, of all columns.
+BATCH_ROWS = 4096
 
 #: Bytes of a column of a Parquet file that are read at a time.
 BUFFER_BYTES = 2**16
 
 
-@contextmanager
-def damage_as_table_error(path: Path, format: str) -> Iterator[None]:
-    """Errors of pyarrow as errors that name the file."""
-    import pyarrow
-
-    try:
-        yield
-    except (pyarrow.ArrowException, OSError) as error:
-        reason = (str(error).strip().splitlines() or ["unreadable"])[0]
-        raise TableError(f"{path} is {NAMES[format]} but damaged: {reason}.") from error
-
-
-def arrow_table(data: bytes, format: str) -> Any:
+def arrow_table(data: bytes, budget: Budget, format: str) -> Any:
     """All of the bytes of a Parquet or Feather file, as a table of pyarrow."""
     import pyarrow.feather
+    import pyarrow.ipc
     import pyarrow.parquet
 
-    read = pyarrow.parquet.read_table if format == "parquet" else pyarrow.feather.read_table
-    return read(pyarrow.BufferReader(data))
+    buffer = pyarrow.BufferReader(data)
+    if format == "parquet":
+        return _parquet_table(buffer, budget)
+    if data.startswith(b"FEA1"):
+        return pyarrow.feather.read_table(buffer)
+    for size in unpacked_sizes(data):
+        budget.take(size, "its columns")
+    file = pyarrow.ipc.open_file(buffer)
+    check_names(file.schema.names, budget.path)
+    batches = []
+    for number in range(file.num_record_batches):
+        batch = file.get_batch(number)
+        budget.take(batch.num_rows * batch.num_columns * CELL_BYTES, "its cells")
+        batches.append(batch)
+    return pyarrow.Table.from_batches(batches, file.schema)
+
+
+def _parquet_table(buffer: Any, budget: Budget) -> Any:
+    """All of a Parquet file, batch by batch.
+
+    Text is read as codes first: a text that stands in many rows is one in the file.
+    """
+    import pyarrow
+    import pyarrow.compute as pc
+    import pyarrow.types as types
+
+    file = pyarrow.parquet.ParquetFile(buffer)
+    schema = file.schema_arrow
+    check_names(schema.names, budget.path)
+    n_rows, n_columns = file.metadata.num_rows, len(schema.names)
+    budget.take(n_rows * n_columns * CELL_BYTES + n_columns * COLUMN_BYTES, "its cells")
+    is_text = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    texts = [k for k, field in enumerate(schema) if any(is_(field.type) for is_ in is_text)]
+    coded = [schema.names[k] for k in texts]
+    file = pyarrow.parquet.ParquetFile(buffer, metadata=file.metadata, read_dictionary=coded)
+    batches = []
+    for batch in file.iter_batches(BATCH_ROWS, use_threads=False):
+        columns = batch.columns
+        for k in texts:
+            if types.is_dictionary(columns[k].type):
+                lengths = pc.binary_length(columns[k].dictionary).take(columns[k].indices)
+                budget.take(2 * (pc.sum(lengths).as_py() or 0), "its texts")
+                columns[k] = columns[k].dictionary_decode()
+            columns[k] = columns[k].cast(schema.field(k).type)
+        batch = pyarrow.RecordBatch.from_arrays(columns, schema=schema)
+        budget.take(batch.nbytes, "its values")
+        batches.append(batch)
+    return pyarrow.Table.from_batches(batches, schema)
 
 
 def schema_and_rows(stream: IO[bytes], format: str) -> tuple[Any, int]:

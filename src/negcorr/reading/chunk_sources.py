@@ -7,15 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from negcorr.reading.arrow_files import arrow_batches, damage_as_table_error, schema_and_rows
+from negcorr.exceptions import TableError
+from negcorr.reading.arrow_files import arrow_batches, schema_and_rows
 from negcorr.reading.delimited import check_names
-from negcorr.reading.file_format import TableFile
+from negcorr.reading.feather_sizes import unpacked_sizes
+from negcorr.reading.file_format import NAMES, TableFile
+from negcorr.reading.limits import Budget, damage_as_table_error, most_unpacked
 from negcorr.reading.optional import import_optional
 from negcorr.reading.schema import Schema
 from negcorr.reading.table import read_table
 from negcorr.reading.text_source import TextSource
 
 __all__ = ["ArrowSource", "TextSource", "n_cells", "source_of"]
+
+#: Larger files of Feather may take what their batches unpack to, which is not looked at before.
+SMALL_FEATHER = 2**27
 
 
 def source_of(path: Path) -> TextSource | ArrowSource:
@@ -93,7 +99,8 @@ class ArrowSource:
         import pyarrow
 
         if self.format:
-            with damage_as_table_error(self.path, self.format), self.path.open("rb") as stream:
+            named = NAMES[self.format]
+            with damage_as_table_error(self.path, named), self.path.open("rb") as stream:
                 for batch in arrow_batches(stream, self.format, columns, block):
                     table = pyarrow.Table.from_batches([batch]).select(columns)
                     yield table.replace_schema_metadata()
@@ -119,8 +126,18 @@ def _gives_batches(file: TableFile) -> bool:
 
 def _arrow_source(file: TableFile) -> ArrowSource:
     import_optional("pyarrow", "Parquet and Feather files are read by pyarrow")
-    with damage_as_table_error(file.path, file.format), file.path.open("rb") as stream:
+    with damage_as_table_error(file.path, NAMES[file.format]), file.path.open("rb") as stream:
+        if file.format == "feather" and file.path.stat().st_size <= SMALL_FEATHER:
+            for size in unpacked_sizes(stream.read()):
+                Budget.of(file.path).take(size, "the columns of a batch")
+            stream.seek(0)
         schema, n_rows = schema_and_rows(stream, file.format)
     check_names(schema.names, file.path)
+    most = most_unpacked(file.path)
+    if n_rows * len(schema.names) > most:
+        raise TableError(
+            f"{file.path} has {n_rows} rows of {len(schema.names)} columns; the limit of a file of "
+            f"its size is {most} cells."
+        )
     types = dict(zip(schema.names, schema.types, strict=True))
     return ArrowSource(file.path, file.format, types, file.notes, n_rows)

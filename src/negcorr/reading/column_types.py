@@ -52,8 +52,11 @@ def data_frame(columns: Mapping[str, Any]) -> Any:
     """
     import pandas
 
-    kinds = {name: object if v.dtype == object else None for name, v in columns.items()}
-    frame = pandas.DataFrame({n: pandas.Series(v, dtype=kinds[n]) for n, v in columns.items()})
+    typed = {
+        name: pandas.Series(values, dtype=object) if values.dtype == object else values
+        for name, values in columns.items()
+    }
+    frame = pandas.DataFrame(typed)
     frame.columns = pandas.Index(list(columns), dtype=object)
     return frame
 

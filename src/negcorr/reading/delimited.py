@@ -18,6 +18,7 @@ from pathlib import Path
 from negcorr._common.forks import lock_before_forks
 from negcorr._common.number_text import shortened
 from negcorr.exceptions import TableError
+from negcorr.reading.limits import MOST_RECORD, Budget, check_n_columns, record_too_long
 from negcorr.reading.number_cells import is_missing_mark, plain_number
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "delimiter_of",
     "filled_rows",
     "is_blank",
+    "lines_of",
     "named_records",
     "numbered_records",
 ]
@@ -41,6 +43,18 @@ SAMPLE_RECORDS = 200
 
 #: Endings of files whose cells are separated by tabs if there is one.
 TAB_ENDINGS = (".tsv", ".tab")
+
+#: Most records, and cells of them, that are cut at a time.
+BATCH_ROWS, BATCH_CELLS = 4096, 2**18
+
+#: Notes on columns without a name that are given one by one.
+MOST_NOTES = 20
+
+#: Bytes of memory of a row and of a cell, about, until its column has a type.
+ROW_BYTES, CELL_BYTES = 120, 90
+
+#: Characters of a text that are cut into lines at a time.
+TEXT_BLOCK = 2**20
 
 _LIMIT = lock_before_forks()
 
@@ -123,12 +137,12 @@ def delimiter_of(text: str, ending: str = "") -> str:
         return "\t"
     shares: dict[str, float] = {}
     for delimiter in DELIMITERS:
-        lines = io.StringIO(text, newline="")
+        lines = lines_of(_blocks_of(text), Path())
         reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
         with _long_cells():
             try:
                 widths = [len(cells) for cells in itertools.islice(reader, SAMPLE_RECORDS) if cells]
-            except csv.Error:
+            except (csv.Error, TableError):
                 continue
         if widths and widths[0] > 1:
             shares[delimiter] = widths.count(widths[0]) / len(widths)
@@ -136,7 +150,12 @@ def delimiter_of(text: str, ending: str = "") -> str:
 
 
 def filled_rows(
-    text: str, delimiter: str, path: Path, most: int | None = None, is_cut: bool = False
+    text: str,
+    delimiter: str,
+    path: Path,
+    most: int | None = None,
+    is_cut: bool = False,
+    budget: Budget | None = None,
 ) -> FilledRows:
     """Split a text into rows of cells, without the blank ones.
 
@@ -150,17 +169,20 @@ def filled_rows(
         Most rows to take beside a header.
     is_cut : bool, default=False
         Whether the text ends where the file does not: its last row may be cut and is left out.
+    budget : Budget, optional
+        For the cells.
 
     Raises
     ------
     TableError
-        Naming the line, if quotes do not end.
+        Naming the line, if quotes do not end; naming the limit, if there are too many cells.
     """
     lines: list[int] = []
     rows: list[list[str]] = []
     n_blank = gap = 0
     try:
-        for line, cells in numbered_records(io.StringIO(text, newline=""), delimiter, path):
+        lines_of_text = lines_of(_blocks_of(text), path)
+        for line, cells in numbered_records(lines_of_text, delimiter, path, budget):
             if is_blank(cells):
                 gap += 1
                 continue
@@ -211,6 +233,7 @@ def named_records(found: FilledRows, path: Path, delimiter: str = ",", ending: s
     """
     if not found.cells:
         raise TableError(f"{path} is empty: there is nothing in it but blanks.")
+    check_n_columns(max(map(len, found.cells[:2])), path)
     header, has_header, notes = _header(found.cells, delimiter)
     lines, rows = found.lines[has_header:], found.cells[has_header:]
     width = len(rows[0]) if rows else len(header)
@@ -225,20 +248,23 @@ def named_records(found: FilledRows, path: Path, delimiter: str = ",", ending: s
     columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in header]
     names: list[str] = []
     positions = []
+    odd: list[str] = []
     taken = {name.strip() for name in header}
     for j, (name, column) in enumerate(zip(map(str.strip, header), columns, strict=True)):
         if not name:
             if column and not any(cell.strip() for cell in column):
-                notes.append(f"column {j + 1} has neither a name nor values and was left out.")
+                odd.append(f"column {j + 1} has neither a name nor values and was left out.")
                 continue
             name = f"column_{j + 1}"
             while name in taken:
                 name += "_"
-            notes.append(f"column {j + 1} has no name and is called {name!r}.")
+            odd.append(f"column {j + 1} has no name and is called {name!r}.")
         names.append(name)
         positions.append(j)
     check_names(names, path)
-    notes = [*found.notes, *notes]
+    if len(odd) > MOST_NOTES:
+        odd[MOST_NOTES:] = [f"{len(odd) - MOST_NOTES} more columns have no name."]
+    notes = [*found.notes, *notes, *odd]
     if len(names) > 1 and delimiter not in (",", "\t" if ending in TAB_ENDINGS else ","):
         notes = [f"cells are separated by {DELIMITERS[delimiter]}.", *notes]
     return Records(
@@ -277,7 +303,9 @@ def _header(rows: list[list[str]], delimiter: str) -> tuple[list[str], bool, lis
 
 
 def check_names(names: Iterable[str], path: Path) -> None:
-    """Raise an error where two columns have the same name."""
+    """Raise an error where two columns have the same name, or there are too many."""
+    names = list(names)
+    check_n_columns(len(names), path)
     places = defaultdict(list)
     for j, name in enumerate(names, start=1):
         places[name].append(str(j))
@@ -302,7 +330,7 @@ def is_blank(cells: list[str]) -> bool:
 
 
 def numbered_records(
-    text: Iterable[str], delimiter: str, path: Path
+    text: Iterable[str], delimiter: str, path: Path, budget: Budget | None = None
 ) -> Iterator[tuple[int, list[str]]]:
     """First line and cells of each record of a text that is given line by line."""
     reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True, strict=True)
@@ -311,23 +339,65 @@ def numbered_records(
         try:
             with _long_cells():
                 # Many at a time: the limit holds for the whole process, and is set for each batch.
-                batch = []
-                for cells in itertools.islice(reader, 4096):
+                batch, n_cells = [], 0
+                for cells in itertools.islice(reader, BATCH_ROWS):
                     batch.append((first, cells))
                     first = reader.line_num + 1
+                    n_cells += len(cells)
+                    if n_cells > BATCH_CELLS:
+                        break
         except csv.Error as error:
             advice = "Quotes must enclose a whole cell, and quotes within be doubled."
             raise TableError(f"{path}, line {first}: {error}. {advice}") from error
         if not batch:
             return
+        if budget is not None:
+            budget.take(ROW_BYTES * len(batch) + CELL_BYTES * n_cells, "its cells")
         yield from batch
+
+
+def lines_of(blocks: Iterable[str], path: Path) -> Iterator[str]:
+    """Lines of a text in blocks, each with its end.
+
+    Parameters
+    ----------
+    blocks : iterable of str
+    path : Path
+        For errors.
+
+    Raises
+    ------
+    TableError
+        If a line is longer than the limit.
+    """
+    parts: list[str] = []
+    length = 0
+    for block in blocks:
+        # A line feed may follow a return.
+        text = parts.pop() + block if parts and parts[-1].endswith("\r") else block
+        lines = io.StringIO(text, newline="").readlines()
+        last = lines.pop() if lines and not lines[-1].endswith("\n") else ""
+        for line in lines:
+            yield "".join([*parts, line])
+            parts, length = [], 0
+        length += len(last)
+        if length > MOST_RECORD:
+            raise record_too_long(path)
+        parts += [last] if last else []
+    if parts:
+        yield "".join(parts)
+
+
+def _blocks_of(text: str) -> Iterator[str]:
+    """A text in blocks, so that no second copy of it is made."""
+    return (text[at : at + TEXT_BLOCK] for at in range(0, len(text), TEXT_BLOCK))
 
 
 @contextmanager
 def _long_cells() -> Iterator[None]:
-    """Cells of any length, which Python's reader refuses beyond 131072 characters."""
+    """Longer cells than the 131072 characters beyond which Python's reader refuses them."""
     with _LIMIT:
-        before = csv.field_size_limit(2**31 - 1)
+        before = csv.field_size_limit(MOST_RECORD)
         try:
             yield
         finally:

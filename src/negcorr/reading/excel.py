@@ -4,26 +4,46 @@ from __future__ import annotations
 
 import io
 import warnings
-from pathlib import Path
+import zipfile
+from collections.abc import Iterator
 from typing import Any
 
 from negcorr._common.number_text import shortened
 from negcorr.exceptions import TableError
 from negcorr.reading.column_types import typed_objects
-from negcorr.reading.delimited import FilledRows, named_records
+from negcorr.reading.delimited import CELL_BYTES, ROW_BYTES, FilledRows, named_records
+from negcorr.reading.limits import (
+    Budget,
+    damage_as_table_error,
+    most_unpacked,
+    unpacks_too_far,
+)
 from negcorr.reading.optional import import_optional
 
 __all__ = ["parse_excel"]
 
 
-def parse_excel(data: bytes, path: Path) -> tuple[dict[str, Any], list[str]]:
+#: Bytes of memory for a byte of XML, such as attributes are made of, and for an element, about.
+XML_BYTES, TAG_BYTES = 20, 300
+
+#: Most elements of a part that is no sheet, such as styles, which are the slowest to read.
+MOST_TAGS = 200_000
+
+#: Parts that are read as streams: sheets, and the text of their cells.
+_STREAMED = ("xl/worksheets/", "xl/sharedStrings")
+
+#: Parts that are not read.
+_NOT_READ = ("xl/media/", "xl/drawings/", "xl/charts/", "xl/pivot", "xl/embeddings/", "customXml/")
+
+
+def parse_excel(data: bytes, budget: Budget) -> tuple[dict[str, Any], list[str]]:
     """Columns of the first sheet by name, in their types, and notes.
 
     Parameters
     ----------
     data : bytes
-    path : Path
-        For errors.
+    budget : Budget
+        For the cells.
 
     Raises
     ------
@@ -32,15 +52,14 @@ def parse_excel(data: bytes, path: Path) -> tuple[dict[str, Any], list[str]]:
     """
     import pandas
 
+    path = budget.path
     openpyxl = import_optional("openpyxl", "Excel files are read by openpyxl")
-    try:
-        with warnings.catch_warnings():
-            # Warnings about drawings and validation rules, which are not read.
-            warnings.simplefilter("ignore", UserWarning)
-            book = openpyxl.load_workbook(io.BytesIO(data), read_only=False, data_only=True)
-            rows = list(book.worksheets[0].iter_rows(values_only=True)) if book.worksheets else []
-    except Exception as error:  # openpyxl raises whatever the broken part happens to cause
-        raise TableError(f"{path} is an Excel file but damaged: {error}.") from error
+    with damage_as_table_error(path, "an Excel file"), warnings.catch_warnings():
+        # Warnings about drawings and validation rules, which are not read.
+        warnings.simplefilter("ignore", UserWarning)
+        _check_parts(data, budget)
+        book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+        rows = list(_rows(book.worksheets[0], budget)) if book.worksheets else []
     notes = []
     if len(book.worksheets) > 1:
         others = ", ".join(sheet.title for sheet in book.worksheets[1:])
@@ -68,3 +87,41 @@ def parse_excel(data: bytes, path: Path) -> tuple[dict[str, Any], list[str]]:
         columns[name] = values if is_text else pandas.Series(values).infer_objects()
         notes += odd
     return columns, notes
+
+
+def _check_parts(data: bytes, budget: Budget) -> None:
+    """Count the elements of the parts of a workbook, of which openpyxl makes objects."""
+    path = budget.path
+    left = most_unpacked(path)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for entry in archive.infolist():
+            if entry.filename.startswith(_NOT_READ):
+                continue
+            n_tags = 0
+            with archive.open(entry) as part:
+                while block := part.read(2**20):
+                    left -= len(block)
+                    if left < 0:
+                        raise unpacks_too_far(path)
+                    tags = block.count(b"<") - block.count(b"</")
+                    n_tags += tags
+                    budget.take(XML_BYTES * len(block) + TAG_BYTES * tags, "its cells")
+            if n_tags > MOST_TAGS and not entry.filename.startswith(_STREAMED):
+                raise TableError(
+                    f"{path} has {n_tags} elements in {shortened(entry.filename)}; the limit is "
+                    f"{MOST_TAGS}."
+                )
+
+
+def _rows(sheet: Any, budget: Budget) -> Iterator[tuple[Any, ...]]:
+    """Rows of a sheet, all as wide as the widest."""
+    # A file may state any size; without one the rows show it.
+    sheet.reset_dimensions()
+    rows, width = [], 0
+    for row in sheet.iter_rows(values_only=True):
+        width = max(width, len(row))
+        letters = sum(len(cell) for cell in row if isinstance(cell, str))
+        budget.take(ROW_BYTES + 8 * len(row) + letters, "its rows")
+        rows.append(row)
+    budget.take(CELL_BYTES * width * len(rows), "its rows and columns up to the last cell")
+    return (tuple(row) + (None,) * (width - len(row)) for row in rows)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import bz2
 import difflib
 import gzip
+import io
 import lzma
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from negcorr.exceptions import TableError
+from negcorr.reading.limits import Budget, Unpacked, damage_as_table_error
 
 __all__ = ["ENDINGS", "NAMES", "TableFile"]
 
@@ -54,15 +55,13 @@ _OTHER_FILES: tuple[tuple[bytes | tuple[bytes, ...], str], ...] = (
     ((b"<!doctype html", b"<html"), "a web page, often the error page of a failed download"),
 )
 
-#: Most bytes that an archive may unpack to: a small crafted archive can unpack without end.
-MOST_BYTES = 8 * 2**30
-
 #: Archives within archives that are unpacked.
 MOST_ARCHIVES = 3
 
 _OPENERS: dict[str, Any] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
 
-_DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
+#: Bytes of a file that are read at a time.
+_BLOCK = 2**20
 
 
 @dataclass(frozen=True)
@@ -144,25 +143,22 @@ class TableFile:
             raise TableError(f"{path} is a folder; give the path of one file{tables}.")
         if "\0" in str(path):
             raise TableError(f"{path} cannot be read: its name has a NUL byte.")
-        with ExitStack() as stack:
-            try:
-                stream: Any = stack.enter_context(path.open("rb"))
-                for archive in self.archives:
-                    if archive == "zip":
-                        whole = stack.enter_context(zipfile.ZipFile(stream))
-                        stream = whole.open(_only_entry(whole, path))
-                    else:
-                        stream = _OPENERS[archive](stream)
-                yield stream
-            except FileNotFoundError:
+        last = NAMES[self.archives[-1]] if self.archives else ""
+        with damage_as_table_error(path, last), ExitStack() as stack:
+            if not path.exists():
                 names = [file.name for file in path.parent.glob("*")]
                 close = difflib.get_close_matches(path.name, names, n=3, cutoff=0.75)
                 hint = f"; did you mean {' or '.join(close)}?" if close else "."
-                raise TableError(f"{path} does not exist{hint}") from None
-            except _DAMAGED as error:
-                last = self.archives[-1:]
-                problem = f"is {NAMES[last[0]]} but damaged" if last else "cannot be read"
-                raise TableError(f"{path} {problem}: {error}.") from error
+                raise TableError(f"{path} does not exist{hint}")
+            stream: Any = stack.enter_context(path.open("rb"))
+            for archive in self.archives:
+                if archive == "zip":
+                    whole = stack.enter_context(zipfile.ZipFile(_seekable(stream)))
+                    unpacked: Any = whole.open(_only_entry(whole, path))
+                else:
+                    unpacked = _OPENERS[archive](stream)
+                stream = io.BufferedReader(Unpacked(unpacked, path), _BLOCK)
+            yield stream
 
     def blocks(self, size: int) -> Iterator[bytes]:
         """All bytes of the table, at most ``size`` at a time."""
@@ -170,14 +166,14 @@ class TableFile:
             while block := stream.read(size):
                 yield block
 
-    def read(self) -> bytes:
-        """All bytes of the table."""
-        with self.open() as stream:
-            data = stream.read(MOST_BYTES + 1 if self.archives else -1)
-        if self.archives and len(data) > MOST_BYTES:
-            limit = f"{MOST_BYTES / 2**30:.0f} GiB"
-            raise TableError(f"{self.path} grows beyond {limit} when unpacked.")
-        return data
+    def read(self) -> tuple[bytes, Budget]:
+        """All bytes of the table, and the memory that is left for what is made of them."""
+        budget = Budget.of(self.path)
+        parts = []
+        for block in self.blocks(_BLOCK):
+            budget.take(2 * len(block), "its bytes")
+            parts.append(block)
+        return b"".join(parts), budget
 
     def _format_of_content(self) -> str:
         """Format or archive of the bytes within the archives that are known."""
@@ -189,8 +185,8 @@ class TableFile:
             if head.startswith(starts):
                 if format == "zip":
                     # Where the archive is damaged, unpacking it will show that.
-                    with suppress(TableError, *_DAMAGED), self.open() as stream:
-                        if "xl/workbook.xml" in zipfile.ZipFile(stream).namelist():
+                    with suppress(TableError), self.open() as stream:
+                        if "xl/workbook.xml" in zipfile.ZipFile(_seekable(stream)).namelist():
                             return "excel"
                 return format
         text = head[:4096].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
@@ -200,6 +196,13 @@ class TableFile:
         lines = (line.strip() for line in text.splitlines())
         first = next((line for line in lines if line and not line.startswith(b"%")), b"")
         return "arff" if first.split(None, 1)[:1] == [b"@relation"] else "text"
+
+
+def _seekable(stream: Any) -> Any:
+    """The stream, or all of its bytes: the directory of a zip archive is at its end."""
+    if stream.seekable():
+        return stream
+    return io.BytesIO(b"".join(iter(lambda: stream.read(_BLOCK), b"")))
 
 
 def _only_entry(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:

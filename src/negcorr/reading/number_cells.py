@@ -41,7 +41,8 @@ _TRUTH = {"true": 1.0, "false": 0.0}
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", re.ASCII)
 _COMMA = re.compile(r"[+-]?(\d*,\d+|[1-9]\d{0,2}(\.\d{3})+(,\d+)?|\d+,?)([eE][+-]?\d+)?", re.ASCII)
 _LEADING_ZERO = re.compile(r"[+-]?0\d", re.ASCII)
-_ZERO_SOMEWHERE = re.compile(r"^\s*[+-]?0\d", re.ASCII | re.MULTILINE)
+# Line ends stand between cells, and blanks of the pattern are none: it would begin at each again.
+_ZERO_SOMEWHERE = re.compile(r"^[^\S\n]*[+-]?0\d", re.ASCII | re.MULTILINE)
 _SIGNS = "%$€£¥"
 
 

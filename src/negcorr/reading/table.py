@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from negcorr._common.types import AnyArray
 from negcorr.reading.arff import parse_arff
-from negcorr.reading.arrow_files import arrow_table, damage_as_table_error
+from negcorr.reading.arrow_files import arrow_table
 from negcorr.reading.cell_kinds import kinds_of_cells
 from negcorr.reading.column_types import data_frame
 from negcorr.reading.decoding import decode
 from negcorr.reading.delimited import check_names, delimiter_of, filled_rows, named_records
 from negcorr.reading.excel import parse_excel
 from negcorr.reading.file_format import NAMES, TableFile
+from negcorr.reading.limits import damage_as_table_error
 from negcorr.reading.optional import import_optional
 
 __all__ = ["Table", "read_table", "text_columns"]
@@ -85,21 +87,25 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     column 'size': 1 '?' read as missing.
     """
     import_optional("pandas", "tables are read into data frames of pandas")
-    file = TableFile.find(Path(path))
+    with damage_as_table_error(Path(path)):
+        return _table(TableFile.find(Path(path)))
+
+
+def _table(file: TableFile) -> Table:
     notes: list[str] = []
     if file.format in ("parquet", "feather"):
         import_optional("pyarrow", f"{NAMES[file.format]} files are read by pyarrow")
-        with damage_as_table_error(file.path, file.format):
-            table = arrow_table(file.read(), file.format)
-            check_names(table.column_names, file.path)
+        with damage_as_table_error(file.path, NAMES[file.format]):
             # Without the index that pandas may have stored: it comes as a column of its own.
-            frame = table.to_pandas(ignore_metadata=True)
+            frame = arrow_table(*file.read(), file.format).to_pandas(ignore_metadata=True)
     elif file.format == "excel":
-        columns, notes = parse_excel(file.read(), file.path)
+        columns, notes = parse_excel(*file.read())
         frame = data_frame(columns)
     elif file.format == "arff":
-        text, of_encoding = decode(file.read(), file.path)
-        attributes, values = parse_arff(text, file.path)
+        data, budget = file.read()
+        text, of_encoding = decode(data, file.path)
+        del data
+        attributes, values = parse_arff(text, file.path, budget)
         check_names((each.name for each in attributes), file.path)
         pairs = zip(attributes, values, strict=True)
         frame = data_frame({each.name: each.column(cells) for each, cells in pairs})
@@ -145,9 +151,12 @@ def text_columns(file: TableFile) -> tuple[dict[str, AnyArray], tuple[str, ...]]
     >>> columns["size"].tolist(), columns["kind"].tolist()
     ([1.5, 2.0], ['a', 'b'])
     """
-    text, of_encoding = decode(file.read(), file.path)
+    data, budget = file.read()
+    text, of_encoding = decode(data, file.path)
+    del data
+    budget.take(sys.getsizeof(text), "its characters")
     delimiter = delimiter_of(text, file.ending)
-    rows = filled_rows(text, delimiter, file.path)
+    rows = filled_rows(text, delimiter, file.path, budget=budget)
     records = named_records(rows, file.path, delimiter, file.ending)
     _, columns, of_cells = kinds_of_cells(records.names, records.columns, delimiter)
     return columns, (*of_encoding, *records.notes, *of_cells)

@@ -13,6 +13,7 @@ from negcorr._common.number_text import shortened
 from negcorr._common.validation import check_positive_int
 from negcorr.reading.chunk_sources import ArrowSource, TextSource, n_cells, source_of
 from negcorr.reading.file_format import TableFile
+from negcorr.reading.limits import damage_as_table_error
 from negcorr.reading.schema import Schema
 
 __all__ = ["TableChunks", "is_large"]
@@ -62,11 +63,12 @@ def is_large(path: str | os.PathLike[str]) -> bool:
     ...     is_large(file)
     False
     """
-    file = TableFile.find(Path(path))
-    if file.format == "text":
-        factor = math.prod(SHRINKS[archive] for archive in file.archives)
-        return file.path.stat().st_size * factor > LARGE_TEXT_BYTES
-    return n_cells(file) > LARGE_CELLS
+    with damage_as_table_error(Path(path)):
+        file = TableFile.find(Path(path))
+        if file.format == "text":
+            factor = math.prod(SHRINKS[archive] for archive in file.archives)
+            return file.path.stat().st_size * factor > LARGE_TEXT_BYTES
+        return n_cells(file) > LARGE_CELLS
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +144,9 @@ class TableChunks:
         if block is not None:
             check_positive_int("block", block)
         place = Path(path)
-        source = source_of(place)
-        kinds = source.kinds(schema)
+        with damage_as_table_error(place):
+            source = source_of(place)
+            kinds = source.kinds(schema)
         if block is None:
             block = max(min(BLOCK_ROWS, BLOCK_CELLS // len(source.names)), 1024)
         return cls(place, source.names, source.notes, kinds, block, source.n_rows, source)
@@ -172,7 +175,8 @@ class TableChunks:
         while changed:
             before = dict(kinds)
             for table in self.tables(list(kinds)):
-                kinds = source.kinds_after(table, kinds, refuted)
+                with damage_as_table_error(self.path):
+                    kinds = source.kinds_after(table, kinds, refuted)
             changed = kinds != before
         if kinds == self.kinds:
             return self
@@ -196,9 +200,14 @@ class TableChunks:
         columns : sequence of str, optional
             By default those that have a kind.
         """
+        wanted = list(self.kinds) if columns is None else list(columns)
+        with damage_as_table_error(self.path):
+            yield from self._tables(wanted)
+
+    def _tables(self, wanted: list[str]) -> Iterator[Any]:
+        """Tables of ``block`` rows."""
         import pyarrow
 
-        wanted = list(self.kinds) if columns is None else list(columns)
         waiting: list[Any] = []
         n_waiting = 0
         for table in self.source.tables(wanted, self.block):
@@ -214,4 +223,5 @@ class TableChunks:
 
     def frame(self, table: Any, row: int) -> Any:
         """A table of :meth:`tables` as a data frame; ``row`` is the number of rows before it."""
-        return self.source.frame(table, self.kinds, row)
+        with damage_as_table_error(self.path):
+            return self.source.frame(table, self.kinds, row)

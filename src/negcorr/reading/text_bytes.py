@@ -7,7 +7,6 @@ block, and to know how quotes are used.
 from __future__ import annotations
 
 import codecs
-import io
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,8 +17,9 @@ import numpy as np
 
 from negcorr.reading.decoding import encoding_by_mark, not_utf8, nul_byte, wrong_mark
 from negcorr.reading.file_format import TableFile
+from negcorr.reading.limits import MOST_RECORD, record_too_long
 
-__all__ = ["TextBytes", "lines_of", "whole_records"]
+__all__ = ["TextBytes", "whole_records"]
 
 #: Bytes of a file that are read at a time.
 BLOCK_BYTES = 2**22
@@ -107,12 +107,14 @@ def _in_utf8(file: TableFile, encoding: str) -> Iterator[bytes]:
             yield text.encode("utf-8", "surrogatepass")
 
 
-def whole_records(blocks: Iterator[bytes]) -> Iterator[bytes]:
+def whole_records(blocks: Iterator[bytes], path: Path) -> Iterator[bytes]:
     """Blocks that end where a record does: at a line end outside of quotes; none is empty."""
     waiting = b""
     for block in blocks:
         waiting += block
         cut = _end_of_last_record(waiting)
+        if len(waiting) - cut > MOST_RECORD:
+            raise record_too_long(path)
         if waiting[:cut].strip(b"\r\n"):
             yield waiting[:cut]
         waiting = waiting[cut:]
@@ -131,18 +133,6 @@ def _end_of_last_record(data: bytes) -> int:
             return cut
         end = cut - 1
     return 0
-
-
-def lines_of(blocks: Iterator[bytes]) -> Iterator[str]:
-    """Lines of UTF-8, each with its end."""
-    waiting = ""
-    for text in codecs.iterdecode(blocks, "utf-8", "surrogatepass"):
-        lines = io.StringIO(waiting + text, newline="").readlines()
-        # The last one may go on in the next block, or a line feed may follow its return.
-        waiting = lines.pop() if lines else ""
-        yield from lines
-    if waiting:
-        yield waiting
 
 
 class _Scan:

@@ -20,8 +20,9 @@ from negcorr.reading.cell_kinds import as_kind, kinds_by_schema, kinds_of_cells
 from negcorr.reading.column_types import data_frame
 from negcorr.reading.decoding import encoding_by_mark
 from negcorr.reading.file_format import TableFile
+from negcorr.reading.limits import MOST_RECORD, record_too_long
 from negcorr.reading.schema import Schema
-from negcorr.reading.text_bytes import BLOCK_BYTES, TextBytes, lines_of, whole_records
+from negcorr.reading.text_bytes import BLOCK_BYTES, TextBytes, whole_records
 
 __all__ = ["TextSource"]
 
@@ -69,13 +70,13 @@ class TextSource:
         """
         size = HEAD_BYTES
         while True:
-            data = b""
+            blocks, length = [], 0
             for block in file.blocks(min(size, BLOCK_BYTES)):
-                data += block
-                if len(data) > size:
+                blocks.append(block)
+                length += len(block)
+                if length > size:
                     break
-            is_cut = len(data) > size
-            data = data[:size]
+            is_cut, data = length > size, b"".join(blocks)[:size]
             by_mark = encoding_by_mark(data)[0]
             delimiter = delimited.delimiter_of(
                 _text_of(data, is_cut, by_mark or "latin-1"), file.ending
@@ -86,6 +87,8 @@ class TextSource:
             if rows.complete or len(rows.cells) > 1:
                 break
             # A record longer than the head.
+            if size > MOST_RECORD:
+                raise record_too_long(file.path)
             size *= 16
         head = delimited.named_records(rows, file.path, delimiter, file.ending)
         before = itertools.islice(io.StringIO(text, newline=""), head.first_line - 1)
@@ -199,7 +202,7 @@ class TextSource:
         import pyarrow.compute as pc
         import pyarrow.csv
 
-        quoted = self.bytes_.quotes == "plain"
+        path, quoted = self.bytes_.file.path, self.bytes_.quotes == "plain"
         names = [str(j) for j in range(self.head.width)]
         parse = pyarrow.csv.ParseOptions(
             delimiter=self.delimiter,
@@ -212,7 +215,7 @@ class TextSource:
         )
         convert = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pyarrow.string()))
         # Block by block: the reader for streams would read many of them ahead, in a thread.
-        for block in whole_records(self.bytes_.blocks(self.skip)):
+        for block in whole_records(self.bytes_.blocks(self.skip), path):
             size = len(block) + 1
             read = pyarrow.csv.ReadOptions(use_threads=False, block_size=size, column_names=names)
             table = pyarrow.csv.read_csv(pyarrow.BufferReader(block), read, parse, convert)
@@ -229,7 +232,9 @@ class TextSource:
 
         path = self.bytes_.file.path
         names = [str(j) for j in range(self.head.width)]
-        found = delimited.numbered_records(lines_of(self.bytes_.blocks()), self.delimiter, path)
+        text = codecs.iterdecode(self.bytes_.blocks(), "utf-8", "surrogatepass")
+        by_line = delimited.lines_of(text, path)
+        found = delimited.numbered_records(by_line, self.delimiter, path)
         full = ((line, cells) for line, cells in found if not delimited.is_blank(cells))
         rows = itertools.islice(full, skip + self.head.has_header, None)
         while batch := list(itertools.islice(rows, RECORDS)):
