@@ -20,7 +20,7 @@ from negcorr.columns.encoding import CategoryPart, NumberPart
 from negcorr.columns.kinds import no_column
 from negcorr.diversity.inner_model import inner_model
 from negcorr.ensemble.regressor import NCLRegressor
-from negcorr.exceptions import TableError
+from negcorr.exceptions import ModelFileError, TableError
 
 __all__ = ["UnseenValues", "predictions", "run_predict", "tables_of_predictions"]
 
@@ -133,6 +133,10 @@ def predictions(
         # A model that negcorr fit did not write may refuse missing values, for instance.
         reason = str(error).splitlines()[0]
         raise TableError(f"{loaded.path} cannot predict these rows: {reason}") from error
+    if mean.shape[1] != len(targets):
+        raise ModelFileError(
+            loaded.path, f"says that it has {len(targets)} targets, and predicts {mean.shape[1]}."
+        )
     made: dict[str, Any] = {f"{t}_predicted": mean[:, k] for k, t in enumerate(targets)}
     if interval is not None:
         ends = np.asarray(ensemble.predict_interval(features, interval)).reshape(n_rows, 2, -1)
