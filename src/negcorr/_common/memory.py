@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-__all__ = ["available_bytes", "in_words", "memory_budget", "parse_bytes"]
+__all__ = ["available_bytes", "in_words", "parse_bytes"]
 
 #: Bytes of each unit, by its name in small letters.
 UNITS = {
@@ -22,9 +22,6 @@ UNITS = {
 
 #: A control group without a limit reports a limit of at least this.
 NO_LIMIT = 2**60
-
-#: Bytes that are taken to be free where nobody says.
-ASSUMED = 4 * 2**30
 
 
 def parse_bytes(value: Any, argument: str = "memory") -> int:
@@ -98,17 +95,6 @@ def available_bytes(root: Path = Path("/")) -> int | None:
     """
     known = [_left_on_machine(root), *_left_in_control_groups(root)]
     return min((found for found in known if found is not None), default=None)
-
-
-def memory_budget() -> int:
-    """Bytes that the reading of one file may take: half of those that are free now.
-
-    Returns
-    -------
-    int
-    """
-    free = available_bytes()
-    return (ASSUMED if free is None else free) // 2
 
 
 def _left_on_machine(root: Path) -> int | None:

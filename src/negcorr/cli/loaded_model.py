@@ -187,6 +187,8 @@ def open_model(path: Path) -> LoadedModel:
     model = load(path)
     if not hasattr(model, "predict"):
         raise ModelFileError(path, f"holds a {type(model).__name__}, which predicts nothing.")
+    if not hasattr(model, "n_features_in_"):
+        raise ModelFileError(path, f"holds a {type(model).__name__}, which is not fitted.")
     schema, seen = notes.get("schema"), notes.get("fingerprint")
     try:
         if not isinstance(schema, str | None) or not isinstance(seen, dict | None):

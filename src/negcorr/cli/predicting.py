@@ -127,11 +127,14 @@ def predictions(
     try:
         ensemble, features = loaded.ensemble_and_features(frame)
         mean = np.asarray(ensemble.predict(features)).reshape(n_rows, -1)
-    except ValueError as error:
-        if loaded.schema is not None:
+    except TableError:
+        raise
+    except Exception as error:
+        if loaded.schema is not None and isinstance(error, ValueError):
             raise
-        # A model that negcorr fit did not write may refuse missing values, for instance.
-        reason = str(error).splitlines()[0]
+        # A model that negcorr fit did not write may refuse missing values, for instance, or lack
+        # what an estimator of another library needs.
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise TableError(f"{loaded.path} cannot predict these rows: {reason}") from error
     if mean.shape[1] != len(targets):
         raise ModelFileError(

@@ -16,14 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from negcorr._common.memory import in_words, memory_budget
+from negcorr._common.memory import available_bytes, in_words
 from negcorr.exceptions import ModelFileError
 
-__all__ = ["MOST_TEXT", "check_arrays", "check_members", "check_nodes", "check_size"]
+__all__ = ["MOST_NAME", "MOST_TEXT", "check_arrays", "check_members", "check_nodes", "check_size"]
+
+#: Share of the free memory that one file may take.
+SHARE_OF_FREE = 0.8
 
 #: Bytes that each of the two texts may unpack to. The objects that are made of a text take up to
 #: fifty times its bytes, and a second for each million of them.
-MOST_TEXT = 32 * 2**20
+MOST_TEXT, OBJECTS_PER_BYTE = 24 * 2**20, 50
 
 #: Bytes that sparse matrices, the only packed arrays, may unpack to: this, or a multiple of the
 #: bytes of the file.
@@ -41,6 +44,9 @@ MOST_DEPTH = 200
 #: Copies of a file's bytes that there are at most while a model is built of them.
 COPIES = 4
 
+#: Longest name of a class or a module.
+MOST_NAME = 500
+
 
 def beyond(path: Path, limit: str, found: str, allowed: str) -> ModelFileError:
     """The error about a file beyond a limit, by the limit's name."""
@@ -49,9 +55,15 @@ def beyond(path: Path, limit: str, found: str, allowed: str) -> ModelFileError:
 
 def check_size(path: Path, n_bytes: int) -> None:
     """Refuse a file that would not fit into memory."""
-    allowed = memory_budget() // COPIES
+    allowed = _share_of_free() / COPIES
     if n_bytes > allowed:
         raise beyond(path, "memory", f"it has {in_words(n_bytes)}", in_words(allowed))
+
+
+def _share_of_free() -> float:
+    """Bytes that one file may take, as many as it likes where nobody says how many are free."""
+    free = available_bytes()
+    return math.inf if free is None else SHARE_OF_FREE * free
 
 
 def check_members(path: Path, file: zipfile.ZipFile, texts: frozenset[str], n_bytes: int) -> None:
@@ -73,16 +85,16 @@ def check_members(path: Path, file: zipfile.ZipFile, texts: frozenset[str], n_by
     damaged = ModelFileError(path, "is damaged, or was not written by negcorr.save.")
     if len({member.filename for member in members}) < len(members):
         raise damaged
-    stored = 0
+    stored, most_text = 0, min(MOST_TEXT, _share_of_free() / OBJECTS_PER_BYTE)
     for member in members:
         if member.flag_bits & 1:
             raise ModelFileError(path, "is encrypted; files of negcorr.save never are.")
         if member.filename in texts:
             if member.compress_type not in PACKINGS:
                 raise damaged
-            if member.file_size > MOST_TEXT:
+            if member.file_size > most_text:
                 found = f"{member.filename} unpacks to {in_words(member.file_size)}"
-                raise beyond(path, "texts", found, in_words(MOST_TEXT))
+                raise beyond(path, "texts", found, in_words(most_text))
         elif member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
             raise damaged
         else:
@@ -167,6 +179,9 @@ def check_nodes(path: Path, schema: Any) -> None:
                 raise ValueError(f"two parts read {file!r}")
             if part.get("__loader__") == "CachedNode":
                 raise ValueError("a part stands for another")
+            for kind in (part.get("__module__", ""), part.get("__class__", "")):
+                if type(kind) is str and not (kind.isprintable() and len(kind) <= MOST_NAME):
+                    raise ValueError("a class has a name that cannot be shown")
         return size
 
     size_of(schema, 0)

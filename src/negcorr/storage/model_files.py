@@ -23,7 +23,14 @@ from typing import Any
 
 from negcorr._common.memory import in_words
 from negcorr.exceptions import ModelFileError
-from negcorr.storage.limits import MOST_TEXT, check_arrays, check_members, check_nodes, check_size
+from negcorr.storage.limits import (
+    MOST_NAME,
+    MOST_TEXT,
+    check_arrays,
+    check_members,
+    check_nodes,
+    check_size,
+)
 
 __all__ = [
     "ENVELOPE",
@@ -97,7 +104,7 @@ def naming_damage(path: Path, reason: str = "is damaged") -> Iterator[None]:
     except MemoryError as error:
         raise ModelFileError(path, "does not fit into memory.") from error
     except Exception as error:
-        what = str(error).strip().rstrip(".")[:300]
+        what = " ".join(str(error).split()).rstrip(".")[:300]
         raise ModelFileError(path, f"{reason} ({type(error).__name__}: {what}).") from error
 
 
@@ -157,7 +164,7 @@ def _about(path: Path, envelope: Any, n_bytes: int) -> ModelFile:
         if number < FORMAT:
             age, advice = "an older", "Load it with that version, and fit again here."
         writer = versions.get("negcorr") if isinstance(versions, dict) else None
-        by = f"{age} negcorr ({writer})" if isinstance(writer, str) else f"{age} negcorr"
+        by = f"{age} negcorr ({writer})" if _can_be_shown(writer) else f"{age} negcorr"
         reads = f"this version reads format {FORMAT}"
         raise ModelFileError(path, f"has format {number}, of {by}; {reads}. {advice}")
     missing = [name for name in FIELDS if name not in envelope]
@@ -165,7 +172,17 @@ def _about(path: Path, envelope: Any, n_bytes: int) -> ModelFile:
     if missing or wrong:
         lacks = f"lacks {missing}" if missing else f"has {wrong} of another kind"
         raise ModelFileError(path, f"{damage}: it {lacks}.")
+    told = [envelope["kind"]]
+    for pair in envelope["versions"].items():
+        told += pair
+    if not all(map(_can_be_shown, told)):
+        raise ModelFileError(path, f"{damage}: it has names that cannot be shown.")
     return ModelFile(path=path, n_bytes=n_bytes, **{name: envelope[name] for name in FIELDS})
+
+
+def _can_be_shown(name: Any) -> bool:
+    """Whether a message can repeat a name."""
+    return type(name) is str and name.isprintable() and len(name) <= MOST_NAME
 
 
 def digest_of(envelope: Mapping[str, Any], contents: Iterable[tuple[str, bytes]]) -> str:

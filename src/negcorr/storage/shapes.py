@@ -7,13 +7,9 @@ these, and would fail far from the cause, or broadcast into wrong numbers.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from negcorr._common.types import AnyArray, IntArray
-from negcorr.bases.basis import Basis
-from negcorr.bases.named import takes_tables
 from negcorr.columns.encoding import CategoryPart, DatePart, Encoding, NumberPart
 from negcorr.criteria.kfold import HeldOutPredictions
 from negcorr.criteria.leave_one_out import LeaveOneOut
@@ -31,6 +27,14 @@ from negcorr.spectrum.nested_whitening import NestedWhitening
 from negcorr.spectrum.spectrum import DenseSpectrum, Spectrum
 from negcorr.spectrum.tridiagonal import BandedSpectrum
 from negcorr.spectrum.whitening import Whitening
+from negcorr.storage.basis_checks import (
+    check_basis,
+    check_indices,
+    check_shape,
+    need,
+    try_features,
+    widths_of,
+)
 
 __all__ = ["check_encoding", "check_ensemble"]
 
@@ -40,8 +44,8 @@ MADE_OF = {"number": NumberPart, "category": CategoryPart, "date": DatePart}
 #: Parts of the year, the week and the day that dates are turned into.
 CYCLES = ("month", "weekday", "hour")
 
-#: Rows on which features are tried.
-TRIED = 2
+#: No condition number is larger, and its square is still a number.
+MOST_CONDITION = 1e100
 
 
 def check_ensemble(model: NCLRegressor) -> None:
@@ -59,60 +63,32 @@ def check_ensemble(model: NCLRegressor) -> None:
     """
     held = vars(model)
     state, drawn = held.get("_state"), held.get("_drawn")
-    _need(isinstance(drawn, Drawn | None), "_drawn is of another kind")
+    need(isinstance(drawn, Drawn | None), "_drawn is of another kind")
     if state is not None:
         drawn = state.drawn
     if drawn is None:
         return
     n_inputs = held.get("n_features_in_")
-    _need(type(n_inputs) is int and n_inputs >= 1, f"n_features_in_ is {n_inputs!r}")
+    need(type(n_inputs) is int and n_inputs >= 1, f"n_features_in_ is {n_inputs!r}")
     assert isinstance(n_inputs, int)
     names = held.get("feature_names_in_")
     if names is not None:
-        _shape("feature_names_in_", names, n_inputs)
-        _need(all(type(name) is str for name in names), "feature_names_in_ has other than text")
+        check_shape("feature_names_in_", names, n_inputs)
+        need(all(type(name) is str for name in names), "feature_names_in_ has other than text")
     _check_drawn(drawn, n_inputs)
     if state is not None:
         _check_state(state)
 
 
-def _need(condition: bool, problem: str) -> None:
-    if not condition:
-        raise ValueError(problem)
-
-
-def _shape(name: str, array: Any, *shape: int | None) -> None:
-    """Refuse an array of another shape; None stands for any length."""
-    found = np.shape(array)
-    fits = len(found) == len(shape) and all(
-        b is None or a == b for a, b in zip(found, shape, strict=True)
-    )
-    _need(fits, f"{name} has the shape {found}, not {shape}")
-
-
-def _starts(name: str, starts: IntArray) -> list[int]:
-    """Widths of blocks, after a check that one begins where another ends."""
-    _shape(name, starts, None)
-    _need(len(starts) >= 1 and starts[0] == 0, f"{name} does not begin at 0")
-    widths = np.diff(starts)
-    _need(bool((widths >= 0).all()), f"{name} does not ascend")
-    return [int(width) for width in widths]
-
-
-def _indices(name: str, index: Any, end: int) -> None:
-    numbers = np.asarray(index, dtype=np.intp)
-    _need(bool(((numbers >= 0) & (numbers < end)).all()), f"{name} points beyond {end}")
-
-
 def check_encoding(encoding: Encoding) -> None:
     """Refuse an encoding whose parts are not those of its columns."""
     columns = [column for column in encoding.schema.columns if column.is_input]
-    _need(len(columns) == len(encoding.parts), "an encoding has other parts than columns")
+    need(len(columns) == len(encoding.parts), "an encoding has other parts than columns")
     for column, part in zip(columns, encoding.parts, strict=True):
         known = isinstance(part, MADE_OF[column.role]) and part.name == column.name
-        _need(known, f"an encoding has a wrong part for {column.name!r}")
+        need(known, f"an encoding has a wrong part for {column.name!r}")
         if isinstance(part, DatePart):
-            _need(set(part.cycles) <= set(CYCLES), f"{part.cycles} are no parts of dates")
+            need(set(part.cycles) <= set(CYCLES), f"{part.cycles} are no parts of dates")
 
 
 def _check_drawn(drawn: Drawn, n_inputs: int) -> None:
@@ -120,34 +96,21 @@ def _check_drawn(drawn: Drawn, n_inputs: int) -> None:
     if cells.encoding is not None:
         check_encoding(cells.encoding)
         n_columns = len(cells.encoding.feature_names)
-        _shape("cells.smallest", cells.smallest, len(cells.encoding.parts))
+        check_shape("cells.smallest", cells.smallest, len(cells.encoding.parts))
     else:
-        _shape("cells.smallest", cells.smallest, n_inputs)
+        check_shape("cells.smallest", cells.smallest, n_inputs)
     if cells.medians is not None:
-        _shape("cells.medians", cells.medians, n_inputs)
-    _need(len(drawn.bases) >= 1, "there is no basis")
+        check_shape("cells.medians", cells.medians, n_inputs)
+    need(len(drawn.bases) >= 1, "there is no basis")
     for basis in drawn.bases:
-        _starts("block_starts_", basis.block_starts_)
-        found = vars(basis).get("n_features_in_")
-        _need(found == n_columns, f"a basis takes {found!r} columns, and there are {n_columns}")
+        check_basis(basis, n_columns)
     if drawn.choice is not None:
         drawn.choice.lines()
 
 
-def _try(basis: Basis, rows: Any) -> None:
-    """Make the features of some rows, which fails where a basis lacks something."""
-    if rows is None:
-        if takes_tables(basis):
-            return  # nobody knows what such tables hold
-        rows = np.zeros((TRIED, int(basis.n_features_in_)))
-    features = np.empty((rows.shape[0], int(basis.block_starts_[-1])))
-    basis.fill(rows, features)
-    _need(bool(np.isfinite(features).all()), "features are not finite")
-
-
 def _check_state(state: FittedState) -> None:
     known, stream = state.known, state.stream
-    _need(known is not None or stream is not None, "there are neither answers nor moments")
+    need(known is not None or stream is not None, "there are neither answers nor moments")
     rows = None
     if stream is not None:
         _check_stream(stream, state)
@@ -155,60 +118,63 @@ def _check_state(state: FittedState) -> None:
     if known is not None:
         _check_answers(known)
         rows = known.sample or rows
-    sample = None if rows is None else rows.take(np.arange(min(TRIED, rows.n_rows))).X
-    _try(state.basis, sample)
+    features = try_features(state.basis, rows)
+    if known is not None:
+        mean = features @ known.solution.coef.T + known.solution.intercept
+        need((np.isfinite(mean).all()), "predictions are not finite")
 
 
 def _check_stream(stream: Stream, state: FittedState) -> None:
-    _need(state.settings is not None, "a stream has no settings")
+    need(state.settings is not None, "a stream has no settings")
     n_features, n_outputs = int(stream.basis.block_starts_[-1]), _check_rows(stream.kept)
     pairs = list(zip(stream.bases, state.drawn.bases, strict=True))
-    _need(all(one is other for one, other in pairs), "a stream has other bases than were drawn")
-    _shape("keys", stream.keys, stream.kept.n_rows)
-    _need(len(stream.cells) >= 1, "a stream has no moments")
-    _need(len({type(cell) for cell in stream.cells}) == 1, "moments are of several forms")
+    need(all(one is other for one, other in pairs), "a stream has other bases than were drawn")
+    check_shape("keys", stream.keys, stream.kept.n_rows)
+    need(len(stream.cells) >= 1, "a stream has no moments")
+    need(len({type(cell) for cell in stream.cells}) == 1, "moments are of several forms")
     for cell in stream.cells:
         _check_moments(cell, n_features, n_outputs)
 
 
 def _check_moments(cell: Moments, n_features: int, n_outputs: int) -> None:
     size = n_features + n_outputs
-    _need(cell.n_outputs == n_outputs and cell.n_rows >= 0, "moments are of other targets")
-    _need(cell.weight >= 0, f"moments have the weight {cell.weight}")
+    need(cell.n_outputs == n_outputs and cell.n_rows >= 0, "moments are of other targets")
+    need(cell.weight >= 0, f"moments have the weight {cell.weight}")
     if isinstance(cell, FactorMoments):
-        _shape("shift", cell.shift, size)
-        _shape("factor", cell.factor, None, 1 + size)
+        check_shape("shift", cell.shift, size)
+        check_shape("factor", cell.factor, None, 1 + size)
         return
     for name in ("mean", "squares"):
-        _shape(name, getattr(cell, name), size)
-    _shape("scatter", cell.scatter, size, size)
+        check_shape(name, getattr(cell, name), size)
+    check_shape("scatter", cell.scatter, size, size)
 
 
 def _check_rows(rows: Rows) -> int:
     """The number of targets, after a check that all is of the same rows."""
-    _shape("y", rows.y, None, None)
+    check_shape("y", rows.y, None, None)
     n = rows.n_rows
-    _need(rows.X.shape[0] == n, f"X has {rows.X.shape[0]} rows, and y {n}")
-    _shape("keys.x", rows.keys.x, n)
-    _shape("keys.xy", rows.keys.xy, n)
+    need(rows.X.shape[0] == n, f"X has {rows.X.shape[0]} rows, and y {n}")
+    check_shape("keys.x", rows.keys.x, n)
+    check_shape("keys.xy", rows.keys.xy, n)
     if rows.weight is not None:
-        _shape("weight", rows.weight, n)
-        _need(bool((rows.weight >= 0).all()), "a weight is negative")
+        check_shape("weight", rows.weight, n)
+        need(((rows.weight >= 0).all()), "a weight is negative")
     return int(rows.y.shape[1])
 
 
 def _check_answers(answers: Answers) -> None:
     path, starts = answers.path, answers.basis.block_starts_
-    _need(np.array_equal(path.starts, starts), "the path is of other features than the basis")
+    need(np.array_equal(path.starts, starts), "the path is of other features than the basis")
+    check_basis(answers.basis, int(answers.basis.n_features_in_))
     n_outputs = _check_path(path)
     _check_solution(answers.solution, path)
     if answers.held_out is not None:
         _check_held_out(answers.held_out, n_outputs)
     if answers.kept is not None:
-        _need(_check_rows(answers.kept.rows) == n_outputs, "kept rows have other targets")
-        _shape("split", answers.kept.split, answers.kept.rows.n_rows)
+        need(_check_rows(answers.kept.rows) == n_outputs, "kept rows have other targets")
+        check_shape("split", answers.kept.split, answers.kept.rows.n_rows)
     if answers.sample is not None:
-        _need(_check_rows(answers.sample) == n_outputs, "the sample has other targets")
+        need(_check_rows(answers.sample) == n_outputs, "the sample has other targets")
 
 
 def _check_solution(solution: Solution, path: NCLPath) -> None:
@@ -216,131 +182,145 @@ def _check_solution(solution: Solution, path: NCLPath) -> None:
     axis = () if path.single_output else (n_outputs,)
     for name in ("lam", "gap", "dof", "intercept"):
         value = getattr(solution, name)
-        _shape(name, value, *axis)
+        check_shape(name, value, *axis)
         numbers = np.asarray(value)
-        _need(numbers.dtype.kind in "fiu" and bool(np.isfinite(numbers).all()), f"{name} is wrong")
-    _need(np.array_equal(solution.gap, path.gap), "the solution is at another gap than the path")
-    _need(np.array_equal(solution.lam, path.lam), "the solution is at another λ than the path")
-    _shape("coef", solution.coef, *axis, n_features)
-    _shape("centre", solution.centre, n_features + n_outputs)
+        need(numbers.dtype.kind in "fiu" and bool(np.isfinite(numbers).all()), f"{name} is wrong")
+    need(np.array_equal(solution.gap, path.gap), "the solution is at another gap than the path")
+    need(np.array_equal(solution.lam, path.lam), "the solution is at another λ than the path")
+    check_shape("coef", solution.coef, *axis, n_features)
+    check_shape("centre", solution.centre, n_features + n_outputs)
 
 
 def _check_path(path: NCLPath) -> int:
     """The number of outputs, after a check of a path and its spectrum."""
-    _shape("chosen_gap", path.chosen_gap, None)
+    check_shape("chosen_gap", path.chosen_gap, None)
     n_outputs, n_lattice = len(path.chosen_gap), len(path.gaps)
-    _need(n_outputs >= 1 and (n_outputs == 1 or not path.single_output), "outputs do not fit")
+    need(n_outputs >= 1 and (n_outputs == 1 or not path.single_output), "outputs do not fit")
     for name in ("chosen_gap", "gaps"):
         gaps = getattr(path, name)
-        _need(bool(((gaps >= 0) & (gaps <= 1)).all()), f"{name} is not between 0 and 1")
-    _shape("gaps", path.gaps, None)
-    _shape("all_values", path.all_values, n_lattice, n_outputs)
-    _shape("at_small_end", path.at_small_end, n_outputs)
+        need((((gaps >= 0) & (gaps <= 1)).all()), f"{name} is not between 0 and 1")
+    check_shape("gaps", path.gaps, None)
+    check_shape("all_values", path.all_values, n_lattice, n_outputs)
+    check_shape("at_small_end", path.at_small_end, n_outputs)
     if path.given_noise is not None:
-        _shape("given_noise", path.given_noise, n_outputs)
+        check_shape("given_noise", path.given_noise, n_outputs)
+    need(0 <= path.condition <= MOST_CONDITION, f"condition is {path.condition}")
     _check_spectrum(path.spectrum, path.starts, n_outputs)
     _check_folds(path.folds)
-    _need(len(path.cells) in (0, len(path.folds.cells)), "moments are of other folds")
+    need(len(path.cells) in (0, len(path.folds.cells)), "moments are of other folds")
     for cell in path.cells:
         _check_moments(cell, int(path.starts[-1]), n_outputs)
     if path.kfold_table is not None:
-        _check_table(path.kfold_table, n_outputs)
-    _need(bool(path.cells or path.kfold_table or not path.folds.splits), "K-fold has no values")
+        _check_finite_table(path.kfold_table, n_outputs)
+    need((path.cells or path.kfold_table or not path.folds.splits), "K-fold has no values")
     loo = path.leave_one_out
     if isinstance(loo, CurveTable):
         _check_table(loo, n_outputs)
     elif isinstance(loo, LeaveOneOut):
         n_rows = len(loo.features)
-        _shape("features", loo.features, n_rows, int(path.starts[-1]))
-        _shape("y", loo.y, n_rows, n_outputs)
-        _shape("weight", loo.weight, n_rows)
-        _need(np.array_equal(loo.starts, path.starts), "leave-one-out is of other features")
+        check_shape("features", loo.features, n_rows, int(path.starts[-1]))
+        check_shape("y", loo.y, n_rows, n_outputs)
+        check_shape("weight", loo.weight, n_rows)
+        need(np.array_equal(loo.starts, path.starts), "leave-one-out is of other features")
     return n_outputs
 
 
 def _check_folds(folds: Folds) -> None:
     n_cells = len(folds.cells)
     for train, test in folds.splits:
-        _indices("a split", [*train, *test], n_cells)
-    _indices("whole", folds.whole, n_cells)
+        check_indices("a split", [*train, *test], n_cells)
+    check_indices("whole", folds.whole, n_cells)
 
 
-def _check_table(table: CurveTable, *axes: int | None) -> None:
+def _check_table(table: CurveTable, *axes: int) -> None:
     gaps = table.gaps
-    _shape("gaps", gaps, None)
+    check_shape("gaps", gaps, None)
     descends = len(gaps) >= 1 and gaps[0] > 0 and gaps[-1] >= 0 and bool((np.diff(gaps) < 0).all())
-    _need(descends, "gaps of a table do not descend to 0")
-    _shape("values", table.values, len(gaps), *axes)
+    need(descends, "gaps of a table do not descend to 0")
+    check_shape("values", table.values, len(gaps), *axes)
+
+
+def _check_finite_table(table: CurveTable, *axes: int) -> None:
+    _check_table(table, *axes)
+    need((np.isfinite(table.values).all()), "a table is not finite")
 
 
 def _check_spectrum(spectrum: Spectrum, starts: IntArray, n_outputs: int) -> None:
-    n_features = _starts("starts", starts)
-    _need(spectrum.n_members == len(n_features), "a spectrum is of other members")
-    _shape("total", spectrum.total, n_outputs)
-    _shape("centre", spectrum.centre, sum(n_features) + n_outputs)
-    _need(spectrum.weight > 0 and spectrum.alpha >= 0, "a spectrum has no weight")
+    n_features = widths_of("starts", starts)
+    need(spectrum.n_members == len(n_features), "a spectrum is of other members")
+    check_shape("total", spectrum.total, n_outputs)
+    check_shape("centre", spectrum.centre, sum(n_features) + n_outputs)
+    need(spectrum.weight > 0 and spectrum.alpha >= 0, "a spectrum has no weight")
+    need(((spectrum.total >= 0).all()), "a mean square is negative")
     if isinstance(spectrum, BandedSpectrum):
         n_whitened = _check_whitening(spectrum.whitening, starts)
         reduction, n_below = spectrum.reduction, n_whitened - 1
-        _shape("diagonal", reduction.diagonal, n_whitened)
-        _shape("off_diagonal", reduction.off_diagonal, n_below)
-        _shape("tau", reduction.tau, n_below)
-        _shape("reflectors", reduction.reflectors, n_below, n_below)
-        _shape("target", spectrum.target, n_whitened, n_outputs)
-        _need(spectrum.max_rank >= 0, f"max_rank is {spectrum.max_rank}")
+        check_shape("diagonal", reduction.diagonal, n_whitened)
+        check_shape("off_diagonal", reduction.off_diagonal, n_below)
+        check_shape("tau", reduction.tau, n_below)
+        check_shape("reflectors", reduction.reflectors, n_below, n_below)
+        check_shape("target", spectrum.target, n_whitened, n_outputs)
+        need(spectrum.max_rank >= 0, f"max_rank is {spectrum.max_rank}")
         return
     n_modes = len(spectrum.rho)
-    _shape("rho", spectrum.rho, n_modes)
-    _shape("kappa", spectrum.kappa, n_modes, n_outputs)
-    _shape("outside", spectrum.outside, n_outputs)
-    _need(bool((spectrum.rho > 0).all()), "a mode is not positive")
-    _need(bool((np.diff(spectrum.rho) >= 0).all()), "modes do not ascend")
+    check_shape("rho", spectrum.rho, n_modes)
+    check_shape("kappa", spectrum.kappa, n_modes, n_outputs)
+    check_shape("outside", spectrum.outside, n_outputs)
+    need(((spectrum.outside >= 0).all()), "a mean square is negative")
+    need(((spectrum.rho > 0).all()), "a mode is not positive")
+    need(((np.diff(spectrum.rho) >= 0).all()), "modes do not ascend")
     if isinstance(spectrum, DenseSpectrum):
         n_whitened = _check_whitening(spectrum.whitening, starts)
-        _shape("vectors", spectrum.vectors, n_whitened, n_modes)
+        check_shape("vectors", spectrum.vectors, n_whitened, n_modes)
     elif isinstance(spectrum, RowsSpectrum):
-        _need(_check_rows(spectrum.rows) == n_outputs, "the rows of a spectrum are of others")
+        need(_check_rows(spectrum.rows) == n_outputs, "the rows of a spectrum are of others")
         for group in spectrum.groups:
-            _shape("groups", group, None)
-            _indices("groups", group, spectrum.rows.n_rows)
+            check_shape("groups", group, None)
+            check_indices("groups", group, spectrum.rows.n_rows)
         known = np.array_equal(spectrum.basis.block_starts_, starts)
-        _need(known, "a spectrum is of other features")
-        _try(spectrum.basis, spectrum.rows.take(np.arange(min(TRIED, spectrum.rows.n_rows))).X)
+        need(known, "a spectrum is of other features")
+        check_basis(spectrum.basis, int(spectrum.rows.X.shape[1]))
+        try_features(spectrum.basis, spectrum.rows)
     elif isinstance(spectrum, CurvesOnly):
         if spectrum.excess_table is not None:
-            _check_table(spectrum.excess_table, n_outputs)
+            _check_finite_table(spectrum.excess_table, n_outputs)
     else:
         raise ValueError(f"a {type(spectrum).__name__} is no spectrum of a model")
 
 
 def _check_whitening(whitening: Whitening, starts: AnyArray) -> int:
     """The number of whitened coordinates, after a check of all blocks."""
-    _need(np.array_equal(whitening.starts, starts), "a whitening is of other features")
-    heights, ranks = _starts("starts", whitening.starts), _starts("ranks", whitening.rank_starts)
-    _need(len(heights) == len(ranks), "a whitening has other ranks than members")
+    need(np.array_equal(whitening.starts, starts), "a whitening is of other features")
+    need(0 <= whitening.condition <= MOST_CONDITION, f"condition is {whitening.condition}")
+    heights, ranks = (
+        widths_of("starts", whitening.starts),
+        widths_of("ranks", whitening.rank_starts),
+    )
+    need(len(heights) == len(ranks), "a whitening has other ranks than members")
     if isinstance(whitening, NestedWhitening):
         nesting = whitening.nesting
-        _need(len(nesting.gaps) == len(heights), "members are nested in others")
-        _need(all(0 < gap < 1 for gap in nesting.gaps), "a gap within is not between 0 and 1")
+        need(len(nesting.gaps) == len(heights), "members are nested in others")
+        need(all(0 < gap < 1 for gap in nesting.gaps), "a gap within is not between 0 and 1")
         n_inner = _check_whitening(whitening.inner, nesting.starts)
-        _need(n_inner == sum(ranks), "small members have other ranks")
-        _need(len(whitening.inverses) == len(ranks), "there are other inverses than members")
+        need(n_inner == sum(ranks), "small members have other ranks")
+        need(len(whitening.inverses) == len(ranks), "there are other inverses than members")
         for inverse, rank in zip(whitening.inverses, ranks, strict=True):
-            _shape("inverses", inverse, rank, rank)
+            check_shape("inverses", inverse, rank, rank)
+            need(((np.diagonal(inverse) > 0).all()), "an inverse is singular")
         return n_inner
-    _need(len(whitening.blocks) == len(heights), "there are other blocks than members")
+    need(len(whitening.blocks) == len(heights), "there are other blocks than members")
     for block, height, rank in zip(whitening.blocks, heights, ranks, strict=True):
-        _shape("blocks", block, height, rank)
+        check_shape("blocks", block, height, rank)
     return sum(ranks)
 
 
 def _check_held_out(held_out: HeldOutPredictions, n_outputs: int) -> None:
-    _shape("chosen_gap", held_out.chosen_gap, n_outputs)
-    _shape("chosen", held_out.chosen, None, n_outputs)
+    check_shape("chosen_gap", held_out.chosen_gap, n_outputs)
+    check_shape("chosen", held_out.chosen, None, n_outputs)
     n_rows = len(held_out.chosen)
-    _shape("weight", held_out.weight, n_rows)
-    _need(bool((held_out.weight >= 0).all()), "a weight is negative")
+    check_shape("weight", held_out.weight, n_rows)
+    need(((held_out.weight >= 0).all()), "a weight is negative")
     if held_out.y is not None:
-        _shape("y", held_out.y, n_rows, n_outputs)
+        check_shape("y", held_out.y, n_rows, n_outputs)
     if held_out.table is not None:
-        _check_table(held_out.table, n_rows, n_outputs)
+        _check_finite_table(held_out.table, n_rows, n_outputs)
