@@ -4,7 +4,6 @@ import io
 import json
 import subprocess
 import sys
-import zipfile
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("skops")
 
+from forging import members_of, resealed, write_members
 from models import deep_ncl, ncl
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import make_pipeline
@@ -111,8 +111,7 @@ def test_classes_of_a_user_are_refused(tmp_path):
 
 def forged(file, about=lambda a: a, arrays=lambda name, array: array):
     """The file with the settings or the arrays of its ensemble changed."""
-    with zipfile.ZipFile(file) as old:
-        members = {name: old.read(name) for name in old.namelist()}
+    members = members_of(file)
     schema = json.loads(members["schema.json"])
     fields = schema["content"]["content"]
     fields["about"]["content"] = json.dumps(
@@ -124,10 +123,7 @@ def forged(file, about=lambda a: a, arrays=lambda name, array: array):
         np.save(out, arrays(name, held))
         members[node["file"]] = out.getvalue()
     members["schema.json"] = json.dumps(schema).encode()
-    with zipfile.ZipFile(file, "w") as new:
-        for name, data in members.items():
-            new.writestr(name, data)
-    return file
+    return write_members(file, resealed(members))
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +192,10 @@ def test_settings_that_do_not_fit_are_refused(change, words, file):
         ("table.sure", lambda a: a[:1]),
         ("history.losses", lambda a: a[:, :1]),
         ("dof", lambda a: np.array(["1", "2"])),
+        ("network.theta", lambda a: np.full_like(a, np.nan)),
+        ("inputs.scale", lambda a: 0.0 * a),
+        ("target.centre", lambda a: a + np.inf),
+        ("lam", lambda a: a + 2.0),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(name, change, file):

@@ -75,12 +75,15 @@ class LoadedModel:
         What the file carries beside it.
     schema : Schema or None
         Roles of the columns of its table, where the file has them.
+    seen : Fingerprint or None
+        Which rows the model was fitted to, where the file knows.
     """
 
     path: Path
     model: Any
     notes: dict[str, Any]
     schema: Schema | None
+    seen: Fingerprint | None
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -153,10 +156,9 @@ class LoadedModel:
 
     def share_of(self, rows: Samples) -> float:
         """The share of the rows that the model was fitted to; 0 where the file does not know."""
-        stored = self.notes.get("fingerprint")
-        if not isinstance(stored, dict) or not len(rows.positions):
+        if self.seen is None or not len(rows.positions):
             return 0.0
-        return Fingerprint.from_dict(stored).share_of(rows, self.known_schema)
+        return self.seen.share_of(rows, self.known_schema)
 
     def placing(self, data: Path, piece: Piece) -> AbstractContextManager[None]:
         """A context in which errors about cells of a piece name their row."""
@@ -177,7 +179,7 @@ def open_model(path: Path) -> LoadedModel:
     Raises
     ------
     ModelFileError
-        Where it cannot be read, or is not a regressor.
+        Where it cannot be read, is not a regressor, or has notes that are not those of a fit.
     """
     if path.is_dir() and (path / FILES[0]).is_file():
         path = path / FILES[0]
@@ -185,10 +187,34 @@ def open_model(path: Path) -> LoadedModel:
     model = load(path)
     if not hasattr(model, "predict"):
         raise ModelFileError(path, f"holds a {type(model).__name__}, which predicts nothing.")
-    stored = notes.get("schema")
-    return LoadedModel(
-        path, model, notes, Schema.from_json(stored) if isinstance(stored, str) else None
-    )
+    if not hasattr(model, "n_features_in_"):
+        raise ModelFileError(path, f"holds a {type(model).__name__}, which is not fitted.")
+    schema, seen = notes.get("schema"), notes.get("fingerprint")
+    try:
+        if not isinstance(schema, str | None) or not isinstance(seen, dict | None):
+            raise ValueError("schema or fingerprint is of another kind")
+        found = LoadedModel(
+            path,
+            model,
+            notes,
+            None if schema is None else Schema.from_json(schema),
+            None if seen is None else Fingerprint.from_dict(seen),
+        )
+        _check_inputs(found)
+    except (ValueError, TableError) as error:
+        raise ModelFileError(path, f"has notes that are not those of its model: {error}") from error
+    return found
+
+
+def _check_inputs(loaded: LoadedModel) -> None:
+    """Refuse a schema of other columns than those that the model predicts from."""
+    if loaded.schema is None:
+        return
+    names = getattr(loaded.model, "feature_names_in_", None)
+    if not loaded.targets:
+        raise ValueError("no column is a target.")
+    if names is not None and not set(map(str, names)) <= set(loaded.schema.inputs):
+        raise ValueError("the columns are not those that it predicts from.")
 
 
 def share_in_words(share: float) -> str:

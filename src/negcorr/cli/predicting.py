@@ -20,7 +20,7 @@ from negcorr.columns.encoding import CategoryPart, NumberPart
 from negcorr.columns.kinds import no_column
 from negcorr.diversity.inner_model import inner_model
 from negcorr.ensemble.regressor import NCLRegressor
-from negcorr.exceptions import TableError
+from negcorr.exceptions import ModelFileError, TableError
 
 __all__ = ["UnseenValues", "predictions", "run_predict", "tables_of_predictions"]
 
@@ -128,12 +128,19 @@ def predictions(
     try:
         ensemble, features = loaded.ensemble_and_features(frame)
         mean = np.asarray(ensemble.predict(features)).reshape(n_rows, -1)
-    except ValueError as error:
-        if loaded.schema is not None:
+    except TableError:
+        raise
+    except Exception as error:
+        if loaded.schema is not None and isinstance(error, ValueError):
             raise
-        # A model that negcorr fit did not write may refuse missing values, for instance.
-        reason = str(error).splitlines()[0]
+        # A model that negcorr fit did not write may refuse missing values, for instance, or lack
+        # what an estimator of another library needs.
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise TableError(f"{loaded.path} cannot predict these rows: {reason}") from error
+    if mean.shape[1] != len(targets):
+        raise ModelFileError(
+            loaded.path, f"says that it has {len(targets)} targets, and predicts {mean.shape[1]}."
+        )
     made: dict[str, Any] = {f"{t}_predicted": mean[:, k] for k, t in enumerate(targets)}
     if interval is not None:
         ends = np.asarray(ensemble.predict_interval(features, interval)).reshape(n_rows, 2, -1)

@@ -87,7 +87,12 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         )
     if header["sha256"] != _digest(tensors, header["about"]):
         raise CheckpointError(f"{path} is damaged: what it holds does not match its checksum.")
-    about: dict[str, Any] = json.loads(header["about"])
+    try:
+        about: dict[str, Any] = json.loads(header["about"])
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} is damaged: its description is no JSON.") from error
+    if not isinstance(about, dict):
+        raise CheckpointError(f"{path} is damaged: its description is no mapping.")
     return tensors, about
 
 

@@ -315,7 +315,14 @@ class DeepNCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         parts, about = read_tensors(Path(path))
         if about.get("kind") != KIND:
             raise CheckpointError(f"{path} holds a {about.get('kind')}, not a {KIND}.")
-        model: Self = model_from_parts(cls, parts, about, device)
+        try:
+            model: Self = model_from_parts(cls, parts, about, device)
+        except CheckpointError as error:
+            raise CheckpointError(f"{path}: {error}") from error
+        except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
+            raise CheckpointError(
+                f"{path} is damaged ({type(error).__name__}: {error})."
+            ) from error
         return model
 
     def predict(

@@ -64,6 +64,9 @@ FIELDS: dict[str, tuple[type, ...]] = {
 #: Tensors of networks.
 WEIGHTS = ("theta", "statistics")
 
+#: Networks and scales, whose numbers predictions are made from.
+NETWORKS, SCALES = ("network", "copies"), ("centre", "scale")
+
 #: Tensors by name.
 Tensors = Mapping[str, Tensor]
 
@@ -174,6 +177,7 @@ def model_from_parts(
             raise CheckpointError(f"chosen={chosen} is no row of a table of {sizes['g']}.")
         parts["table"]["chosen"] = chosen
     lam = tensors["lam"].numpy()
+    _check_numbers(tensors)
     fit = DeepFit(
         network=_network("network", tensors, about, sizes, device),
         copies=_network("copies", tensors, about, sizes, device) if "k" in sizes else None,
@@ -262,6 +266,18 @@ def _sizes(tensors: Tensors, axes: dict[str, str]) -> dict[str, int]:
                 f"{name} of shape {tuple(array.shape)} does not fit the arrays before it."
             )
     return sizes
+
+
+def _check_numbers(tensors: Tensors) -> None:
+    """Refuse numbers from which no prediction can be made."""
+    for name, value in tensors.items():
+        part, _, what = name.rpartition(".")
+        if (part in NETWORKS or what in SCALES) and not value.isfinite().all():
+            raise CheckpointError(f"{name} is not finite.")
+        if what == "scale" and not (value > 0).all():
+            raise CheckpointError(f"{name} is not positive.")
+    if not ((tensors["lam"] >= 0) & (tensors["lam"] <= 1)).all():
+        raise CheckpointError("lam is not between 0 and 1.")
 
 
 def _network(

@@ -263,7 +263,7 @@ class RowsSpectrum(Spectrum):
     def _factorised(self) -> Spectrum:
         # As within a fit, so that the bits are the same.
         with our_own_threads():
-            return factorise(
+            made = factorise(
                 total(scan_moments(self.rows, self.basis, list(self.groups), "factor")),
                 self.basis.block_starts_,
                 alpha=self.alpha,
@@ -271,6 +271,13 @@ class RowsSpectrum(Spectrum):
                 route=self.route,
                 nesting=self.basis.nesting_,
             )
+        if made.rho.shape != self.rho.shape:
+            raise ValueError(
+                f"the rows of this model have {made.rho.shape[0]} modes, and its curves "
+                f"{self.rho.shape[0]}: it was fitted to other rows, or by another machine whose "
+                "arithmetic differs in a mode at the limit of rounding. Fit it again."
+            )
+        return made
 
     @late  # type: ignore[misc]  # a field of the parent, computed late
     def whitening(self) -> Whitening:

@@ -2,27 +2,25 @@
 
 A file holds no data frames, splines or networks, but stored types that make them again, and no
 values that can be computed again. Everything is checked on the way. An object that goes in must be
-one that can be found or made again. An object that comes out is checked before anybody uses it: it
-must have every field, and trees and sparse matrices, whose indices compiled code follows without a
-check, must be sound.
+one that can be found or made again. An object that comes out is checked before anybody uses it
+(:mod:`negcorr.storage.fields`, :mod:`negcorr.storage.shapes`).
 """
 
 from __future__ import annotations
 
 import copy
-import dataclasses
 import inspect
 import sys
 from types import FunctionType
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import BaseEstimator
-from sklearn.tree._tree import Tree
 
-from negcorr._common.arrays import is_device_array, is_ours
+from negcorr._common.arrays import is_device_array
 from negcorr._common.forks import late
+from negcorr.ensemble.regressor import NCLRegressor
+from negcorr.storage.fields import check_fields, check_sound, check_values, has_fields
+from negcorr.storage.shapes import check_ensemble
 from negcorr.storage.stored_types import STORED, deep_kind, stored_type_of
 
 __all__ = ["from_file_form", "to_file_form"]
@@ -55,7 +53,7 @@ def _encoded(thing: Any, where: str, known: dict[int, tuple[Any, Any]]) -> Any:
         found = type(thing)(parts)
     elif type(thing) is dict:
         found = {name: _encoded(p, f"{where}[{name!r}]", known) for name, p in thing.items()}
-    elif _has_fields(found):
+    elif has_fields(found):
         found = copy.copy(found)
         known[id(thing)] = thing, found
         fields = vars(found)
@@ -75,7 +73,7 @@ def from_file_form(model: Any) -> Any:
     Raises
     ------
     ValueError
-        Where fields are missing or unknown, or contents are not sound.
+        Where fields are missing or unknown, or of another kind, or do not fit together.
     """
     return _decoded(model, "model", {})
 
@@ -84,7 +82,7 @@ def _decoded(thing: Any, where: str, known: dict[int, tuple[Any, Any]]) -> Any:
     if id(thing) in known:
         return known[id(thing)][1]
     known[id(thing)] = thing, thing
-    _check_sound(thing, where)
+    check_sound(thing, where)
     found: Any = thing
     if type(thing) is tuple:
         found = tuple(_decoded(p, f"{where}[{i}]", known) for i, p in enumerate(thing))
@@ -96,20 +94,18 @@ def _decoded(thing: Any, where: str, known: dict[int, tuple[Any, Any]]) -> Any:
         for part in thing.ravel():
             if not isinstance(part, str):
                 _decoded(part, where, known)
-    elif _has_fields(thing):
-        _check_fields(thing, where)
+    elif has_fields(thing):
+        check_fields(thing, where)
         fields = vars(thing)
         for name, part in list(fields.items()):
             fields[name] = _decoded(part, f"{where}.{name}", known)
+        check_values(thing, where)
         if isinstance(thing, STORED):
             found = thing.restored()
+        elif isinstance(thing, NCLRegressor):
+            check_ensemble(thing)
     known[id(thing)] = thing, found
     return found
-
-
-def _has_fields(thing: Any) -> bool:
-    """Whether something is of this package or an estimator, whose fields are looked at."""
-    return is_ours(thing) or (isinstance(thing, BaseEstimator) and not isinstance(thing, type))
 
 
 def _check_storable(thing: Any, where: str) -> None:
@@ -132,57 +128,3 @@ def _check_storable(thing: Any, where: str) -> None:
                 f"{where} is the function {thing.__qualname__!r}, which cannot be found again by "
                 "its name; define it at the top of a module."
             )
-
-
-def _check_fields(thing: Any, where: str) -> None:
-    """Fill in what older versions did not have; refuse what other versions of it have written."""
-    kind = type(thing)
-    if kind.__module__.partition(".")[0] != "negcorr":
-        return
-    have = vars(thing)
-    parameters = inspect.signature(kind).parameters
-    wanted, allowed = set(parameters), None
-    if dataclasses.is_dataclass(kind):
-        fields = dataclasses.fields(kind)
-        wanted, allowed = {f.name for f in fields if f.init}, {f.name for f in fields}
-        for field in fields:
-            if field.default is not dataclasses.MISSING:
-                have.setdefault(field.name, field.default)
-            elif field.default_factory is not dataclasses.MISSING:
-                have.setdefault(field.name, field.default_factory())
-    elif isinstance(thing, BaseEstimator):
-        for name, parameter in parameters.items():
-            if parameter.default is not parameter.empty:
-                have.setdefault(name, parameter.default)
-    unknown = set() if allowed is None else set(have) - allowed
-    for what, names in (("lacks", wanted - set(have)), ("has the unknown", unknown)):
-        if names:
-            raise ValueError(f"{where}, a {kind.__name__}, {what} field(s) {sorted(names)}")
-
-
-def _check_sound(thing: Any, where: str) -> None:
-    """Refuse indices that point outside, before compiled code follows them."""
-    if sp.issparse(thing):
-        thing.check_format(full_check=True)
-    elif isinstance(thing, Tree):
-        node = np.arange(thing.node_count)
-        inner = thing.children_left != -1
-        # Children come after their parents in every tree that was grown: so there are no circles.
-        sound = thing.node_count >= 1 and all(
-            ((side[inner] > node[inner]) & (side[inner] < thing.node_count)).all()
-            for side in (thing.children_left, thing.children_right)
-        )
-        split = thing.feature[inner]
-        if not sound or not ((split >= 0) & (split < thing.n_features)).all():
-            raise ValueError(
-                f"{where} is damaged: a node points outside of the tree or its columns"
-            )
-    elif _has_fields(thing):
-        fields = vars(thing)
-        tree = fields.get("tree_")
-        if isinstance(tree, Tree) and tree.n_features != getattr(thing, "n_features_in_", None):
-            raise ValueError(f"{where}.tree_ is damaged: it splits columns that there are not")
-        if "estimators_features_" not in fields:
-            trees = [t for t in np.ravel(fields.get("estimators_", [])) if hasattr(t, "tree_")]
-            if any(t.n_features_in_ != getattr(thing, "n_features_in_", None) for t in trees):
-                raise ValueError(f"{where} is damaged: its trees split columns that there are not")

@@ -1,24 +1,36 @@
 """The format of model files: their parts, and checks before a model is built.
 
 A file is one of skops, a zip of arrays and a JSON schema, with a second JSON, the envelope, that
-says who wrote it and what it is about. A file that is something else, cut short, or made to unpack
-to more than memory holds is refused with the reason. The model itself is not looked at here.
+says who wrote it and what it is about, and has a checksum of all the rest. A file is refused with
+the reason where it is something else, damaged, or made to unpack to more than memory holds
+(:mod:`negcorr.storage.limits`). The model itself is not looked at here.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
+import itertools
 import json
 import sys
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from negcorr._common.memory import in_words
 from negcorr.exceptions import ModelFileError
+from negcorr.storage.limits import (
+    MOST_NAME,
+    MOST_TEXT,
+    check_arrays,
+    check_members,
+    check_nodes,
+    check_size,
+)
 
 __all__ = [
     "ENVELOPE",
@@ -26,27 +38,26 @@ __all__ = [
     "SCHEMA",
     "ModelFile",
     "bytes_of",
+    "digest_of",
     "naming_damage",
     "read_about",
     "read_schema",
+    "sealed",
     "skops_io",
-    "with_texts",
+    "with_schema",
 ]
 
 #: The format of the files; raised when older readers could not make sense of them.
-FORMAT = 2
+FORMAT = 3
 
 #: Names of the envelope, and of skops' own description of the model.
 ENVELOPE, SCHEMA = "negcorr.json", "schema.json"
 
 #: What the envelope says, and in which kinds of values.
-FIELDS = {"format": int, "kind": str, "versions": dict, "notes": dict}
+FIELDS = {"format": int, "kind": str, "versions": dict, "notes": dict, "sha256": str}
 
 #: Smallest protocol of skops in our files: the checks of older ones were weaker.
 LEAST_PROTOCOL = 2
-
-#: Bytes that the two descriptions may unpack to; arrays are not compressed at all.
-MOST_TEXT = 2**30
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,7 @@ class ModelFile:
     path : Path
         The file.
     format : int
-        Version of the format, 2.
+        Version of the format, 3.
     kind : str
         Of the estimator: "negcorr.NCLRegressor", "negcorr.DeepNCLRegressor", or the full name of
         its class.
@@ -66,6 +77,8 @@ class ModelFile:
         Of negcorr, numpy, scikit-learn and skops, by name, when it was saved.
     notes : dict
         As given to :func:`save`.
+    sha256 : str
+        Checksum of all that the file holds.
     n_bytes : int
         Size of the file.
     """
@@ -75,6 +88,7 @@ class ModelFile:
     kind: str
     versions: dict[str, str]
     notes: dict[str, Any]
+    sha256: str
     n_bytes: int
 
 
@@ -87,14 +101,17 @@ def naming_damage(path: Path, reason: str = "is damaged") -> Iterator[None]:
         raise
     except zipfile.BadZipFile as error:
         raise ModelFileError(path, "is damaged, cut short, or no file of a model.") from error
+    except MemoryError as error:
+        raise ModelFileError(path, "does not fit into memory.") from error
     except Exception as error:
-        what = str(error).strip().rstrip(".")[:300]
+        what = " ".join(str(error).split()).rstrip(".")[:300]
         raise ModelFileError(path, f"{reason} ({type(error).__name__}: {what}).") from error
 
 
 def bytes_of(path: Path) -> bytes:
     """All of a file, unless it is of a kind that is known not to be a model of ours."""
     try:
+        check_size(path, path.stat().st_size)
         data = path.read_bytes()
     except FileNotFoundError as error:
         raise ModelFileError(path, "there is no such file.") from error
@@ -114,13 +131,30 @@ def bytes_of(path: Path) -> bytes:
 
 
 def read_about(path: Path, data: bytes) -> ModelFile:
-    """What the bytes of a file say about its model; other formats are refused."""
+    """What the bytes of a file say about its model, once they are known to be whole.
+
+    Other formats are refused, as is all that :func:`negcorr.save` does not write.
+    """
     with naming_damage(path), zipfile.ZipFile(io.BytesIO(data)) as file:
+        check_members(path, file, frozenset({ENVELOPE, SCHEMA}), len(data))
         names = file.namelist()
         if ENVELOPE not in names:
             other = "a file of skops" if SCHEMA in names else "a zip file"
             raise ModelFileError(path, f"is {other}, but was not written by negcorr.save.")
-        envelope = _json_in(path, file, ENVELOPE)
+        envelope = json.loads(file.read(ENVELOPE))
+        about = _about(path, envelope, len(data))
+        contents = ((name, file.read(name)) for name in names if name != ENVELOPE)
+        if digest_of(envelope, contents) != about.sha256:
+            raise ModelFileError(
+                path, "is damaged, or was changed: what it holds does not match its checksum."
+            )
+        arrays = (file.read(name) for name in names if name not in (ENVELOPE, SCHEMA))
+        check_arrays(path, arrays, len(data))
+    return about
+
+
+def _about(path: Path, envelope: Any, n_bytes: int) -> ModelFile:
+    """What an envelope says, after a check that it says all that it should."""
     damage = f"is damaged: {ENVELOPE} does not say what it should"
     if not isinstance(envelope, dict):
         raise ModelFileError(path, f"{damage}.")
@@ -130,7 +164,7 @@ def read_about(path: Path, data: bytes) -> ModelFile:
         if number < FORMAT:
             age, advice = "an older", "Load it with that version, and fit again here."
         writer = versions.get("negcorr") if isinstance(versions, dict) else None
-        by = f"{age} negcorr ({writer})" if isinstance(writer, str) else f"{age} negcorr"
+        by = f"{age} negcorr ({writer})" if _can_be_shown(writer) else f"{age} negcorr"
         reads = f"this version reads format {FORMAT}"
         raise ModelFileError(path, f"has format {number}, of {by}; {reads}. {advice}")
     missing = [name for name in FIELDS if name not in envelope]
@@ -138,39 +172,77 @@ def read_about(path: Path, data: bytes) -> ModelFile:
     if missing or wrong:
         lacks = f"lacks {missing}" if missing else f"has {wrong} of another kind"
         raise ModelFileError(path, f"{damage}: it {lacks}.")
-    return ModelFile(path=path, n_bytes=len(data), **{name: envelope[name] for name in FIELDS})
+    told = [envelope["kind"]]
+    for pair in envelope["versions"].items():
+        told += pair
+    if not all(map(_can_be_shown, told)):
+        raise ModelFileError(path, f"{damage}: it has names that cannot be shown.")
+    return ModelFile(path=path, n_bytes=n_bytes, **{name: envelope[name] for name in FIELDS})
+
+
+def _can_be_shown(name: Any) -> bool:
+    """Whether a message can repeat a name."""
+    return type(name) is str and name.isprintable() and len(name) <= MOST_NAME
+
+
+def digest_of(envelope: Mapping[str, Any], contents: Iterable[tuple[str, bytes]]) -> str:
+    """Checksum of an envelope and of all other members, as pairs of name and content."""
+    rest = {name: part for name, part in envelope.items() if name != "sha256"}
+    parts = [hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).digest()]
+    for name, content in contents:
+        parts.append(hashlib.sha256(name.encode()).digest() + hashlib.sha256(content).digest())
+    return hashlib.sha256(b"".join(sorted(parts))).hexdigest()
 
 
 def read_schema(path: Path, data: bytes) -> dict[str, Any]:
-    """The schema in a file; what :func:`negcorr.save` does not write is refused.
-
-    Refused are packed arrays, two members of one name, and protocols of older skops.
-    """
+    """The schema in a file of which :func:`read_about` has found that it is whole."""
     with naming_damage(path), zipfile.ZipFile(io.BytesIO(data)) as file:
-        members = file.infolist()
-        packed = {m.filename for m in members if m.compress_type != zipfile.ZIP_STORED}
-        if packed - {ENVELOPE, SCHEMA} or len({m.filename for m in members}) < len(members):
-            raise ModelFileError(path, "is damaged, or was not written by negcorr.save.")
-        schema: dict[str, Any] = _json_in(path, file, SCHEMA)
+        schema: dict[str, Any] = json.loads(file.read(SCHEMA))
+        check_nodes(path, schema)
         protocol = schema.get("protocol")
         if not isinstance(protocol, int) or protocol < LEAST_PROTOCOL:
             raise ModelFileError(path, f"is damaged: its protocol is {protocol!r}.")
         return schema
 
 
-def _json_in(path: Path, file: zipfile.ZipFile, name: str) -> Any:
-    if file.getinfo(name).file_size > MOST_TEXT:
-        raise ModelFileError(path, f"is damaged: {name} would unpack to more than 1 GiB.")
-    return json.loads(file.read(name))
+def sealed(data: bytes, envelope: dict[str, Any], change: Callable[[Any], None]) -> bytes:
+    """A file of skops with an envelope, and with a schema that a function has changed in place.
+
+    Raises
+    ------
+    ValueError
+        Where a text is longer than a file may hold.
+    """
+    with zipfile.ZipFile(io.BytesIO(data)) as old:
+        schema = json.loads(old.read(SCHEMA))
+        change(schema)
+        text = _text(schema)
+        arrays = ((n, old.read(n)) for n in old.namelist() if n != SCHEMA)
+        digest = digest_of(envelope, itertools.chain([(SCHEMA, text)], arrays))
+    texts = {ENVELOPE: _text(envelope | {"sha256": digest}), SCHEMA: text}
+    if max(map(len, texts.values())) > MOST_TEXT:
+        raise ValueError(
+            f"its description would have more than {in_words(MOST_TEXT)}; save model.compact(), "
+            "which drops training rows."
+        )
+    return _with_texts(data, texts)
 
 
-def with_texts(data: bytes, texts: dict[str, Any]) -> bytes:
-    """A file with other JSON texts, by name; they are packed, arrays stay as they are."""
+def with_schema(data: bytes, schema: Any) -> bytes:
+    """A file with another schema."""
+    return _with_texts(data, {SCHEMA: _text(schema)})
+
+
+def _text(thing: Any) -> bytes:
+    return json.dumps(thing, separators=(",", ":")).encode()
+
+
+def _with_texts(data: bytes, texts: dict[str, bytes]) -> bytes:
+    """A file with other texts, by name; they are packed, arrays stay as they are."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
         for name, text in texts.items():
-            packed = json.dumps(text, separators=(",", ":"))
-            new.writestr(name, packed, compress_type=zipfile.ZIP_DEFLATED)
+            new.writestr(name, text, compress_type=zipfile.ZIP_DEFLATED)
         for member in old.infolist():
             if member.filename not in texts:
                 new.writestr(member.filename, old.read(member))

@@ -18,16 +18,15 @@ from negcorr.exceptions import ModelFileError, UntrustedModelError
 from negcorr.storage.allowlist import IDS, TRUSTED, ids_to_paths, paths_to_ids, type_name
 from negcorr.storage.encoding import from_file_form, to_file_form
 from negcorr.storage.model_files import (
-    ENVELOPE,
     FORMAT,
-    SCHEMA,
     ModelFile,
     bytes_of,
     naming_damage,
     read_about,
     read_schema,
+    sealed,
     skops_io,
-    with_texts,
+    with_schema,
 )
 
 __all__ = ["ModelFile", "describe", "load", "save"]
@@ -87,20 +86,18 @@ def save(model: Any, path: Any, *, notes: Mapping[str, Any] | None = None) -> Pa
         raise TypeError(f"notes={notes!r} must hold what JSON can hold: {error}.") from error
     try:
         stored = to_file_form(model)
-        data = skops.dumps(stored)
-        schema = read_schema(path, data)
-        paths_to_ids(schema)
+        envelope = {
+            "format": FORMAT,
+            "kind": type_name(type(stored)),
+            "versions": {name: version(name) for name in PACKAGES},
+            "notes": plain_notes,
+        }
+        data = sealed(skops.dumps(stored), envelope, paths_to_ids)
     except RecursionError as error:
         raise ModelFileError(path, "cannot be written: the model contains itself.") from error
     except (TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(path, f"cannot be written: {error}") from error
-    envelope = {
-        "format": FORMAT,
-        "kind": type_name(type(stored)),
-        "versions": {name: version(name) for name in PACKAGES},
-        "notes": plain_notes,
-    }
-    write_atomically(path, with_texts(data, {ENVELOPE: envelope, SCHEMA: schema}))
+    write_atomically(path, data)
     return path
 
 
@@ -159,7 +156,7 @@ def load(path: Any, *, trusted: Sequence[str | type] = ()) -> Any:
             raise ModelFileError(
                 path, f"holds {unknown}, which negcorr {now} does not have: {_likely_cause(about)}."
             )
-        data = with_texts(data, {SCHEMA: schema})
+        data = with_schema(data, schema)
         found = set(skops.get_untrusted_types(data=data))
     if names := sorted(found - allowed):
         raise UntrustedModelError(

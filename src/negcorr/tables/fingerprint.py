@@ -113,6 +113,16 @@ class Fingerprint:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Self:
-        """From what :meth:`to_dict` gave."""
-        single = {name: int(stored[name]) for name in ("n_rows", "total", "mixed", "seed")}
-        return cls(**single, smallest=tuple(map(int, stored["smallest"])))
+        """From what :meth:`to_dict` gave.
+
+        Raises
+        ------
+        ValueError
+            If it is something else.
+        """
+        single: dict[str, Any] = {n: stored.get(n) for n in ("n_rows", "total", "mixed", "seed")}
+        smallest = stored.get("smallest")
+        numbers = [*single.values(), *(smallest if isinstance(smallest, list | tuple) else [None])]
+        if not all(type(number) is int and 0 <= number < 2**64 for number in numbers):
+            raise ValueError("a fingerprint holds other than numbers of 64 bits")
+        return cls(**single, smallest=tuple(numbers[len(single) :]))
