@@ -27,7 +27,10 @@ def check_against_literal(problem: Problem, model: Any, tolerance: float) -> lis
     scale = problem.scale
     y = y[problem.of_weight].reshape(len(X), -1) / scale
     weight = np.ones(len(X)) if problem.weight is None else problem.weight[problem.of_weight]
-    features, starts = model.basis_.transform(X), model.basis_.block_starts_.tolist()
+    features, starts = (
+        model.basis_.transform(X.astype(np.float64)),
+        model.basis_.block_starts_.tolist(),
+    )
     found = model.predict(X).astype(np.float64).reshape(len(X), -1) / scale
     rounding = problem.rounding(model.predict(X)) / scale
     faults, rng = [], np.random.default_rng(0)
@@ -75,6 +78,8 @@ def _literal(
     middle = settings.fit_intercept * (share @ features)
     root = np.sqrt(share)[:, np.newaxis]
     phi, level = root * (features - middle), settings.fit_intercept * (share @ y)
+    # What centring leaves of a constant is no feature.
+    phi[:, np.linalg.norm(phi, axis=0) < 64 * EPS * np.abs(middle)] = 0.0
     # For every row of the system what multiplies y, so that the same solution gives the dof.
     rows, right = [np.sqrt(1.0 - gap) * phi], [np.sqrt(1.0 - gap) * np.diag(root[:, 0])]
     for a, b in itertools.pairwise(starts):

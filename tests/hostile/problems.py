@@ -75,12 +75,12 @@ def own_faults(problem: Problem, fit: Attempt) -> list[str]:
     if off > 1:
         faults.append(f"the members' mean is off by {off:.2g} times what is allowed")
     target = y if model.targets_ is None else model.targets_[problem.of_weight]
-    found = found.astype(np.float64)
+    rounding, found = problem.rounding(found) / scale, found.astype(np.float64)
     weight = None if problem.weight is None else problem.weight[problem.of_weight]
     unit = ((target - found) / scale).reshape(len(y), -1)
     seen = np.sqrt(np.average(unit**2, axis=0, weights=weight))
     claimed = np.sqrt(np.atleast_1d(model.path_.train_error())) / scale
-    if np.max(np.abs(seen - claimed) - problem.rounding(found) / scale) > TOLERANCE:
+    if np.max(np.abs(seen - claimed) - rounding) > TOLERANCE:
         faults.append(
             f"the root mean squared residual is {np.max(seen):.6g} of the spread, the path says "
             f"{np.max(claimed):.6g}"

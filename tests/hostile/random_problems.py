@@ -169,7 +169,7 @@ def _weights(rng: np.random.Generator, n: int) -> np.ndarray | None:
         weight = rng.uniform(0.2, 2.0, size=n)
     else:
         weight = rng.exponential(size=n) * (rng.random(n) < 0.8)
-    weight[rng.integers(n, size=2)] = 1.0
+    weight[rng.choice(n, size=2, replace=False)] = 1.0
     return weight
 
 
