@@ -20,7 +20,11 @@ __all__ = ["Attempt", "attempt", "differences"]
 _OURS = Path(negcorr.__file__).parent
 
 #: Modules of scikit-learn whose errors are about what the user gave.
-_CHECKS = ("sklearn/utils/validation.py", "sklearn/utils/_param_validation.py")
+_CHECKS = (
+    "sklearn/utils/validation.py",
+    "sklearn/utils/_param_validation.py",
+    "sklearn/model_selection/_split.py",
+)
 
 
 @dataclass
@@ -99,7 +103,8 @@ def differences(
         faults.append(f"the gap is {one.gap_} and {other.gap_}")
     if np.max(np.abs(np.subtract(one.dof_, other.dof_)) / np.maximum(one.dof_, 1.0)) > 1e-8:
         faults.append(f"dof is {one.dof_} and {other.dof_}")
-    mine, theirs = one.predict(problem.X), other.predict(problem.X)
+    X = problem.X[problem.of_weight]
+    mine, theirs = one.predict(X), other.predict(X)
     theirs = (theirs.astype(np.float64) - shift) / factor
     rounding = problem.rounding(mine) * (1.0 + 2.0 * np.max(np.abs(shift / problem.scale)))
     off = np.max(np.abs(mine - theirs) / (tolerance * problem.scale + rounding))

@@ -1,7 +1,9 @@
-"""Random problems and settings: each fit must keep its promises, or warn, or refuse.
+"""Random problems and settings of an estimator: a fit keeps its promises, warns or refuses.
 
-Every fit is checked by itself and by a literal solution; then by three invariances drawn at random
-(:data:`hostile.invariances.INVARIANCES`).
+Each fit is checked by itself and by a literal solution, and by three of these, drawn at random: the
+order of rows, weights and repeated rows, units of y, a shift of y, pickle, save and load, rows
+predicted alone, threads, products or QR, chunks, a second fit, another λ without a refit, single
+precision.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def test_the_table_counts_by_kind(results):
 def test_the_page_names_cases_with_faults(results):
     written = torture.page(results[0])
     assert "| toy | plain | 2 | 2 |" in written
-    assert "- toy 1: the sum is 3, not 4" in written
+    assert "- toy 1 (plain): the sum is 3, not 4" in written
 
 
 def test_ctrl_c_ends_the_workers_and_keeps_the_results(tmp_path):

@@ -344,17 +344,27 @@ def page(lines: Sequence[Mapping[str, Any]]) -> str:
     head, *rows = table(lines)
     marks = ["---", "---", *["--:"] * len(COLUMNS)]
     written = "\n".join(f"| {' | '.join(row)} |" for row in [head, marks, *rows])
+    tried = "\n".join(f"- {name}: {words}" for name, words in _descriptions(lines))
     faults = [
-        f"- {line['campaign']} {line['number']}: {fault}"
+        f"- {line['campaign']} {line['number']} ({line['kind']}): {'; '.join(line['faults'])}"
         for line in lines
-        for fault in line["faults"]
+        if line["faults"]
     ]
-    named = "\n\nFaults that are left:\n\n" + "\n".join(faults) if faults else ""
+    left = "\n\nFaults that are left:\n\n" + "\n".join(faults) if faults else ""
     return (
-        f"{_TEXT}`make torture` runs them and writes this page; "
-        "`python tests/hostile/torture.py --only problems --number 17` repeats one case.\n\n"
-        f"{written}{named}\n"
+        f"{_TEXT}{tried}\n\n`make torture` runs them and writes this page; `python "
+        "tests/hostile/torture.py --only problems --number 17` repeats one case.\n\n"
+        f"{written}{left}\n"
     )
+
+
+def _descriptions(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """The name of each campaign in the results, and what its module says of itself."""
+    known = {line["campaign"] for line in lines}
+    for module in CAMPAIGNS:
+        if module.rpartition(".")[2] in known:
+            campaign = importlib.import_module(module)
+            yield campaign.NAME, " ".join((campaign.__doc__ or "").split())
 
 
 if __name__ == "__main__":
