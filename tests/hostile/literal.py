@@ -99,7 +99,7 @@ def _literal(
     phi = phi @ combined
     # Directions in which members nearly cancel are rounding too.
     s, Vt = np.linalg.svd(phi, full_matrices=False)[1:]
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         rounding = EPS * (size @ np.abs(combined @ Vt.T)) / s
     modes = Vt[rounding <= resolved].T
     # For every row of the system what multiplies y, so that the same solution gives the dof.
@@ -133,7 +133,7 @@ def _directions(phi: np.ndarray, size: np.ndarray, alpha: float, resolved: float
     out = np.zeros((phi.shape[1], int(live.sum())))
     if live.any():
         s, Vt = np.linalg.svd(stacked[:, live] / length[live], full_matrices=False)[1:]
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             out[live] = Vt.T / length[live][:, np.newaxis] / s
     rounding = EPS * (size @ np.abs(out))
     return out[:, np.isfinite(rounding) & (rounding <= resolved)]
