@@ -150,3 +150,16 @@ def test_near_landmarks_with_weights_are_those_of_repeated_rows(kernel):
         repeated = clone(basis).fit(np.repeat(X, weight, axis=0))
         assert weighted.gamma_ == repeated.gamma_
         np.testing.assert_array_equal(weighted.transform(X), repeated.transform(X))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "cauchy"])
+def test_directions_that_near_landmarks_do_not_span_are_left_out(kernel):
+    # An eigenvalue of rounding would make a feature of rounding.
+    X = np.linspace(0.0, 1.0, 12)[:, np.newaxis]
+    basis = NystroemFeatures(2, 10, kernel=kernel, gamma=0.1, random_state=0).fit(X)
+    together = basis.transform(X)
+    alone = np.concatenate([basis.transform(row[np.newaxis]) for row in X])
+    np.testing.assert_allclose(alone, together, rtol=0, atol=1e-11)
+    for features in blocks(basis, together):
+        s = np.linalg.svd(features, compute_uv=False)
+        assert ((s > 1e-6) | (s < 1e-10)).all()

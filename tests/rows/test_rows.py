@@ -5,7 +5,7 @@ import numpy as np
 from negcorr.rows.rows import Rows
 
 
-def test_distinct_rows_are_the_same_with_weights_as_repeated():
+def test_distinct_rows_depend_neither_on_weights_or_repeats_nor_on_targets():
     # Numbers that differ by less than 26 bits can show are one x, but not one number.
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(20, 1)), 4, axis=0) * (1.0 + 1e-9 * rng.normal(size=(80, 1)))
@@ -17,3 +17,6 @@ def test_distinct_rows_are_the_same_with_weights_as_repeated():
         chosen = moved.take(moved.distinct)
         np.testing.assert_array_equal(chosen.X, repeated.take(repeated.distinct).X)
         assert len(chosen.X) < 30
+    # Targets in other units have other keys.
+    other = Rows(X, 1e3 * y, weight.astype(float))
+    np.testing.assert_array_equal(other.take(other.distinct).X, chosen.X)
