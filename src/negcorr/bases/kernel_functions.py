@@ -213,6 +213,10 @@ KERNEL_VALUES: dict[str, Callable[[Table, Table, float], FloatArray]] = {
 }
 
 
+#: One over smaller distances, with the multiples that are tried, is hardly finite.
+SMALLEST_DISTANCE = 1e-290
+
+
 def kwok_tsang_gamma(
     X: Table, sample_weight: FloatArray | None = None, kernel: str = "rbf"
 ) -> float:
@@ -248,6 +252,11 @@ def kwok_tsang_gamma(
         raise ValueError(
             "The mean squared distance between rows of X overflows; rescale X before "
             "gamma='kwok-tsang', or give gamma as a number."
+        )
+    if 0 < distance < SMALLEST_DISTANCE:
+        raise ValueError(
+            f"The mean distance between rows of X is {distance:.2g}, and one over it overflows; "
+            "rescale X before gamma='kwok-tsang'."
         )
     return float(without_last_digits(1.0 / distance)) if distance > 0 else 1.0
 
