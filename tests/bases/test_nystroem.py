@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.kernel_approximation import Nystroem
 
 from negcorr.bases import NystroemFeatures
@@ -136,3 +137,29 @@ def test_shapes_of_what_is_kept():
     basis = NystroemFeatures(4, 6, random_state=0, inputs="none").fit(table())
     assert basis.landmarks_.shape == (24, 3)
     assert basis.normalization_.shape == (4, 6, 6)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "cauchy"])
+def test_near_landmarks_with_weights_are_those_of_repeated_rows(kernel):
+    # Their kernels are nearly dependent, and the inverse root multiplies a last digit of gamma.
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, weight = rng.standard_t(1, size=(15, 2)), rng.integers(1, 4, size=15)
+        basis = NystroemFeatures(3, 8, kernel=kernel, random_state=0)
+        weighted = clone(basis).fit(X, sample_weight=weight)
+        repeated = clone(basis).fit(np.repeat(X, weight, axis=0))
+        assert weighted.gamma_ == repeated.gamma_
+        np.testing.assert_array_equal(weighted.transform(X), repeated.transform(X))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "cauchy"])
+def test_directions_that_near_landmarks_do_not_span_are_left_out(kernel):
+    # An eigenvalue of rounding would make a feature of rounding.
+    X = np.linspace(0.0, 1.0, 12)[:, np.newaxis]
+    basis = NystroemFeatures(2, 10, kernel=kernel, gamma=0.1, random_state=0).fit(X)
+    together = basis.transform(X)
+    alone = np.concatenate([basis.transform(row[np.newaxis]) for row in X])
+    np.testing.assert_allclose(alone, together, rtol=0, atol=1e-11)
+    for features in blocks(basis, together):
+        s = np.linalg.svd(features, compute_uv=False)
+        assert ((s > 1e-6) | (s < 1e-10)).all()

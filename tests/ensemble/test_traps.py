@@ -1,5 +1,6 @@
 """Data on which a fast route goes wrong without a sound: what must hold there."""
 
+import contextlib
 import threading
 import warnings
 
@@ -147,6 +148,61 @@ def test_targets_whose_squares_vanish_are_refused():
     X = np.random.default_rng(0).normal(size=(30, 2))
     with pytest.raises(ValueError, match="squares vanish"):
         ncl(5, 3).fit(X, 1e-170 * X[:, 0])
+
+
+@pytest.mark.parametrize("basis", ["fourier", "kernel", "linear", "trees"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "power", [-300, -160, -150, -139, -100, -40, -29, 29, 40, 100, 139, 150, 300]
+)
+def test_targets_of_any_size_give_the_same_answer_or_an_error(power, dtype, basis):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4)).astype(dtype)
+    y = X[:, 0] + 0.1 * rng.normal(size=40)
+    model = ncl(5, 3, basis=basis, criterion="gcv")
+    expected = model.fit(X, y).predict(X)
+    largest = 30 if dtype == np.float32 else 140
+    if abs(power) >= largest:
+        with pytest.raises(ValueError, match="rescale y"):
+            model.fit(X, 10.0**power * y)
+        return
+    found = model.fit(X, 10.0**power * y).predict(X)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found.astype(np.float64) / 10.0**power, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("basis", ["fourier", "kernel", "linear", "trees"])
+@pytest.mark.parametrize("inputs", ["standard", "clip", "rank", "none"])
+@pytest.mark.parametrize("power", [-320, -160, -140, -60, -20, 20, 60, 139, 150, 160, 200, 300])
+def test_inputs_of_any_size_give_finite_predictions_or_an_error(power, inputs, basis):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4))
+    moved = X * 10.0 ** (power / 2) * 10.0 ** (power / 2)
+    model = ncl(5, 3, basis=basis, inputs=inputs, lam=0.5)
+    in_single = inputs == "none" and basis == "trees"
+    if power > 140 or (in_single and power in (-140, -60, -20, 60, 139)):
+        with pytest.raises(ValueError, match="rescale"):
+            model.fit(moved, X[:, 0])
+        return
+    if power < -140:  # squares vanish: columns count as constant, or are refused
+        with contextlib.suppress(ValueError):
+            assert np.isfinite(model.fit(moved, X[:, 0]).predict(moved)).all()
+        return
+    model.fit(moved, X[:, 0])
+    assert np.isfinite(model.predict(moved)).all()
+    if inputs != "none":
+        found, expected = model.score(moved, X[:, 0]), model.fit(X, X[:, 0]).score(X, X[:, 0])
+        assert found == pytest.approx(expected, abs=0.3)
+
+
+@pytest.mark.parametrize("power", [-100, -40, 40, 100])
+def test_predictions_that_single_precision_cannot_hold_are_refused(power):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = ncl(5, 3, lam=0.5).fit(X, 10.0**power * X[:, 0])
+    assert np.isfinite(model.predict(X)).all()
+    for method in (model.predict, model.predict_members, model.predict_interval):
+        with pytest.raises(ValueError, match="Give X in double precision"):
+            method(X.astype(np.float32))
 
 
 def test_an_estimator_with_a_bad_basis_can_still_be_shown():

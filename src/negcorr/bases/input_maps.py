@@ -7,6 +7,7 @@ After that it may be multiplied by its relevance, so that some columns count for
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from negcorr._common.arrays import Place, place_of, to_host
 from negcorr._common.types import BoolArray, FloatArray, Table
 
-__all__ = ["INPUTS", "InputMap", "fit_input_map"]
+__all__ = ["INPUTS", "InputMap", "column_sizes", "fit_input_map", "without_last_digits"]
 
 #: What can be done to the columns.
 INPUTS = ("standard", "clip", "rank", "none")
@@ -29,6 +30,10 @@ KNOTS = 128
 
 #: Centres, scales, ranks and squashed values are rounded to multiples of one over this number.
 DIGITS = 2.0**26
+
+
+#: Squares of larger values may not be finite.
+LARGEST_INPUT = 1e140
 
 
 @dataclass(frozen=True)
@@ -92,14 +97,6 @@ class InputMap:
             rows = np.where(self.as_they_are, X, rows)
         return rows * self.relevance
 
-    def up_to_units(self, X: Table) -> Table:
-        """Mapped rows, or X itself where the map changes nothing but units and origin.
-
-        Which rows are equal, and how trees split them, depends on neither.
-        """
-        units_only = self.is_affine and bool(np.all(to_host(self.relevance) == 1.0))
-        return X if units_only else self(X)
-
     def _ranked(self, rows: FloatArray, place: Place) -> FloatArray:
         """Shares of training rows below each value, linear between the knots."""
         columns = []
@@ -162,6 +159,11 @@ def fit_input_map(
             "'none'."
         )
     place, width = place_of(X), int(X.shape[1])
+    if (sizes := column_sizes(X)).max(initial=0.0) > LARGEST_INPUT:
+        raise ValueError(
+            f"column {int(sizes.argmax())} of X has values above {LARGEST_INPUT:g}, whose squares "
+            "overflow; rescale it."
+        )
     try:
         given = np.asarray(np.ones(width) if relevance is None else to_host(relevance), np.float64)
     except (TypeError, ValueError):
@@ -215,13 +217,42 @@ def _centre_and_scale(X: Table, sample_weight: FloatArray | None) -> tuple[Float
         eps = float(np.finfo(np.float64).eps)
         constant = variance <= mass * eps * variance + (mass * center * eps) ** 2
         mean, scale = to_host(center), to_host(xp.where(constant, 1.0, xp.sqrt(variance)))
-    mantissa, exponent = np.frexp(scale)
-    rounded = np.ldexp(np.round(mantissa * DIGITS) / DIGITS, exponent)
+    rounded = without_last_digits(scale)
     middle = np.round(mean / rounded * DIGITS) / DIGITS * rounded
     if sparse:
         return middle, rounded
     least, most = (to_host(extreme(place.floats(X), axis=0)) for extreme in (xp.min, xp.max))
     return place.floats(np.where(least == most, least, middle)), place.floats(rounded)
+
+
+def column_sizes(X: Table) -> FloatArray:
+    """The largest absolute value of every column, of shape (d,), in NumPy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.bases.input_maps import column_sizes
+    >>> column_sizes(np.array([[1.0, 0.0], [-3.0, 0.0]]))
+    array([3., 0.])
+    """
+    if sp.issparse(X):
+        return np.asarray(abs(sp.csc_array(X)).max(axis=0).toarray(), dtype=np.float64)
+    place = place_of(X)
+    sizes = place.xp.max(place.xp.abs(place.floats(X)), axis=0)
+    return np.asarray(to_host(sizes), dtype=np.float64)
+
+
+def without_last_digits(scale: Any) -> Any:
+    """Scales rounded to 26 significant bits: sums in another order give the same.
+
+    Examples
+    --------
+    >>> from negcorr.bases.input_maps import without_last_digits
+    >>> float(without_last_digits(0.1 + 0.2)) == float(without_last_digits(0.3))
+    True
+    """
+    mantissa, exponent = np.frexp(scale)
+    return np.ldexp(np.round(mantissa * DIGITS) / DIGITS, exponent)
 
 
 def _rounded(rows: FloatArray) -> FloatArray:

@@ -18,6 +18,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from negcorr._common.arrays import is_device_array, place_of
 from negcorr._common.types import BoolArray, FloatArray, Table
 from negcorr._common.validation import is_number
+from negcorr.bases.input_maps import without_last_digits
 
 __all__ = [
     "KERNELS",
@@ -212,6 +213,10 @@ KERNEL_VALUES: dict[str, Callable[[Table, Table, float], FloatArray]] = {
 }
 
 
+#: One over smaller distances, with the multiples that are tried, is hardly finite.
+SMALLEST_DISTANCE = 1e-290
+
+
 def kwok_tsang_gamma(
     X: Table, sample_weight: FloatArray | None = None, kernel: str = "rbf"
 ) -> float:
@@ -229,7 +234,9 @@ def kwok_tsang_gamma(
     Returns
     -------
     float
-        γ; 1 if all rows are equal: then features are constant for every bandwidth.
+        γ, rounded to 26 bits, since kernels of near landmarks are inverted and would multiply
+        a difference of rounding; 1 if all rows are equal: then features are constant for every
+        bandwidth.
 
     Examples
     --------
@@ -246,7 +253,12 @@ def kwok_tsang_gamma(
             "The mean squared distance between rows of X overflows; rescale X before "
             "gamma='kwok-tsang', or give gamma as a number."
         )
-    return 1.0 / distance if distance > 0 else 1.0
+    if 0 < distance < SMALLEST_DISTANCE:
+        raise ValueError(
+            f"The mean distance between rows of X is {distance:.2g}, and one over it overflows; "
+            "rescale X before gamma='kwok-tsang'."
+        )
+    return float(without_last_digits(1.0 / distance)) if distance > 0 else 1.0
 
 
 #: Products of as many values stay in cache while they run over the columns.

@@ -114,9 +114,7 @@ class NystroemFeatures(RandomBasis):
         shape = (self.n_members, int(rows.X.shape[1]))
         self.subspaces_ = None if share == 1 else member_columns(rng, *shape, share)
         blocks = (self._own(self.landmarks_[_block(m, width), :], m) for m in range(shape[0]))
-        # Different rows may be equal within a subspace: directions of rounding errors are left out.
-        least = 0.0 if share == 1 else NOISE
-        roots = [_inverse_root(self._kernel(L, L), least) for L in blocks]
+        roots = [_inverse_root(self._kernel(L, L)) for L in blocks]
         self.normalization_ = place_of(mapped).floats(np.stack(roots))
 
     def _landmarks(self, X: Table) -> Table:
@@ -163,9 +161,11 @@ def _block(m: int, width: int) -> slice:
     return slice(m * width, (m + 1) * width)
 
 
-def _inverse_root(kernel: FloatArray, least: float) -> FloatArray:
-    """K^(-1/2) without directions below a share of the largest, others as in scikit-learn."""
+def _inverse_root(kernel: FloatArray) -> FloatArray:
+    """K^(-1/2) without the directions in which features would be rounding.
+
+    Landmarks may be near each other, or equal within a subspace.
+    """
     values, vectors = np.linalg.eigh(to_host(kernel))
-    kept = values > least * values[-1] if least > 0 else np.ones(len(values), dtype=bool)
-    root = kept / np.sqrt(np.maximum(values, 1e-12))
-    return np.asarray((vectors * root) @ vectors.T)
+    kept = values > NOISE * values[-1]
+    return np.asarray((vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T)

@@ -13,9 +13,14 @@ from sklearn.ensemble import RandomTreesEmbedding
 from negcorr._common.arrays import is_device_array, place_of, to_host
 from negcorr._common.types import FloatArray, Table
 from negcorr.bases.basis import RandomBasis
+from negcorr.bases.input_maps import column_sizes
 from negcorr.rows.rows import Rows
 
 __all__ = ["TreeFeatures"]
+
+
+#: Columns whose values are all larger, or all smaller, cannot be split.
+LARGEST_SPLIT, SMALLEST_SPLIT = 1e30, 1e-6
 
 
 class TreeFeatures(RandomBasis):
@@ -92,6 +97,16 @@ class TreeFeatures(RandomBasis):
             self.embedding_ = None
             self.block_starts_ = np.arange(self.n_members + 1)
             return
+        split = self._split_rows(rows.X)
+        sizes = column_sizes(split)
+        outside = (sizes > LARGEST_SPLIT) | ((sizes > 0) & (sizes < SMALLEST_SPLIT))
+        if outside.any():
+            column = int(np.flatnonzero(outside)[0])
+            raise ValueError(
+                f"column {column} of X has values of up to {sizes[column]:.2g}; trees compare in "
+                "single precision, and count values that differ by less than 1e-7 as equal. Give "
+                "inputs='standard', or rescale it."
+            )
         self.embedding_ = RandomTreesEmbedding(
             n_estimators=self.n_members,
             max_depth=None,
@@ -99,7 +114,7 @@ class TreeFeatures(RandomBasis):
             random_state=rng,
         )
         with config_context(transform_output="default"):
-            self.embedding_.fit(self._split_rows(rows.X)[self._distinct(rows)])
+            self.embedding_.fit(split[self._distinct(rows)])
         widths = [len(leaves) for leaves in self.embedding_.one_hot_encoder_.categories_]
         self.block_starts_ = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
 
@@ -116,7 +131,15 @@ class TreeFeatures(RandomBasis):
             out[...] = self.embedding_.transform(self._split_rows(X)).toarray()
 
     def _split_rows(self, X: Table) -> Table:
-        """Rows as trees split them: scaled at most, and never centred, as sparse rows are not."""
-        rows = self.input_map_.up_to_units(X)
-        affine = self.input_map_.is_affine and not sp.issparse(X)
-        return X * self.input_map_.factor if affine and rows is not X else rows
+        """Rows as trees split them: scaled at most, and never centred, as sparse rows are not.
+
+        By powers of two, which change no split but bring columns of small units within reach:
+        trees count values that differ by less than 1e-7 as equal.
+        """
+        given = self.input_map_
+        if not given.is_affine:
+            return given(X)
+        factor = np.ldexp(1.0, -np.round(np.log2(given.scale)).astype(int)) * given.relevance
+        if sp.issparse(X):
+            return sp.csr_array(X @ sp.diags_array(factor))
+        return X * factor

@@ -90,11 +90,18 @@ class Rows:
     def distinct(self) -> IntArray:
         """One row number for each distinct x of positive weight, in the order of their keys.
 
-        What is drawn from these rows depends neither on the order of the rows nor on repeats.
+        What is drawn from these rows depends neither on the order of the rows nor on repeats. Rows
+        whose x differ by less than keys see are one x; the smallest of them stands for all, of
+        tables that are not arrays that of the smallest key with its y.
         """
         used = np.flatnonzero(weight_of(self) > 0)
-        _, first = np.unique(to_host(self.keys.x)[used], return_index=True)
-        return np.asarray(used[first])
+        x = to_host(self.keys.x)[used]
+        by = [to_host(self.keys.xy)[used], x]
+        if isinstance(self.X, np.ndarray) and len(np.unique(x)) < len(x):
+            by[1:1] = self.X[used].T[::-1]
+        order = np.lexsort(by)
+        _, first = np.unique(x[order], return_index=True)
+        return np.asarray(used[order[first]])
 
     def first_used(self, count: int) -> Rows:
         """The first rows of positive weight, at most ``count``."""
