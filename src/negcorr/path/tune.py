@@ -51,8 +51,8 @@ MOST_FOLD_BYTES = 4 * 2**30
 #: regularisation within each member.
 SMALLEST_NESTED_GAP = 1e-4
 
-#: n·Q·min(n, Q) up to which a singular value decomposition takes a few milliseconds.
-QUICK = 1e6
+#: n·Q·min(n, Q) up to which a singular value decomposition takes about a millisecond.
+QUICK = 3e5
 
 #: Number of rows that are checked for directions that the Gram matrix may have lost.
 SAMPLE_ROWS = 128
