@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 JOBS ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() or 1)")
 
-.PHONY: help demo check test lint format bench docs reproduction clean
+.PHONY: help demo check test torture lint format bench docs reproduction clean
 
 help:
 	@echo "make demo    fit, tune and report on data that ships with scikit-learn"
 	@echo "make test    lint, types and all tests"
+	@echo "make torture  cases that are meant to break it (hours; continues where it was stopped)"
 	@echo "make check   lint and the quick tests, in less than 90 seconds"
 	@echo "make lint    ruff, mypy and import-linter alone"
 	@echo "make format  let ruff rewrite the code"
@@ -61,6 +62,10 @@ check: $(VENV)/.test
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/array_api
+
+# What a stopped run has found stays in build/torture.jsonl; remove it to begin again.
+torture: $(VENV)/.test
+	$(BIN)/python tests/hostile/torture.py --jobs $(JOBS) --out build/torture.jsonl --page docs/hostile.md
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/speed/core.py --out benchmarks/results

@@ -212,7 +212,9 @@ def test_integer_weights_equal_repeated_rows(basis, inputs, sparse):
 def test_weights_move_the_bandwidth(basis):
     X = table()
     weight = np.where(np.arange(90) < 10, 100.0, 1.0)
-    assert clone(basis).fit(X, sample_weight=weight).gamma_ != clone(basis).fit(X).gamma_
+    # Of standardised columns the mean squared distance is the same for all weights.
+    basis = clone(basis).set_params(inputs="none")
+    assert clone(basis).fit(X, sample_weight=weight).gamma_ != basis.fit(X).gamma_
 
 
 @every_drawn_basis
@@ -240,7 +242,8 @@ def test_scaling_of_columns_does_not_show_when_standardised(basis):
         assert features.shape == expected.shape
         assert clone(basis).fit(moved).gamma_ == pytest.approx(clone(basis).fit(X).gamma_)
     else:
-        np.testing.assert_allclose(features, expected, atol=1e-7)
+        # Bandwidths are rounded to 26 bits.
+        np.testing.assert_allclose(features, expected, atol=3e-7)
 
 
 @every_drawn_basis

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.kernel_approximation import Nystroem
 
 from negcorr.bases import NystroemFeatures
@@ -136,3 +137,16 @@ def test_shapes_of_what_is_kept():
     basis = NystroemFeatures(4, 6, random_state=0, inputs="none").fit(table())
     assert basis.landmarks_.shape == (24, 3)
     assert basis.normalization_.shape == (4, 6, 6)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "cauchy"])
+def test_near_landmarks_with_weights_are_those_of_repeated_rows(kernel):
+    # Their kernels are nearly dependent, and the inverse root multiplies a last digit of gamma.
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, weight = rng.standard_t(1, size=(15, 2)), rng.integers(1, 4, size=15)
+        basis = NystroemFeatures(3, 8, kernel=kernel, random_state=0)
+        weighted = clone(basis).fit(X, sample_weight=weight)
+        repeated = clone(basis).fit(np.repeat(X, weight, axis=0))
+        assert weighted.gamma_ == repeated.gamma_
+        np.testing.assert_array_equal(weighted.transform(X), repeated.transform(X))

@@ -149,6 +149,37 @@ def test_targets_whose_squares_vanish_are_refused():
         ncl(5, 3).fit(X, 1e-170 * X[:, 0])
 
 
+@pytest.mark.parametrize("basis", ["fourier", "kernel", "linear", "trees"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "power", [-300, -160, -150, -139, -100, -40, -29, 29, 40, 100, 139, 150, 300]
+)
+def test_targets_of_any_size_give_the_same_answer_or_an_error(power, dtype, basis):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4)).astype(dtype)
+    y = X[:, 0] + 0.1 * rng.normal(size=40)
+    model = ncl(5, 3, basis=basis, criterion="gcv")
+    expected = model.fit(X, y).predict(X)
+    largest = 30 if dtype == np.float32 else 140
+    if abs(power) >= largest:
+        with pytest.raises(ValueError, match="rescale y"):
+            model.fit(X, 10.0**power * y)
+        return
+    found = model.fit(X, 10.0**power * y).predict(X)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found.astype(np.float64) / 10.0**power, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("power", [-100, -40, 40, 100])
+def test_predictions_that_single_precision_cannot_hold_are_refused(power):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = ncl(5, 3, lam=0.5).fit(X, 10.0**power * X[:, 0])
+    assert np.isfinite(model.predict(X)).all()
+    for method in (model.predict, model.predict_members, model.predict_interval):
+        with pytest.raises(ValueError, match="Give X in double precision"):
+            method(X.astype(np.float32))
+
+
 def test_an_estimator_with_a_bad_basis_can_still_be_shown():
     assert "NCLRegressor" in repr(NCLRegressor(basis=5))
     assert NCLRegressor(basis=5)._repr_mimebundle_()

@@ -7,6 +7,7 @@ After that it may be multiplied by its relevance, so that some columns count for
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from negcorr._common.arrays import Place, place_of, to_host
 from negcorr._common.types import BoolArray, FloatArray, Table
 
-__all__ = ["INPUTS", "InputMap", "fit_input_map"]
+__all__ = ["INPUTS", "InputMap", "fit_input_map", "without_last_digits"]
 
 #: What can be done to the columns.
 INPUTS = ("standard", "clip", "rank", "none")
@@ -215,13 +216,25 @@ def _centre_and_scale(X: Table, sample_weight: FloatArray | None) -> tuple[Float
         eps = float(np.finfo(np.float64).eps)
         constant = variance <= mass * eps * variance + (mass * center * eps) ** 2
         mean, scale = to_host(center), to_host(xp.where(constant, 1.0, xp.sqrt(variance)))
-    mantissa, exponent = np.frexp(scale)
-    rounded = np.ldexp(np.round(mantissa * DIGITS) / DIGITS, exponent)
+    rounded = without_last_digits(scale)
     middle = np.round(mean / rounded * DIGITS) / DIGITS * rounded
     if sparse:
         return middle, rounded
     least, most = (to_host(extreme(place.floats(X), axis=0)) for extreme in (xp.min, xp.max))
     return place.floats(np.where(least == most, least, middle)), place.floats(rounded)
+
+
+def without_last_digits(scale: Any) -> Any:
+    """Scales rounded to 26 significant bits: sums in another order give the same.
+
+    Examples
+    --------
+    >>> from negcorr.bases.input_maps import without_last_digits
+    >>> float(without_last_digits(0.1 + 0.2)) == float(without_last_digits(0.3))
+    True
+    """
+    mantissa, exponent = np.frexp(scale)
+    return np.ldexp(np.round(mantissa * DIGITS) / DIGITS, exponent)
 
 
 def _rounded(rows: FloatArray) -> FloatArray:

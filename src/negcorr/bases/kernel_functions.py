@@ -18,6 +18,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from negcorr._common.arrays import is_device_array, place_of
 from negcorr._common.types import BoolArray, FloatArray, Table
 from negcorr._common.validation import is_number
+from negcorr.bases.input_maps import without_last_digits
 
 __all__ = [
     "KERNELS",
@@ -229,7 +230,9 @@ def kwok_tsang_gamma(
     Returns
     -------
     float
-        γ; 1 if all rows are equal: then features are constant for every bandwidth.
+        γ, rounded to 26 bits, since kernels of near landmarks are inverted and would multiply
+        a difference of rounding; 1 if all rows are equal: then features are constant for every
+        bandwidth.
 
     Examples
     --------
@@ -246,7 +249,7 @@ def kwok_tsang_gamma(
             "The mean squared distance between rows of X overflows; rescale X before "
             "gamma='kwok-tsang', or give gamma as a number."
         )
-    return 1.0 / distance if distance > 0 else 1.0
+    return float(without_last_digits(1.0 / distance)) if distance > 0 else 1.0
 
 
 #: Products of as many values stay in cache while they run over the columns.

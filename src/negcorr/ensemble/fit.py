@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import validate_data
 
-from negcorr._common.arrays import detached, dispatched, rows_at, to_host
+from negcorr._common.arrays import detached, dispatched, place_of, rows_at, to_host
 from negcorr._common.threads import our_own_threads
 from negcorr._common.types import FloatArray, Table
 from negcorr._common.validation import (
@@ -28,7 +28,13 @@ from negcorr.columns.cells import has_columns
 from negcorr.columns.inputs import FirstLook, enter
 from negcorr.criteria.kfold import KeptRows
 from negcorr.ensemble.drawn import Drawn
-from negcorr.ensemble.fitted import Answers, FittedState, solution_of
+from negcorr.ensemble.fitted import (
+    LARGEST_SINGLE_TARGET,
+    Answers,
+    FittedState,
+    in_single_precision,
+    solution_of,
+)
 from negcorr.ensemble.huber import check_splits, clipped_at_fences, huber_path, threshold_of
 from negcorr.path.grow import grown_path, path_in_memory
 from negcorr.path.tune import PathSettings, build_path, folds_for, given_gap
@@ -39,8 +45,9 @@ from negcorr.spectrum.factorise import RowsSpectrum
 
 __all__ = ["FitSettings", "Given", "draw", "fit_given", "fit_settings", "validated"]
 
-#: Sums of squares of larger targets are not finite.
-LARGEST_TARGET = 1e150
+#: Sums of squares of larger targets may not be finite, and those of targets that vary by less than
+#: one over it lose digits.
+LARGEST_TARGET = 1e140
 
 
 @dataclass(frozen=True)
@@ -209,13 +216,7 @@ def validated(
     if place.is_numpy:
         y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
     target, xp = place.floats(y), place.xp
-    if float(xp.max(xp.abs(target))) > LARGEST_TARGET:
-        raise ValueError(f"y has values above {LARGEST_TARGET:g}, whose squares overflow.")
-    spread = to_host(xp.max(target, axis=0) - xp.min(target, axis=0))
-    if ((spread > 0) & (spread < 1.0 / LARGEST_TARGET)).any():
-        raise ValueError(
-            f"y varies by less than {1.0 / LARGEST_TARGET:g}, whose squares vanish; rescale y."
-        )
+    _check_size(target, in_single_precision(X))
     weight: FloatArray | None
     if not is_part or sample_weight is None or np.any(to_host(sample_weight)):
         weight = check_weight(sample_weight, target)
@@ -224,6 +225,23 @@ def validated(
         weight = place.zeros((target.shape[0],))
     columns = xp.reshape(target, (target.shape[0], -1))
     return Given(X, columns, weight, target.ndim == 1, encoded)
+
+
+def _check_size(target: FloatArray, single: bool) -> None:
+    """Refuse targets whose squares overflow or vanish, or predictions in single precision."""
+    xp = place_of(target).xp
+    most = LARGEST_SINGLE_TARGET if single else LARGEST_TARGET
+    too_large, too_small = "squares overflow", "squares vanish"
+    if single:
+        too_large = too_small = (
+            "predictions single precision cannot hold, which is that of X; give X in double "
+            "precision"
+        )
+    if float(xp.max(xp.abs(target))) > most:
+        raise ValueError(f"y has values above {most:g}, whose {too_large}; rescale y.")
+    spread = to_host(xp.max(target, axis=0) - xp.min(target, axis=0))
+    if ((spread > 0) & (spread < 1.0 / most)).any():
+        raise ValueError(f"y varies by less than {1.0 / most:g}, whose {too_small}; rescale y.")
 
 
 def fit_given(given: Given, groups: Any, settings: FitSettings) -> FittedState:

@@ -35,15 +35,22 @@ from negcorr.path.tune import PathSettings
 from negcorr.rows.rows import Rows
 
 __all__ = [
+    "LARGEST_SINGLE_TARGET",
     "Answers",
     "FittedState",
     "Solution",
+    "in_single_precision",
     "predict",
     "predict_members",
     "solution_of",
+    "to_single",
     "validated_inputs",
     "warn_if_not_frequencies",
 ]
+
+#: Largest targets, and one over the smallest spread of targets, whose predictions single precision
+#: surely holds: they may go beyond y.
+LARGEST_SINGLE_TARGET = 1e30
 
 #: Weights that add up to less than this share of the rows are hardly frequencies.
 FREQUENCY_SHARE = 0.1
@@ -259,6 +266,24 @@ def warn_if_not_frequencies(weight: float, n_rows: int) -> None:
             "samples. For relative weights use sample_weight / sample_weight.mean().",
             FrequencyWarning,
         )
+
+
+def in_single_precision(X: Table) -> bool:
+    """Whether predictions for these inputs are in single precision, as the inputs are."""
+    return bool(getattr(X, "dtype", None) == place_of(X).xp.float32)
+
+
+def to_single(state: FittedState, values: AnyArray) -> AnyArray:
+    """Predictions in single precision; an error where it cannot hold them."""
+    xp = place_of(values).xp
+    spread = np.sqrt(to_host(state.answers.path.spectrum.total))
+    vanish = bool(((spread > 0) & (spread < 1.0 / LARGEST_SINGLE_TARGET)).any())
+    if vanish or not float(xp.max(xp.abs(values))) <= float(np.finfo(np.float32).max):
+        raise ValueError(
+            "predictions for X in single precision are in single precision too, which cannot hold "
+            f"them: targets spread by {np.max(spread):.2g}. Give X in double precision."
+        )
+    return xp.astype(values, xp.float32)
 
 
 def predict(state: FittedState, X: Table, return_std: bool) -> tuple[FloatArray, FloatArray | None]:

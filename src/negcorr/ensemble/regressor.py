@@ -29,8 +29,10 @@ from negcorr.ensemble.fit import FitSettings, draw, fit_given, fit_settings, val
 from negcorr.ensemble.fitted import (
     FittedState,
     Solution,
+    in_single_precision,
     predict,
     predict_members,
+    to_single,
     validated_inputs,
     warn_if_not_frequencies,
 )
@@ -728,9 +730,8 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _shaped(self, values: FloatArray, X: Table) -> AnyArray:
         """Drop the axis of outputs for 1-D targets; single precision for such input."""
-        xp = place_of(values).xp
         out = values[..., 0] if self.coef_.ndim == 1 else values
-        return xp.astype(out, xp.float32) if getattr(X, "dtype", None) == xp.float32 else out
+        return to_single(self._state, out) if in_single_precision(X) else out
 
     def __dir__(self) -> list[str]:
         """Names; without those that ask for λ before it is known, so that listing chooses none."""

@@ -90,11 +90,15 @@ class Rows:
     def distinct(self) -> IntArray:
         """One row number for each distinct x of positive weight, in the order of their keys.
 
-        What is drawn from these rows depends neither on the order of the rows nor on repeats.
+        What is drawn from these rows depends neither on the order of the rows nor on repeats. Rows
+        whose x differ by less than keys see are one x; that of the smallest key with its y stands
+        for it, whatever the weights.
         """
         used = np.flatnonzero(weight_of(self) > 0)
-        _, first = np.unique(to_host(self.keys.x)[used], return_index=True)
-        return np.asarray(used[first])
+        x, xy = to_host(self.keys.x)[used], to_host(self.keys.xy)[used]
+        order = np.lexsort((xy, x))
+        _, first = np.unique(x[order], return_index=True)
+        return np.asarray(used[order[first]])
 
     def first_used(self, count: int) -> Rows:
         """The first rows of positive weight, at most ``count``."""

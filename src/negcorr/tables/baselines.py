@@ -12,10 +12,10 @@ from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import RidgeCV
 from sklearn.multioutput import MultiOutputRegressor
-from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from negcorr._common.types import AnyArray
+from negcorr.bases.input_maps import fit_input_map
 from negcorr.columns.samples import Samples
 from negcorr.tables.comparison import Result
 
@@ -85,8 +85,8 @@ def fit_baselines(
         start = time.perf_counter()
         X, rows = features, new
         if name == "ridge":
-            scaler = StandardScaler().fit(features, **given)
-            X, rows = scaler.transform(features), scaler.transform(new)
+            scaled = fit_input_map("standard", features, known.weight)
+            X, rows = scaled(features), scaled(new)
         with threadpool_limits(limits=limit):
             model = models[name].fit(X, known.y, **given)
         seconds = time.perf_counter() - start
