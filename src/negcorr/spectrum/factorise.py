@@ -25,7 +25,7 @@ from negcorr.rows.rows import Rows
 from negcorr.spectrum.nested_whitening import NestedWhitening, nest
 from negcorr.spectrum.spectrum import DenseSpectrum, Spectrum
 from negcorr.spectrum.tridiagonal import BandedSpectrum, tridiagonalise
-from negcorr.spectrum.whitening import Whitening, whiten_factor, whiten_gram
+from negcorr.spectrum.whitening import Whitening, resolved, whiten_factor, whiten_gram
 
 __all__ = ["RowsSpectrum", "factorise"]
 
@@ -179,11 +179,12 @@ def _nested(
 
 def _from_factor(factor: FloatArray, design: _Design, route: str) -> Spectrum:
     """The spectrum from a factor of the scatter matrix over the weight."""
-    q, xp = int(design.starts[-1]), place_of(factor).xp
-    target = factor[:, q:]
+    q, place = int(design.starts[-1]), place_of(factor)
+    xp, target = place.xp, factor[:, q:]
+    size = xp.sqrt(xp.sum(factor[:, :q] ** 2, axis=0) + design.common["centre"][:q] ** 2)
     whitening: Whitening
     whitening, whitened = whiten_factor(
-        factor[:, :q], design.rounding, design.small_starts, design.alpha, design.max_rank
+        factor[:, :q], design.rounding, size, design.small_starts, design.alpha, design.max_rank
     )
     if design.nesting is not None:
         nested = _nested(whitening, design, lambda kept: whitened[:, kept].T @ whitened[:, kept])
@@ -205,6 +206,11 @@ def _from_factor(factor: FloatArray, design: _Design, route: str) -> Spectrum:
         right = xp.flip(right[:rank, :], axis=0).T
     extra = max(rho.shape[0] - design.max_rank, 0)
     rho, left, right = rho[extra:], left[:, extra:], right[:, extra:]
+    clear = resolved(whitening.times(right / xp.sqrt(rho)), size)
+    if not clear.all():
+        index = place.integers(np.flatnonzero(clear))
+        rho = xp.take(rho, index, axis=0)
+        left, right = xp.take(left, index, axis=1), xp.take(right, index, axis=1)
     kappa = left.T @ target
     return DenseSpectrum(
         rho=rho,
