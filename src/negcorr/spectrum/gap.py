@@ -129,7 +129,8 @@ def lattice(smallest: float, stride: int = 1) -> FloatArray:
     >>> lattice(0.9)
     array([1.        , 0.95499259, 0.91201084, 0.87096359])
     """
-    steps = int(np.ceil(-LATTICE_PER_DECADE * np.log10(smallest)))
+    # Where the smallest gap is a point itself, up to rounding, it is the last one.
+    steps = int(np.ceil(-LATTICE_PER_DECADE * np.log10(smallest) - 1e-6))
     return np.power(10.0, -np.arange(0, steps + 1, stride) / LATTICE_PER_DECADE)
 
 

@@ -30,6 +30,11 @@ from negcorr.spectrum.whitening import Whitening
 __all__ = ["DenseSpectrum", "Spectrum"]
 
 
+#: Share of M by which ρ must be below it for members to differ along a mode. Less is rounding, and
+#: changes no prediction in twelve digits; but a criterion that takes logarithms could choose by it.
+DIFFERENCE = 1e-12
+
+
 @dataclass(frozen=True, repr=False)
 class Spectrum(ABC):
     """The data in the coordinates in which NCL is diagonal.
@@ -105,10 +110,9 @@ class Spectrum(ABC):
 
     @property
     def smallest_useful_gap(self) -> float:
-        """Gap below which no mode changes any more: 10⁻³ of the smallest ρ/M."""
-        if self.rho.shape[0] == 0:
-            return 1.0
-        return min(1.0, 1e-3 * float(self.rho[0]) / self.n_members)
+        """Gap below which no mode changes any more: 10⁻³ of the smallest ρ/M, and 1 if none does."""
+        share = float(self.rho[0]) / self.n_members if self.rho.shape[0] else 1.0
+        return 1e-3 * share if 1.0 - share > DIFFERENCE else 1.0
 
     def without_rows(self) -> Spectrum:
         """The spectrum as numbers of its own, from which no training row can be read."""
@@ -116,8 +120,9 @@ class Spectrum(ABC):
 
     def mode_penalties(self, lam: GapLike = None, *, gap: GapLike = None) -> FloatArray:
         """Ridge penalties g·a of the modes, a = (M − ρ)/ρ ≥ 0, shape (..., r)."""
-        gaps = self.place.floats(resolve_gap(lam, gap)[..., np.newaxis])
-        return gaps * (self.place.xp.clip(self.n_members - self.rho, min=0.0) / self.rho)
+        xp, gaps = self.place.xp, self.place.floats(resolve_gap(lam, gap)[..., np.newaxis])
+        apart = self.n_members - self.rho
+        return gaps * (xp.where(apart > DIFFERENCE * self.n_members, apart, 0.0) / self.rho)
 
     def shrinkage(self, lam: GapLike = None, *, gap: GapLike = None) -> FloatArray:
         """Eigenvalues s of the smoothing matrix, shape (..., r) (Proposition 15)."""
