@@ -110,7 +110,7 @@ class Spectrum(ABC):
 
     @property
     def smallest_useful_gap(self) -> float:
-        """Gap below which no mode changes any more: 10⁻³ of the smallest ρ/M, and 1 if none does."""
+        """Gap below which no mode changes any more: 10⁻³ of the smallest ρ/M; 1 if none does."""
         share = float(self.rho[0]) / self.n_members if self.rho.shape[0] else 1.0
         return 1e-3 * share if 1.0 - share > DIFFERENCE else 1.0
 
