@@ -105,6 +105,8 @@ def _hints(kind: Any) -> dict[str, Any]:
 def _fits(value: Any, hint: Any) -> bool:
     """Whether a value is of a declared type, items of tuples and lists included."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if hasattr(origin, "__value__"):  # a type statement, as NDArray is from NumPy 2.5 on
+        return _fits(value, origin.__value__[inner])
     if hint is Any or origin is typing.ClassVar:
         return True
     if hint is None or hint is type(None):
