@@ -170,3 +170,13 @@ def test_differences_in_data_frames_are_those_of_their_encoding(library):
     assert difference_noise_variance(X, y) == pytest.approx(wanted)
     model = ncl(3, 4, criterion="sure", noise_variance="difference").fit(X, y)
     assert model.path_.noise_variance == pytest.approx([wanted])
+
+
+@pytest.mark.parametrize("unit", [3.0, 1e-3, 0.7])
+def test_differences_have_the_units_of_the_targets(unit):
+    """Where inputs are equal, several rows are the nearest; units of y do not choose one."""
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 3, size=(60, 2)).astype(float)
+    y = rng.normal(size=(60, 2))
+    found = difference_noise_variance(X, unit * y)
+    np.testing.assert_allclose(found, unit**2 * difference_noise_variance(X, y), rtol=1e-12)

@@ -18,7 +18,7 @@ from negcorr.columns.cells import has_columns
 from negcorr.columns.frame_encoder import FrameEncoder
 from negcorr.criteria.closed_form import NOTHING_LEFT
 from negcorr.exceptions import NoiseVarianceWarning, warn_caller
-from negcorr.rows.keys import content_hash, smallest_counted
+from negcorr.rows.keys import row_keys, smallest_counted
 from negcorr.rows.rows import Rows
 from negcorr.spectrum.gap import gap_per_output, resolve_gap
 from negcorr.spectrum.spectrum import Spectrum
@@ -147,12 +147,15 @@ def neighbour_differences(
     given = np.ones(len(target)) if given is None else given
     used = np.flatnonzero(given > 0)
     # Equal rows count once, with their weights added: a copy is no neighbour.
-    keys = content_hash(rows[used], target[used], smallest_counted(rows[used]))
-    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    columns = target.reshape(len(target), -1)[used]
+    keys = row_keys(rows[used], columns, smallest_counted(rows[used]))
+    _, first, group = np.unique(keys.xy, return_index=True, return_inverse=True)
     if len(first) < 2:
         raise ValueError("X and y have fewer than two distinct rows of positive weight.")
     weight = np.bincount(group, given[used]).astype(np.float64)
-    rows, target = rows[used][first], target[used][first]
+    # Of several nearest rows, those of equal inputs, the order decides: it has no units of y.
+    order = np.lexsort((*columns[first].T[::-1], keys.x[first]))
+    rows, target, weight = rows[used][first[order]], target[used][first[order]], weight[order]
     scaled = fit_input_map("standard", rows, weight, as_they_are=as_they_are)(rows)
     neighbours = NearestNeighbors(n_neighbors=1).fit(scaled).kneighbors(return_distance=False)
     return target - target[neighbours[:, 0]], weight
