@@ -51,7 +51,7 @@ html_title = "negcorr"
 html_static_path = ["_static"]
 html_css_files = ["negcorr.css"]
 html_sidebars = {
-    name: [] for name in ("how_to_choose", "reproduction", "contributing", "changelog")
+    name: [] for name in ("how_to_choose", "reproduction", "contributing", "security", "changelog")
 }
 html_show_sourcelink = False
 html_copy_source = False

@@ -278,3 +278,16 @@ def test_an_unknown_device_is_an_error(tmp_path):
     fitted().save(tmp_path / "model")
     with pytest.raises(ValueError, match="device='gpu' is unknown"):
         DeepNCLRegressor.load(tmp_path / "model", device="gpu")
+
+
+@pytest.mark.parametrize("about", ["[]", "3", "{", '{"kind": "DeepNCLRegressor"}', "[" * 5000])
+def test_a_forged_description_is_refused_with_the_name_of_the_file(about, tmp_path):
+    from safetensors.torch import save
+
+    from negcorr.deep import checkpoint
+
+    header = {"format": str(checkpoint.FORMAT), "about": about}
+    file = tmp_path / "forged.safetensors"
+    file.write_bytes(save({}, header | {"sha256": checkpoint._digest({}, about)}))
+    with pytest.raises(CheckpointError, match=r"forged\.safetensors"):
+        DeepNCLRegressor.load(file)

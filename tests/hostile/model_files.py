@@ -32,7 +32,7 @@ from negcorr.storage.save_load import describe
 
 __all__ = ["CASES", "MEMORY", "NAME", "SECONDS", "run"]
 
-NAME = "crafted model files"
+NAME = "model_files"
 CASES = 1000
 SECONDS = 60.0
 MEMORY: int | None = 6 * 2**30

@@ -12,7 +12,7 @@ from forging import members_of, resealed, write_members
 from hostile import crafts
 from hostile.valid_models import MODELS, valid
 
-from negcorr import load
+from negcorr import load, save
 from negcorr.exceptions import ModelFileError
 from negcorr.storage.model_files import ENVELOPE, SCHEMA
 from negcorr.storage.save_load import describe
@@ -23,7 +23,7 @@ import resource, sys, time
 import numpy, scipy.stats, sklearn.ensemble
 from negcorr.storage.model_files import skops_io
 skops_io()
-from negcorr import load
+from negcorr import load, save
 from negcorr.exceptions import ModelFileError
 resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
@@ -170,6 +170,16 @@ def test_very_many_members_are_refused(file, monkeypatch):
     monkeypatch.setattr("negcorr.storage.limits.MOST_MEMBERS", 5)
     with pytest.raises(ModelFileError, match="is beyond the limit on members"):
         load(file)
+
+
+def test_a_model_whose_file_could_not_be_read_is_not_written(tmp_path, monkeypatch):
+    file = tmp_path / "model.skops"
+    file.write_bytes(valid("fourier").bytes)
+    model = load(file)
+    monkeypatch.setattr("negcorr.storage.model_files.MOST_TEXT", 10_000)
+    with pytest.raises(ModelFileError, match=r"would have more than 9.8 KiB; .*compact\(\)"):
+        save(model, tmp_path / "other.skops")
+    assert list(tmp_path.iterdir()) == [file]
 
 
 # ----------------------------------------------------------------------------------------
