@@ -69,7 +69,7 @@ def mutated(rng: np.random.Generator) -> tuple[str, str, bytes]:
     """Kind, ending and bytes of a damaged file."""
     kind = str(rng.choice(list(KINDS), p=[0.4, 0.15, 0.15, 0.15, 0.15]))
     ending, content = valid_table(kind, rng)
-    for _ in range(int(rng.choice([1, 2, 3], p=[0.7, 0.2, 0.1]))):
+    for _ in range(int(rng.choice(4, p=[0.1, 0.65, 0.15, 0.1]))):
         if kind == "Excel" and rng.random() < 0.6 and content[:2] == b"PK":
             content = _member(content, rng)
         elif content:

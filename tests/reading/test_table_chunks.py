@@ -403,3 +403,22 @@ class TestKindsThatSettle:
         pd.DataFrame({"x": [1.0]}).to_parquet(path)
         chunks = TableChunks.open(path)
         assert chunks.settled() is chunks
+
+
+@pytest.mark.parametrize("read", [read_table, lambda path: list(TableChunks.open(path))])
+def test_damaged_places_of_cells_are_refused(tmp_path, read):
+    """Places of cells beyond the text would make pyarrow read what is not there."""
+    import pyarrow
+    import pyarrow.feather
+
+    file, words = tmp_path / "data.feather", [f"word {k}" for k in range(50)]
+    table = pyarrow.table({"word": words})
+    pyarrow.feather.write_feather(table, file, compression="uncompressed")
+    places = np.cumsum([0, *map(len, words)], dtype=np.int32)
+    content = file.read_bytes()
+    assert places.tobytes() in content
+    damaged = places.copy()
+    damaged[10] = 2**30
+    file.write_bytes(content.replace(places.tobytes(), damaged.tobytes()))
+    with pytest.raises(TableError, match="is Feather but damaged"):
+        read(file)

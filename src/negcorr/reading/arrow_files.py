@@ -41,7 +41,7 @@ def arrow_table(data: bytes, budget: Budget, format: str) -> Any:
     check_names(file.schema.names, budget.path)
     batches = []
     for number in range(file.num_record_batches):
-        batch = file.get_batch(number)
+        batch = _validated(file.get_batch(number))
         budget.take(batch.num_rows * batch.num_columns * CELL_BYTES, "its cells")
         batches.append(batch)
     return pyarrow.Table.from_batches(batches, file.schema)
@@ -66,7 +66,7 @@ def _parquet_table(buffer: Any, budget: Budget) -> Any:
     coded = [schema.names[k] for k in texts]
     file = pyarrow.parquet.ParquetFile(buffer, metadata=file.metadata, read_dictionary=coded)
     batches = []
-    for batch in file.iter_batches(BATCH_ROWS, use_threads=False):
+    for batch in map(_validated, file.iter_batches(BATCH_ROWS, use_threads=False)):
         columns = batch.columns
         for k in texts:
             if types.is_dictionary(columns[k].type):
@@ -137,12 +137,18 @@ def arrow_batches(
         opened = {"metadata": metadata, "pre_buffer": False, "buffer_size": BUFFER_BYTES}
         file = pyarrow.parquet.ParquetFile(stream, **opened)
         wanted = {"row_groups": row_groups, "columns": columns}
-        yield from file.iter_batches(block, **wanted, use_threads=False)
+        yield from map(_validated, file.iter_batches(block, **wanted, use_threads=False))
         return
     names = pyarrow.ipc.open_file(stream).schema.names
     options = pyarrow.ipc.IpcReadOptions(included_fields=sorted(map(names.index, columns)))
     feather = pyarrow.ipc.open_file(stream, options=options)
     for number in range(feather.num_record_batches):
-        batch = feather.get_batch(number)
+        batch = _validated(feather.get_batch(number))
         for start in range(0, batch.num_rows, block):
             yield batch.slice(start, block)
+
+
+def _validated(batch: Any) -> Any:
+    """The batch, after a look at all of it: damaged places of cells would end the process."""
+    batch.validate(full=True)
+    return batch
