@@ -139,7 +139,10 @@ def self_check(
     coef = coef if coef.ndim == 2 else coef[None, :]
     features = features_of(rows, basis)
     predicted = to_host(features @ coef.T) + to_host(intercept)
-    terms = to_host(xp.max(xp.abs(features) @ xp.abs(coef).T, axis=0))
+    sizes = xp.abs(features)
+    if basis.terms_ is not None:
+        sizes = xp.maximum(sizes, basis.terms_)
+    terms = to_host(xp.max(sizes @ xp.abs(coef).T, axis=0))
     variance = np.maximum(to_host(spectrum.total), 0.0)
     spread = np.sqrt(variance)
     varies = spread > 0
