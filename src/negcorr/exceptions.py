@@ -76,7 +76,7 @@ class FrequencyWarning(NegcorrWarning):
 
 
 class PrecisionWarning(NegcorrWarning):
-    """A gap is smaller than the factorisation can resolve; the QR route can."""
+    """A fit, or a gap, asks for more digits than the arithmetic has; the message says how many."""
 
 
 class StepSizeWarning(NegcorrWarning):

@@ -32,10 +32,11 @@ def test_redundant_features_fit_at_every_gap_as_they_claim(gap, solver):
     assert sizes.max() < 1e-6 * y.std()
 
 
+@pytest.mark.parametrize("basis", ["fourier", "orthogonal", "kernel", "nystroem"])
 @pytest.mark.parametrize("gap", GAPS)
-def test_one_row_alone_is_predicted_as_in_a_batch_and_by_the_mean_of_the_members(gap):
+def test_one_row_alone_is_predicted_as_in_a_batch_and_by_the_mean_of_the_members(gap, basis):
     X, y = redundant()
-    model = NCLRegressor(basis="fourier", gap=gap).fit(X, y)
+    model = NCLRegressor(basis=basis, gap=gap).fit(X, y)
     batch = model.predict(X)
     alone = np.concatenate([model.predict(X[i : i + 1]) for i in range(len(X))])
     assert np.abs(alone - batch).max() < 1e-6 * y.std()

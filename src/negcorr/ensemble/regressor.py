@@ -126,7 +126,8 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Centre features and target; adds one degree of freedom.
     solver : {"auto", "gram", "qr"}, default="auto"
         "gram" is fast, "qr" accurate for ill-conditioned features and tiny gaps; "auto" starts
-        with the first and moves to the second when the conditioning of the blocks or the chosen
+        with the first, unless the fit is small, and moves to the second when the conditioning of
+        the blocks, the fit's check of itself (:mod:`negcorr.ensemble.self_check`) or the chosen
         gap asks for it.
     random_state : int, RandomState or None, default=0
         Seed of a basis that has none of its own. With an integer the same rows give the same
@@ -539,6 +540,12 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         NCLRegressor
             Shares the basis and the factorisation. Its ``lam`` or ``gap`` parameter is set to the
             new value, so a clone is refitted there. Huber targets stay as they are.
+
+        Warns
+        -----
+        PrecisionWarning
+            Here, if the gap is below what the factorisation resolves; at the first prediction, if
+            predictions of training rows are not what the path claims.
         """
         check_is_fitted(self)
         path = self.path_
@@ -565,7 +572,8 @@ class NCLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ----------
         path : bool, default=False
             Whether the factorisation is kept: then λ can be changed, and standard deviations are
-            known, but intervals are those of the chosen λ. For models that were fitted in parts
+            known, but intervals are those of the chosen λ, and without training rows another λ is
+            not checked by predictions of them. For models that were fitted in parts
             this drops the moments. A model of fewer rows than features grows by it: it holds the
             modes in place of the rows.
 

@@ -139,22 +139,26 @@ def self_check(
     coef = coef if coef.ndim == 2 else coef[None, :]
     features = features_of(rows, basis)
     predicted = to_host(features @ coef.T) + to_host(intercept)
-    terms = to_host(xp.max(xp.abs(features) @ xp.abs(coef).T, axis=0))
+    sizes = xp.abs(features)
+    if basis.terms_ is not None:
+        sizes = xp.maximum(sizes, basis.terms_)
+    terms = to_host(xp.max(sizes @ xp.abs(coef).T, axis=0))
     variance = np.maximum(to_host(spectrum.total), 0.0)
     spread = np.sqrt(variance)
-    varies = spread > 0
+    # Of a constant target only rounding varies.
+    of_target = 32.0 * EPS * np.max(np.abs(to_host(rows.y)), axis=0)
+    varies = spread > of_target
     with np.errstate(invalid="ignore", over="ignore"):
         rounding = np.where(varies, EPS * terms / np.where(varies, spread, 1.0), 0.0)
         squares, weight = (to_host(rows.y) - predicted) ** 2, weight_of(rows)
         error = weight @ squares / weight.sum()
         claimed = np.diagonal(to_host(spectrum.train_error(gap=path.chosen_gap)))
         # What predictions may be off by moves a mean square by so much.
-        off = RESOLVED * spread
+        off = RESOLVED * spread + of_target
         tolerance = off * (2.0 * np.sqrt(np.maximum(claimed, 0.0)) + off)
         is_whole = bool(np.isclose(weight.sum(), spectrum.weight, rtol=1e-9, atol=0.0))
         if not is_whole:
             tolerance = tolerance + STANDARD_ERRORS * _standard_error(rows, squares, weight)
-    # A constant target leaves residuals of rounding.
     tolerance = np.where(varies, tolerance, np.inf)
     return SelfCheck(rows.n_rows, rounding, error, claimed, tolerance, is_whole)
 

@@ -275,6 +275,7 @@ def build_path(
             fit_intercept=bool(settings.fit_intercept),
             route=route,
             nesting=basis.nesting_,
+            terms=basis.terms_,
         )
         path = NCLPath(
             spectrum=spectrum,
@@ -289,6 +290,7 @@ def build_path(
             starts=basis.block_starts_,
             folds=folds,
             cells=cells,
+            terms=basis.terms_,
         )
         last = number == len(routes) - 1
         # Condition numbers are computed from the kept directions, so they do not show lost ones.
@@ -354,6 +356,7 @@ def _lost_directions(rows: Rows, basis: Basis, path: NCLPath) -> bool:
         path.starts,
         fit_intercept=path.spectrum.fit_intercept,
         nesting=basis.nesting_,
+        terms=basis.terms_,
     )
     return bool((accurate.block_ranks > path.spectrum.block_ranks).any())
 

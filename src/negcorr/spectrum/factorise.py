@@ -38,6 +38,7 @@ def factorise(
     fit_intercept: bool = True,
     route: Literal["gram", "qr"] = "qr",
     nesting: Nesting | None = None,
+    terms: FloatArray | None = None,
     every_mode: bool = False,
 ) -> Spectrum:
     """The spectrum of an ensemble: whiten, diagonalise, and express the target in the modes.
@@ -58,6 +59,9 @@ def factorise(
         moments have only the second.
     nesting : Nesting, optional
         Where members are ensembles themselves: their small members, and the gap within each.
+    terms : ndarray of shape (Q,), optional
+        Sizes of what features are added up from, where these sums may cancel
+        (:attr:`negcorr.bases.Basis.terms_`).
     every_mode : bool, default=False
         For factor moments: whether modes stay that rounding does not resolve
         (:func:`negcorr.spectrum.whitening.resolved`).
@@ -86,6 +90,7 @@ def factorise(
         max_rank=max(moments.n_rows - fit_intercept, 0),
         rounding=moments.rounding[: int(starts[-1])],
         nesting=nesting,
+        terms=terms,
         every_mode=every_mode,
         common={
             "weight": moments.weight,
@@ -117,6 +122,7 @@ class _Design:
     max_rank: int
     rounding: FloatArray
     nesting: Nesting | None
+    terms: FloatArray | None
     every_mode: bool
     common: dict[str, Any]
 
@@ -188,6 +194,7 @@ def _from_factor(factor: FloatArray, design: _Design, route: str) -> Spectrum:
     q, place = int(design.starts[-1]), place_of(factor)
     xp, target = place.xp, factor[:, q:]
     size = xp.sqrt(xp.sum(factor[:, :q] ** 2, axis=0) + design.common["centre"][:q] ** 2)
+    size = size if design.terms is None else xp.maximum(size, design.terms)
     whitening: Whitening
     whitening, whitened = whiten_factor(
         factor[:, :q], design.rounding, size, design.small_starts, design.alpha, design.max_rank
@@ -282,6 +289,7 @@ class RowsSpectrum(Spectrum):
                 fit_intercept=self.fit_intercept,
                 route=self.route,
                 nesting=self.basis.nesting_,
+                terms=self.basis.terms_,
             )
         if made.rho.shape != self.rho.shape:
             raise ValueError(

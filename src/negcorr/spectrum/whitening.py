@@ -144,7 +144,8 @@ def resolved(unit: FloatArray, size: FloatArray) -> BoolArray:
     unit : ndarray of shape (Q, k)
         Coefficients w of directions whose values have unit length on the training rows.
     size : ndarray of shape (Q,)
-        Root mean square of every feature, about zero.
+        Size of every feature, or of the terms of its own that it is added up from: its root mean
+        square, about zero.
 
     Returns
     -------
