@@ -18,6 +18,7 @@ from negcorr.bases import (
     ClonedFeatures,
     FourierFeatures,
     KernelFeatures,
+    NestedFeatures,
     NystroemFeatures,
     TreeFeatures,
 )
@@ -389,3 +390,33 @@ def test_rows_of_no_weight_may_hold_anything(basis, convert):
     with_them = clone(basis).fit(convert(wild), sample_weight=weight)
     without = clone(basis).fit(convert(X[counts]), sample_weight=weight[counts])
     np.testing.assert_array_equal(with_them.transform(X), without.transform(X))
+
+
+class TestTerms:
+    """What a feature is added up from bounds its rounding: one row alone, and in a batch."""
+
+    @pytest.mark.parametrize(
+        "basis",
+        [
+            NystroemFeatures(5, 10, random_state=0),
+            NystroemFeatures(5, 6, subspace=0.5, kernel="laplacian", random_state=0),
+            KernelFeatures(5, 10, random_state=0),
+            NestedFeatures(
+                [FourierFeatures(3, 4, random_state=0), NystroemFeatures(3, 8, random_state=0)],
+                gaps=[0.1, 0.1],
+            ),
+        ],
+    )
+    def test_bound_the_rounding_of_features(self, basis):
+        X = np.random.default_rng(0).normal(size=(80, 2))
+        basis.fit(X)
+        batch = basis.transform(X)
+        alone = np.vstack([basis.transform(X[i : i + 1]) for i in range(len(X))])
+        assert basis.terms_.shape == (batch.shape[1],)
+        sizes = np.maximum(np.sqrt(np.mean(batch**2, axis=0)), basis.terms_)
+        assert (np.abs(alone - batch) <= 64.0 * np.finfo(float).eps * sizes).all()
+
+    def test_are_unknown_where_features_are_no_sums(self):
+        X = np.random.default_rng(0).normal(size=(20, 2))
+        for basis in (FourierFeatures(3, 4), KernelFeatures(3, 4, kernel="linear")):
+            assert basis.fit(X).terms_ is None

@@ -10,6 +10,7 @@ from reference import (
     fitted_by,
     literal_fit,
     make_problem,
+    moments_of,
     random_problem,
     refitted_loo,
     spectrum_of,
@@ -17,7 +18,9 @@ from reference import (
 )
 
 from negcorr import ncl_path
+from negcorr.bases import KernelFeatures
 from negcorr.criteria.leave_one_out import LeaveOneOut
+from negcorr.spectrum.factorise import factorise
 
 GAPS = np.array([1.0, 0.5, 0.1, 1e-2, 1e-3])
 
@@ -197,3 +200,39 @@ def test_a_path_with_this_criterion_shows_the_same_curve():
     path = ncl_path(problem.features, problem.y[:, 0], problem.starts, criterion="loo", cv=2)
     assert_allclose(path.loo(gap=GAPS), loo_of(problem).error(GAPS)[:, 0], rtol=1e-9)
     assert path.loo() == pytest.approx(path.values.min(), rel=1e-9)
+
+
+def small_rounded_table(seed):
+    """Kernel features of few rows, rounded so that some are equal."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(4, 30)), int(rng.integers(1, 4))
+    X = np.round(rng.normal(size=(n, d)), int(rng.integers(0, 3)))
+    y = np.round(X[:, 0] + 0.3 * rng.normal(size=n), int(rng.integers(0, 2)))
+    features = KernelFeatures(random_state=0).fit(X).transform(X)
+    return Problem(features, y[:, None], np.ones(n), np.array([0, features.shape[1]]))
+
+
+@pytest.mark.parametrize("seed", [39, 56, 58])
+def test_rows_that_alone_span_a_direction_have_the_residual_of_the_limit(seed):
+    """Their leverage in the ensemble comes within rounding of 1 as λ → 1."""
+    problem, alpha = small_rounded_table(seed), 1e-3
+    gaps = np.array([1.0, 1e-2, 1e-4, 1e-8, 1e-12, 1e-16, 1e-20, 1e-30])
+    residuals = loo_of(problem, alpha=alpha).residuals(gaps)
+    assert np.isfinite(residuals).all()
+    scale = np.abs(problem.y).max()
+    for i in range(len(problem.y)):
+        left = without_one(problem, i)
+        spectrum = factorise(moments_of(left), problem.starts, alpha=alpha, every_mode=True)
+        for k, gap in enumerate(gaps):
+            wanted = problem.y[i] - fitted_by(spectrum, problem.features[[i]], gap)[0]
+            assert_allclose(residuals[k, i], wanted, rtol=1e-4, atol=1e-5 * scale)
+
+
+@pytest.mark.filterwarnings("ignore::negcorr.exceptions.SearchBoundaryWarning")
+@pytest.mark.parametrize("seed", [39, 56, 58])
+def test_small_rounded_tables_can_be_fitted_by_it(seed):
+    problem = small_rounded_table(seed)
+    path = ncl_path(
+        problem.features, problem.y[:, 0], problem.starts, criterion="loo", alpha=1e-3, cv=2
+    )
+    assert np.isfinite(path.values).all()

@@ -367,7 +367,7 @@ class TestInput:
             assert model.lam_ == 0.0
 
     def test_degrees_of_freedom_never_exceed_the_rows(self):
-        X = np.linspace(0, 1, 60)[:, np.newaxis]
+        X = np.random.default_rng(0).uniform(size=(60, 5))
         model = ncl(lam=1.0).fit(X, np.sin(9 * X[:, 0]))
         with pytest.warns(NoiseVarianceWarning):
             assert np.isnan(model.noise_variance_)

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from reference import literal_fit, make_problem, random_problem
 from sklearn.model_selection import KFold as RowKFold
 
+import negcorr.path.tune
 from negcorr import difference_noise_variance, ncl_path
 from negcorr.exceptions import NegcorrWarning, PrecisionWarning, SearchBoundaryWarning
 from negcorr.path.path import CRITERIA
@@ -155,6 +156,19 @@ class TestSolver:
         waves = np.cos(np.outer(x, 9.0 * rng.normal(size=3)))
         features = np.column_stack([x[:, None] ** np.arange(10), waves])
         return features, np.sin(5 * x) + 0.1 * rng.normal(size=n), np.array([0, 10, 13])
+
+    @pytest.fixture(autouse=True)
+    def nothing_is_quick(self, monkeypatch):
+        monkeypatch.setattr(negcorr.path.tune, "QUICK", 0.0)
+
+    def test_auto_takes_the_accurate_route_at_once_where_it_takes_no_time(self, monkeypatch):
+        features, y, starts = noisy()
+        monkeypatch.setattr(negcorr.path.tune, "QUICK", 60 * 15 * 15)
+        assert features.shape == (60, 15)
+        assert ncl_path(features, y, starts).solver == "qr"
+        assert ncl_path(features, y, starts, solver="gram").solver == "gram"
+        rows, target = np.vstack([features, features[:1]]), np.append(y, y[0])
+        assert ncl_path(rows, target, starts).solver == "gram"
 
     def test_auto_stays_with_the_fast_route_on_ordinary_features(self):
         for criterion in ("kfold", "sure"):

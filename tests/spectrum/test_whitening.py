@@ -20,10 +20,16 @@ def both(problem, alpha=0.0):
     factor = moments.factor_about(moments.mean)[:, :q] / np.sqrt(moments.weight)
     rounding = moments.rounding[:q]
     most = moments.n_rows - 1
-    by_factor, whitened = whiten_factor(factor, rounding, problem.starts, alpha, most)
+    size = np.hypot(lengths(factor), moments.mean[:q])
+    by_factor, whitened = whiten_factor(factor, rounding, size, problem.starts, alpha, most)
     assert_allclose(whitened, by_factor.rows(factor), atol=1e-9)
     scatter = G * moments.weight
     return whiten_gram(scatter, moments.weight, rounding, problem.starts, alpha, most), by_factor
+
+
+def lengths(factor):
+    """Root mean squares of centred columns over √n."""
+    return np.linalg.norm(factor, axis=0)
 
 
 def ranks_of(whitening):
@@ -77,7 +83,7 @@ def test_a_column_whose_spread_is_rounding_of_its_mean_counts_as_constant(value)
     centred = (features - mean) / np.sqrt(30)
     starts = np.array([0, 2])
     by_gram = whiten_gram(centred.T @ centred, 1.0, rounding, starts, 0.0, 99)
-    by_factor, _ = whiten_factor(centred, rounding, starts, 0.0, 99)
+    by_factor, _ = whiten_factor(centred, rounding, lengths(centred), starts, 0.0, 99)
     assert ranks_of(by_gram) == ranks_of(by_factor) == [1]
 
 
@@ -87,7 +93,7 @@ def test_without_centring_a_constant_column_is_information():
     scaled = features / np.sqrt(20)
     rounding = np.zeros(starts[-1])
     assert ranks_of(whiten_gram(scaled.T @ scaled, 1.0, rounding, starts, 0.0, 99)) == [2]
-    assert ranks_of(whiten_factor(scaled, rounding, starts, 0.0, 99)[0]) == [2]
+    assert ranks_of(whiten_factor(scaled, rounding, lengths(scaled), starts, 0.0, 99)[0]) == [2]
 
 
 @pytest.mark.parametrize("max_rank", [0, 1, 2, 3])
@@ -96,7 +102,8 @@ def test_no_block_has_more_rank_than_there_are_rows(max_rank):
     features = np.random.default_rng(0).normal(size=(30, 3)) / np.sqrt(30)
     starts = np.array([0, 3])
     by_gram = whiten_gram(features.T @ features, 1.0, np.zeros(starts[-1]), starts, 0.0, max_rank)
-    by_factor, whitened = whiten_factor(features, np.zeros(starts[-1]), starts, 0.0, max_rank)
+    size = lengths(features)
+    by_factor, whitened = whiten_factor(features, np.zeros(3), size, starts, 0.0, max_rank)
     assert ranks_of(by_gram) == ranks_of(by_factor) == [max_rank]
     assert whitened.shape == (30, max_rank)
     # What is left are the directions of most information.
@@ -112,7 +119,7 @@ def test_the_rank_does_not_depend_on_units():
     starts = np.array([0, 4])
     for units in ([1e-150, 1.0, 1.0, 1.0], [1e8, 1e-8, 1e3, 1e-20]):
         scaled = features * np.array(units) / np.sqrt(30)
-        by_factor, whitened = whiten_factor(scaled, np.zeros(4), starts, 0.0, 99)
+        by_factor, whitened = whiten_factor(scaled, np.zeros(4), lengths(scaled), starts, 0.0, 99)
         assert ranks_of(by_factor) == [4]
         assert_allclose(whitened.T @ whitened, np.eye(4), atol=1e-12)
         by_gram = whiten_gram(scaled.T @ scaled, 1.0, np.zeros(4), starts, 0.0, 99)
@@ -122,10 +129,11 @@ def test_the_rank_does_not_depend_on_units():
 def test_the_factor_stays_orthonormal_however_ill_conditioned_a_block_is():
     rng = np.random.default_rng(0)
     columns = rng.normal(size=(40, 3))
-    columns = np.column_stack([columns, columns.sum(axis=1) + 1e-11 * rng.normal(size=40)])
-    whitening, whitened = whiten_factor(columns, np.zeros(4), np.array([0, 4]), 0.0, 99)
+    columns = np.column_stack([columns, columns.sum(axis=1) + 1e-8 * rng.normal(size=40)])
+    size, starts = lengths(columns), np.array([0, 4])
+    whitening, whitened = whiten_factor(columns, np.zeros(4), size, starts, 0.0, 99)
     assert ranks_of(whitening) == [4]
-    assert whitening.condition > 1e10
+    assert whitening.condition > 1e8
     assert_allclose(whitened.T @ whitened, np.eye(4), atol=1e-14)
 
 
@@ -136,9 +144,9 @@ def test_condition_is_that_of_the_worst_block_with_unit_columns():
     starts = np.array([0, 3, 6])
     units = features / np.linalg.norm(features, axis=0)
     worst = max(np.linalg.cond(units[:, a:b]) for a, b in itertools.pairwise(starts))
-    assert whiten_factor(features, np.zeros(starts[-1]), starts, 0.0, 99)[
-        0
-    ].condition == pytest.approx(worst, rel=1e-6)
+    size = lengths(features)
+    by_factor, _ = whiten_factor(features, np.zeros(starts[-1]), size, starts, 0.0, 99)
+    assert by_factor.condition == pytest.approx(worst, rel=1e-6)
     by_gram = whiten_gram(features.T @ features, 1.0, np.zeros(starts[-1]), starts, 0.0, 99)
     assert by_gram.condition == pytest.approx(worst, rel=1e-4)
 

@@ -65,6 +65,15 @@ class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
     #: are not.
     nesting_: Any = None
 
+    @property
+    def terms_(self) -> FloatArray | None:
+        """Size of what each feature is added up from, of shape (Q,), where that may cancel.
+
+        Rounding of a feature is eps times that, or times its own size if that is larger. None
+        where features are no such sums.
+        """
+        return None
+
     @abstractmethod
     def fit(self, X: Table, y: Any = None, sample_weight: Any = None) -> Self:
         """Draw the features from X, never from y."""

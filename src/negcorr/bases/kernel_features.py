@@ -152,6 +152,14 @@ class KernelFeatures(NystroemFeatures):
             stages = _stages(values, float(min(n_landmarks, STAGE)), rng, self.stage_ranks_)
         return [Stage(place.floats(s.explained), place.floats(s.mixing)) for s in stages]
 
+    @property
+    def terms_(self) -> FloatArray | None:
+        """Sums of absolute weights of the kernels, which are at most 1; None for a linear one."""
+        if self.kernel == "linear":
+            return None
+        xp = place_of(self.landmarks_).xp
+        return xp.concat([xp.sum(xp.abs(stage.mixing), axis=0) for stage in self.stages_])
+
     def __getstate__(self) -> dict[str, Any]:
         """The state for pickling, without the stages."""
         return {name: part for name, part in super().__getstate__().items() if name != "stages_"}

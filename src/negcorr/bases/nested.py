@@ -140,6 +140,17 @@ class NestedFeatures(Basis):
         ]
         return type(self)(seeded, self.gaps)
 
+    @property
+    def terms_(self) -> FloatArray | None:
+        """Those of the bases, 0 for features that are no sums."""
+        known = [(basis.terms_, int(basis.block_starts_[-1])) for basis in self.bases_]
+        given = [terms for terms, _ in known if terms is not None]
+        if not given:
+            return None
+        place = place_of(given[0])
+        parts = [place.zeros((size,)) if terms is None else terms for terms, size in known]
+        return place.xp.concat(parts)
+
     def fill(self, X: Table, out: FloatArray) -> None:
         parts = itertools.pairwise(self.block_starts_.tolist())
         for basis, (a, b) in zip(self.bases_, parts, strict=True):

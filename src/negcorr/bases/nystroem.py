@@ -117,6 +117,12 @@ class NystroemFeatures(RandomBasis):
         roots = [_inverse_root(self._kernel(L, L)) for L in blocks]
         self.normalization_ = place_of(mapped).floats(np.stack(roots))
 
+    @property
+    def terms_(self) -> FloatArray | None:
+        """Sums of absolute weights of the kernels, which are at most 1."""
+        xp = place_of(self.normalization_).xp
+        return xp.reshape(xp.sum(xp.abs(self.normalization_), axis=1), (-1,))
+
     def _landmarks(self, X: Table) -> Table:
         """Landmarks about the same origin as the rows: sparse ones are never centred."""
         if sp.issparse(X) == sp.issparse(self.landmarks_):

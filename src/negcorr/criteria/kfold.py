@@ -72,6 +72,7 @@ class KFold:
         fit_intercept: bool,
         route: Literal["gram", "qr"],
         nesting: Nesting | None = None,
+        terms: FloatArray | None = None,
     ) -> KFold:
         """Factorise the training moments of every split.
 
@@ -83,7 +84,7 @@ class KFold:
             Which cells train and test each split.
         starts : ndarray of shape (M + 1,)
             Where each member's block begins.
-        alpha, fit_intercept, route, nesting
+        alpha, fit_intercept, route, nesting, terms
             As in :func:`negcorr.spectrum.factorise.factorise`.
         """
         used = [cell.weight > 0 for cell in cells]
@@ -109,6 +110,7 @@ class KFold:
                     fit_intercept=fit_intercept,
                     route=route,
                     nesting=nesting,
+                    terms=terms,
                 ),
                 numbers,
                 parallel=place_of(cells[0].mean).is_numpy,

@@ -32,6 +32,11 @@ __all__ = ["LeaveOneOut"]
 #: leave; the update breaks down there and the row is refitted instead.
 LEVERAGE_LIMIT = 1e-8
 
+#: The same for a row's leverage in the ensemble at the smallest gap: the update divides by the rest
+#: of it, and loses as many digits. A row that alone spans a direction comes there as λ → 1; at
+#: gap > 0 the ensemble without it is unique all the same, and its limit exists.
+ENSEMBLE_LEVERAGE_LIMIT = 1e-10
+
 _BATCH_BYTES = 64 * 2**20
 
 
@@ -105,12 +110,17 @@ class LeaveOneOut:
                 axis=1,
             ) * (spectrum.block_ranks > 0)
             keeps = 1.0 - shares[index] * (lengths.max(axis=1) + self.fit_intercept)
+            leverage = (whitened @ spectrum.vectors) ** 2 @ (
+                1.0 / (spectrum.rho + gaps.min() * (n_members - spectrum.rho))
+            )
+            stays = 1.0 - shares[index] * (leverage + self.fit_intercept)
+            updates = (keeps > LEVERAGE_LIMIT) & (stays > ENSEMBLE_LEVERAGE_LIMIT)
             per_batch = max(1, _BATCH_BYTES // (8 * n_members * (rank + 2 * n_members)))
-            solvable = np.flatnonzero(keeps > LEVERAGE_LIMIT)
+            solvable = np.flatnonzero(updates)
             batches = [solvable[a : a + per_batch] for a in range(0, len(solvable), per_batch)]
             work = partial(self._update, index, whitened, lengths, gaps, spectrum, out)
             spread(work, batches)
-            for i in index[keeps <= LEVERAGE_LIMIT].tolist():
+            for i in index[~updates].tolist():
                 refitted = self._spectrum(self.alpha, without=i)
                 q = refitted.n_features
                 centred = self.features[i] - refitted.centre[:q]
@@ -128,7 +138,14 @@ class LeaveOneOut:
             weight[without] -= min(weight[without], 1.0)
         z = np.hstack([self.features, self.y])
         moments = FactorMoments.from_rows(z, weight, self.y.shape[1])
-        return factorise(moments, self.starts, alpha=alpha, fit_intercept=self.fit_intercept)
+        # A mode that is left out here could come back without a row, which is no low rank then.
+        return factorise(
+            moments,
+            self.starts,
+            alpha=alpha,
+            fit_intercept=self.fit_intercept,
+            every_mode=True,
+        )
 
     def _update(
         self,

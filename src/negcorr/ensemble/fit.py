@@ -34,8 +34,10 @@ from negcorr.ensemble.fitted import (
     FittedState,
     in_single_precision,
     solution_of,
+    solved_and_checked,
 )
 from negcorr.ensemble.huber import check_splits, clipped_at_fences, huber_path, threshold_of
+from negcorr.ensemble.self_check import checked_rows
 from negcorr.path.grow import grown_path, path_in_memory
 from negcorr.path.tune import PathSettings, build_path, folds_for, given_gap
 from negcorr.rows.rows import Rows, canonical_order, inverse_order, total_weight
@@ -260,7 +262,7 @@ def fit_given(given: Given, groups: Any, settings: FitSettings) -> FittedState:
     FittedState
         Without moments.
     """
-    threshold, huber, targets, single = settings.threshold, None, None, given.single_output
+    threshold, single = settings.threshold, given.single_output
     # Reductions on one BLAS thread: on a busy machine, more of them can stall for seconds.
     with our_own_threads():
         cells, rows, sample = enter(given.X, given.y, given.weight, encoded=given.encoded)
@@ -275,30 +277,41 @@ def fit_given(given: Given, groups: Any, settings: FitSettings) -> FittedState:
         if threshold is not None:
             first, sample = clipped_at_fences(rows), clipped_at_fences(sample)
         bases, choice = _chosen(sample, settings, total_weight(rows))
-        basis = bases[0].fit_rows(sample)
-        path_settings = settings.path_settings(basis, choice)
-        path = build_path(first, basis, folds, path_settings, single)
-        if len(bases) > 1:
-            larger = path_in_memory(first, sample, path_settings)
-            basis, path = grown_path(path, basis, bases[1:], larger)
-        final = first
-        if threshold is not None:
-            path, moved, huber = huber_path(path, rows, first, basis, path_settings, threshold)
-            final, targets = replace(rows, y=moved), rows_at(moved, position)
-            targets = targets[:, 0] if single else targets
-        solution = solution_of(path)
-        if rows.n_rows <= path.spectrum.n_features:
-            # Stored as rows, which are fewer numbers than modes.
-            groups = tuple(folds.cells[i] for i in folds.whole)
-            spectrum = RowsSpectrum.of(
-                path.spectrum, rows=final, basis=basis, groups=groups, route=path.solver
-            )
-            path = path.changed(spectrum=spectrum)
+        smallest = bases[0].fit_rows(sample)
         kept = KeptRows.of(rows, folds)
-        answers = Answers(basis, path, solution, kept=kept, huber=huber, targets=targets)
-        state = FittedState(Drawn(cells, (basis,), choice), answers)
+
+        def solved(path_settings: PathSettings) -> Answers:
+            basis, final, targets, huber = smallest, first, None, None
+            path = build_path(first, basis, folds, path_settings, single)
+            if len(bases) > 1:
+                larger = path_in_memory(first, sample, path_settings)
+                basis, path = grown_path(path, basis, bases[1:], larger)
+            if threshold is not None:
+                path, moved, huber = huber_path(path, rows, first, basis, path_settings, threshold)
+                final, targets = replace(rows, y=moved), rows_at(moved, position)
+                targets = targets[:, 0] if single else targets
+            solution = solution_of(path)
+            if rows.n_rows <= path.spectrum.n_features:
+                # Stored as rows, which are fewer numbers than modes.
+                whole = tuple(folds.cells[i] for i in folds.whole)
+                spectrum = RowsSpectrum.of(
+                    path.spectrum, rows=final, basis=basis, groups=whole, route=path.solver
+                )
+                path = path.changed(spectrum=spectrum)
+            return Answers(
+                basis,
+                path,
+                solution,
+                kept=kept,
+                sample=checked_rows(final),
+                huber=huber,
+                targets=targets,
+            )
+
+        answers = solved_and_checked(solved, settings.path_settings(smallest, choice))
+        state = FittedState(Drawn(cells, (answers.basis,), choice), answers)
         # Where K-fold has chosen λ the folds are factorised, and intervals at all λ are cheap.
-        return state.without_moments() if path.criterion == "kfold" else state
+        return state.without_moments() if answers.path.criterion == "kfold" else state
 
 
 def draw(look: FirstLook, settings: FitSettings, weight: float | None = None) -> Drawn:

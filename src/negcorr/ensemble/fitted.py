@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from negcorr._common.arrays import dispatched, place_of, to_host
+from negcorr._common.threads import our_own_threads
 from negcorr._common.types import AnyArray, FloatArray, Table
 from negcorr._common.validation import (
     check_real,
@@ -27,6 +29,7 @@ from negcorr.criteria.kfold import HeldOutPredictions, KeptRows
 from negcorr.ensemble.drawn import Drawn
 from negcorr.ensemble.huber import HuberTargets
 from negcorr.ensemble.intervals import Residuals
+from negcorr.ensemble.self_check import SelfCheck, checked_rows, self_check, warn_if_wrong
 from negcorr.ensemble.stream import Stream
 from negcorr.exceptions import FrequencyWarning, warn_caller
 from negcorr.moments.scan import scan_features
@@ -39,10 +42,12 @@ __all__ = [
     "Answers",
     "FittedState",
     "Solution",
+    "checked",
     "in_single_precision",
     "predict",
     "predict_members",
     "solution_of",
+    "solved_and_checked",
     "to_single",
     "validated_inputs",
     "warn_if_not_frequencies",
@@ -110,7 +115,9 @@ class Answers:
     held_out : HeldOutPredictions or None
         Their predictions, where the path has these moments no more.
     sample : Rows or None
-        At most 256 training rows, chosen by content, on which arithmetic can be tried.
+        At most 256 training rows, chosen by content, on which arithmetic is tried
+        (:mod:`negcorr.ensemble.self_check`); None where :meth:`FittedState.compact` has dropped
+        them.
     huber : HuberTargets or None
         How the Huber targets were computed.
     targets : ndarray of shape (n,) or (n, outputs), or None
@@ -126,9 +133,6 @@ class Answers:
     huber: HuberTargets | None = None
     targets: AnyArray | None = None
 
-
-#: Rows that stay in every model, to try arithmetic on.
-SAMPLE_ROWS = 256
 
 #: If several threads need the answers of a stream at once, only one computes them.
 _FINDING = threading.RLock()
@@ -148,12 +152,15 @@ class FittedState:
         Moments of the rows so far. A fit in memory keeps none.
     settings : PathSettings or None
         How λ is chosen for a stream.
+    unchecked : bool
+        Whether λ was changed since the ensemble was checked; it is before the first prediction.
     """
 
     drawn: Drawn
     known: Answers | None = None
     stream: Stream | None = None
     settings: PathSettings | None = None
+    unchecked: bool = False
 
     @property
     def basis(self) -> Basis:
@@ -169,9 +176,7 @@ class FittedState:
                 assert self.stream is not None  # without answers there are moments
                 assert self.settings is not None
                 warn_if_not_frequencies(self.stream.weight, self.stream.n_rows)
-                basis, path = self.stream.path(self.settings)
-                kept = self.stream.kept_rows
-                self.known = Answers(basis, path, solution_of(path), kept=kept)
+                self.known = _answers_of(self.stream, self.settings)
             return self.known
 
     def stream_or_raise(self) -> Stream:
@@ -188,7 +193,15 @@ class FittedState:
         """The state with another λ for each output."""
         path = self.answers.path.at(gap=gaps)
         answers = replace(self.answers, path=path, solution=solution_of(path))
-        return FittedState(self.drawn, answers, self.stream, self.settings)
+        return FittedState(self.drawn, answers, self.stream, self.settings, unchecked=True)
+
+    def check(self) -> None:
+        """Warn where predictions at a changed λ are not what the path claims; once."""
+        if self.unchecked:
+            self.unchecked = False
+            found = checked(self.answers)
+            if found is not None:
+                warn_if_wrong(found, self.answers.path.solver)
 
     def residuals(self) -> Residuals:
         """Held-out residuals at the chosen λ."""
@@ -214,14 +227,13 @@ class FittedState:
         answers = self.known
         if answers is None or not answers.path.cells:
             return self
-        held_out, sample = answers.held_out, answers.sample
+        held_out = answers.held_out
         if answers.kept is not None:
-            rows = answers.kept.rows
             held_out = self._held_out(answers, answers.path.tabulated_gaps)
-            sample = rows.first_used(SAMPLE_ROWS)
         path = answers.path.without_moments()
-        settled = replace(answers, path=path, kept=None, held_out=held_out, sample=sample)
-        return FittedState(self._of_one_basis, settled, None, self.settings)
+        settled = replace(answers, path=path, kept=None, held_out=held_out)
+        drawn, unchecked = self._of_one_basis, self.unchecked
+        return FittedState(drawn, settled, None, self.settings, unchecked)
 
     def compact(self, *, path: bool) -> FittedState:
         """The state for the chosen λ alone, or with ``path`` for all; without rows and moments."""
@@ -247,6 +259,58 @@ class FittedState:
     def __getstate__(self) -> dict[str, Any]:
         """Of a fit in memory without moments."""
         return dict(vars(self if self.stream is not None else self.without_moments()))
+
+
+def checked(answers: Answers) -> SelfCheck | None:
+    """What the rows of the sample say about the ensemble; None without them."""
+    if answers.sample is None:
+        return None
+    solution = answers.solution
+    with our_own_threads():
+        return self_check(
+            answers.sample, answers.basis, answers.path, solution.coef, solution.intercept
+        )
+
+
+def _answers_of(stream: Stream, settings: PathSettings) -> Answers:
+    """Path, solution and intervals of a stream, by the route that holds what it claims."""
+    kept = stream.kept_rows
+    sample = checked_rows(stream.kept) if stream.kept.n_rows else None
+
+    def solved(settings: PathSettings) -> Answers:
+        basis, path = stream.path(settings)
+        return Answers(basis, path, solution_of(path), kept=kept, sample=sample)
+
+    return solved_and_checked(solved, settings, can_change=stream.form == "factor")
+
+
+def solved_and_checked(
+    solved: Callable[[PathSettings], Answers], settings: PathSettings, *, can_change: bool = True
+) -> Answers:
+    """Answers that were checked; by the accurate route where the fast one fails.
+
+    Parameters
+    ----------
+    solved : callable
+        Gives the answers by some settings.
+    settings : PathSettings
+    can_change : bool, default=True
+        Whether the accurate route can be taken.
+
+    Warns
+    -----
+    PrecisionWarning
+        Where predictions are not what the path claims, by the last route that there is.
+    """
+    answers = solved(settings)
+    found = checked(answers)
+    fast = settings.solver == "auto" and answers.path.solver == "gram"
+    if found is not None and not found.holds and fast and can_change:
+        answers = solved(replace(settings, solver="qr"))
+        found = checked(answers)
+    if found is not None:
+        warn_if_wrong(found, answers.path.solver)
+    return answers
 
 
 def warn_if_not_frequencies(weight: float, n_rows: int) -> None:
@@ -288,6 +352,7 @@ def to_single(state: FittedState, values: AnyArray) -> AnyArray:
 
 def predict(state: FittedState, X: Table, return_std: bool) -> tuple[FloatArray, FloatArray | None]:
     """F(x), and its predictive standard deviation if asked, of shape (n, outputs) each."""
+    state.check()
     solution = state.answers.solution
     coef = solution.coef if solution.coef.ndim == 2 else solution.coef[None, :]
     place = place_of(coef)
@@ -316,6 +381,7 @@ def predict(state: FittedState, X: Table, return_std: bool) -> tuple[FloatArray,
 
 def predict_members(state: FittedState, X: Table) -> FloatArray:
     """f_m(x) of every member, of shape (M, n, outputs)."""
+    state.check()
     solution, starts = state.answers.solution, state.basis.block_starts_.tolist()
     n_members, centre = len(starts) - 1, solution.centre
     coef = n_members * (solution.coef if solution.coef.ndim == 2 else solution.coef[None, :])

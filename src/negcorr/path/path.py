@@ -64,6 +64,8 @@ class NCLPath:
         In a fitted model, the K-fold error at ten gaps a decade and those of the search; between
         them splines are accurate to about 1e-5 of what the curve moves. None where the path has
         the moments of the folds, from which the error is exact at every λ.
+    terms : ndarray of shape (Q,) or None
+        As in :func:`~negcorr.spectrum.factorise.factorise`.
     """
 
     spectrum: Spectrum
@@ -81,6 +83,7 @@ class NCLPath:
     leave_one_out: LeaveOneOut | CurveTable | None = None
     kfold_table: CurveTable | None = None
     condition: float = 0.0
+    terms: FloatArray | None = None
 
     def __repr__(self) -> str:
         size = f"n_members={self.spectrum.n_members}, n_features={self.spectrum.n_features}"
@@ -162,6 +165,7 @@ class NCLPath:
             fit_intercept=self.spectrum.fit_intercept,
             route=self.solver,
             nesting=self.spectrum.whitening.nesting,
+            terms=self.terms,
         )
 
     @property
@@ -200,7 +204,7 @@ class NCLPath:
             gaps = np.append(gaps, known)
             order = np.argsort(-gaps)
             kfold = CurveTable(gaps[order], values[order])
-        return replace(self, cells=(), kfold_table=kfold, condition=self._condition)
+        return replace(self, cells=(), kfold_table=kfold, condition=self._condition, terms=None)
 
     def compact(self) -> NCLPath:
         """The path with every curve at all λ, without the arrays that coefficients need."""

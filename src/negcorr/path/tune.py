@@ -35,7 +35,9 @@ __all__ = [
     "check_memory",
     "folds_for",
     "given_gap",
+    "is_quick",
     "ncl_path",
+    "routes_for",
 ]
 
 #: Where features depend on each other across members, the error of leave-one-out grows as eps/gap;
@@ -48,6 +50,9 @@ MOST_FOLD_BYTES = 4 * 2**30
 #: Smallest gap that is tried between members that are ensembles: a smaller gap also reduces the
 #: regularisation within each member.
 SMALLEST_NESTED_GAP = 1e-4
+
+#: n·Q·min(n, Q) up to which a singular value decomposition takes about a millisecond.
+QUICK = 3e5
 
 #: Number of rows that are checked for directions that the Gram matrix may have lost.
 SAMPLE_ROWS = 128
@@ -247,10 +252,7 @@ def build_path(
     if routes is None:
         # With few rows the factor is the rows themselves, and both routes start from it.
         few = rows.n_rows <= 2 * n_features
-        fast: Route = ("factor" if few else "gram", "gram")
-        accurate: Route = ("factor", "qr")
-        by_solver = {"gram": [fast], "qr": [accurate], "auto": [fast, accurate]}
-        routes = by_solver[settings.solver]
+        routes = routes_for(settings.solver, "factor" if few else "gram", rows.n_rows, n_features)
         check_memory(folds, n_features + n_outputs, rows.n_rows)
     if settings.gap is not None:
         gap_per_output(settings.gap, n_outputs)
@@ -273,6 +275,7 @@ def build_path(
             fit_intercept=bool(settings.fit_intercept),
             route=route,
             nesting=basis.nesting_,
+            terms=basis.terms_,
         )
         path = NCLPath(
             spectrum=spectrum,
@@ -287,6 +290,7 @@ def build_path(
             starts=basis.block_starts_,
             folds=folds,
             cells=cells,
+            terms=basis.terms_,
         )
         last = number == len(routes) - 1
         # Condition numbers are computed from the kept directions, so they do not show lost ones.
@@ -301,6 +305,29 @@ def build_path(
     # Where there was another route, it has been taken already.
     _warn_about_choice(path, lost and len(routes) == 1, way_out)
     return path
+
+
+def routes_for(solver: str, form: Form, n_rows: int, n_features: int) -> list[Route]:
+    """Routes in the order in which they are tried, of which the first is the fastest.
+
+    Parameters
+    ----------
+    solver : {"auto", "gram", "qr"}
+    form : {"gram", "factor"}
+        Form of the moments for the fast route.
+    n_rows, n_features : int
+    """
+    fast: Route = (form, "gram")
+    accurate: Route = ("factor", "qr")
+    by_solver = {"gram": [fast], "qr": [accurate], "auto": [fast, accurate]}
+    if is_quick(n_rows, n_features):
+        by_solver["auto"] = [accurate]
+    return by_solver[solver]
+
+
+def is_quick(n_rows: int, n_features: int) -> bool:
+    """Whether decompositions take so little time that the accurate one is taken at once."""
+    return n_rows * n_features * min(n_rows, n_features) <= QUICK
 
 
 def check_memory(folds: Folds, size: int, n_rows: int) -> None:
@@ -329,6 +356,7 @@ def _lost_directions(rows: Rows, basis: Basis, path: NCLPath) -> bool:
         path.starts,
         fit_intercept=path.spectrum.fit_intercept,
         nesting=basis.nesting_,
+        terms=basis.terms_,
     )
     return bool((accurate.block_ranks > path.spectrum.block_ranks).any())
 

@@ -25,7 +25,7 @@ from negcorr.rows.rows import Rows
 from negcorr.spectrum.nested_whitening import NestedWhitening, nest
 from negcorr.spectrum.spectrum import DenseSpectrum, Spectrum
 from negcorr.spectrum.tridiagonal import BandedSpectrum, tridiagonalise
-from negcorr.spectrum.whitening import Whitening, whiten_factor, whiten_gram
+from negcorr.spectrum.whitening import Whitening, resolved, whiten_factor, whiten_gram
 
 __all__ = ["RowsSpectrum", "factorise"]
 
@@ -38,6 +38,8 @@ def factorise(
     fit_intercept: bool = True,
     route: Literal["gram", "qr"] = "qr",
     nesting: Nesting | None = None,
+    terms: FloatArray | None = None,
+    every_mode: bool = False,
 ) -> Spectrum:
     """The spectrum of an ensemble: whiten, diagonalise, and express the target in the modes.
 
@@ -57,6 +59,12 @@ def factorise(
         moments have only the second.
     nesting : Nesting, optional
         Where members are ensembles themselves: their small members, and the gap within each.
+    terms : ndarray of shape (Q,), optional
+        Sizes of what features are added up from, where these sums may cancel
+        (:attr:`negcorr.bases.Basis.terms_`).
+    every_mode : bool, default=False
+        For factor moments: whether modes stay that rounding does not resolve
+        (:func:`negcorr.spectrum.whitening.resolved`).
 
     Returns
     -------
@@ -82,6 +90,8 @@ def factorise(
         max_rank=max(moments.n_rows - fit_intercept, 0),
         rounding=moments.rounding[: int(starts[-1])],
         nesting=nesting,
+        terms=terms,
+        every_mode=every_mode,
         common={
             "weight": moments.weight,
             "n_members": len(starts) - 1,
@@ -112,6 +122,8 @@ class _Design:
     max_rank: int
     rounding: FloatArray
     nesting: Nesting | None
+    terms: FloatArray | None
+    every_mode: bool
     common: dict[str, Any]
 
 
@@ -179,11 +191,13 @@ def _nested(
 
 def _from_factor(factor: FloatArray, design: _Design, route: str) -> Spectrum:
     """The spectrum from a factor of the scatter matrix over the weight."""
-    q, xp = int(design.starts[-1]), place_of(factor).xp
-    target = factor[:, q:]
+    q, place = int(design.starts[-1]), place_of(factor)
+    xp, target = place.xp, factor[:, q:]
+    size = xp.sqrt(xp.sum(factor[:, :q] ** 2, axis=0) + design.common["centre"][:q] ** 2)
+    size = size if design.terms is None else xp.maximum(size, design.terms)
     whitening: Whitening
     whitening, whitened = whiten_factor(
-        factor[:, :q], design.rounding, design.small_starts, design.alpha, design.max_rank
+        factor[:, :q], design.rounding, size, design.small_starts, design.alpha, design.max_rank
     )
     if design.nesting is not None:
         nested = _nested(whitening, design, lambda kept: whitened[:, kept].T @ whitened[:, kept])
@@ -205,6 +219,11 @@ def _from_factor(factor: FloatArray, design: _Design, route: str) -> Spectrum:
         right = xp.flip(right[:rank, :], axis=0).T
     extra = max(rho.shape[0] - design.max_rank, 0)
     rho, left, right = rho[extra:], left[:, extra:], right[:, extra:]
+    clear = resolved(whitening.times(right / xp.sqrt(rho)), size)
+    if not (clear.all() or design.every_mode):
+        index = place.integers(np.flatnonzero(clear))
+        rho = xp.take(rho, index, axis=0)
+        left, right = xp.take(left, index, axis=1), xp.take(right, index, axis=1)
     kappa = left.T @ target
     return DenseSpectrum(
         rho=rho,
@@ -270,6 +289,7 @@ class RowsSpectrum(Spectrum):
                 fit_intercept=self.fit_intercept,
                 route=self.route,
                 nesting=self.basis.nesting_,
+                terms=self.basis.terms_,
             )
 
     @cached_property  # type: ignore[misc]  # a field of the parent, computed late

@@ -15,10 +15,13 @@ import numpy as np
 
 from negcorr._common.arrays import Place, place_of, thin_svd, to_host
 from negcorr._common.lapack import EPS
-from negcorr._common.types import FloatArray, IntArray
+from negcorr._common.types import BoolArray, FloatArray, IntArray
 from negcorr.bases.nested import Nesting
 
-__all__ = ["Whitening", "whiten_factor", "whiten_gram"]
+__all__ = ["RESOLVED", "Whitening", "resolved", "whiten_factor", "whiten_gram"]
+
+#: Largest share of a direction, or of the target's spread in a prediction, that may be rounding.
+RESOLVED = 1e-6
 
 _MEMBERS_AT_ONCE = 16
 
@@ -128,6 +131,37 @@ class Whitening:
         return list(zip(self.blocks, features, kept, strict=True))
 
 
+def resolved(unit: FloatArray, size: FloatArray) -> BoolArray:
+    """Which directions arithmetic resolves, by their coefficients.
+
+    A value along a direction adds up φ_j w_j, each with a rounding error of eps times its size.
+    Where these errors are more than a share ``RESOLVED`` of the values, the terms cancel, and the
+    direction is rounding: of features in an ill-conditioned block, or of members that differ by
+    little in a mode of small ρ. Units of features do not matter.
+
+    Parameters
+    ----------
+    unit : ndarray of shape (Q, k)
+        Coefficients w of directions whose values have unit length on the training rows.
+    size : ndarray of shape (Q,)
+        Size of every feature, or of the terms of its own that it is added up from: its root mean
+        square, about zero.
+
+    Returns
+    -------
+    ndarray of bool of shape (k,), in NumPy
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.spectrum.whitening import resolved
+    >>> resolved(np.array([[1.0, 1e11], [1.0, -1e11]]), np.ones(2))
+    array([ True, False])
+    """
+    xp = place_of(unit).xp
+    return np.asarray(EPS * to_host(size @ xp.abs(unit)) <= RESOLVED)
+
+
 def whiten_gram(
     scatter: FloatArray,
     weight: float,
@@ -188,11 +222,23 @@ def whiten_gram(
 def whiten_factor(
     factor: FloatArray,
     rounding: FloatArray,
+    size: FloatArray,
     starts: IntArray,
     alpha: float,
     max_rank: int,
 ) -> tuple[Whitening, FloatArray]:
     """Whitening from C with CᵀC = G by an SVD of every block of columns.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (k, Q)
+        C.
+    rounding : ndarray of shape (Q,)
+        Spread below which a column counts as zero.
+    size : ndarray of shape (Q,)
+        Root mean square of every feature, about zero.
+    starts, alpha, max_rank
+        As in :func:`whiten_gram`.
 
     Returns
     -------
@@ -203,7 +249,7 @@ def whiten_factor(
     """
     place = place_of(factor)
     xp = place.xp
-    rounding = to_host(rounding)
+    rounding, size = to_host(rounding), to_host(size)
     live = to_host(xp.linalg.vector_norm(factor, axis=0)) > rounding
     blocks, pieces, worst = [], [], 1.0
     one_shape = not place.is_numpy and len(set(np.diff(starts))) == 1
@@ -226,16 +272,18 @@ def whiten_factor(
             scale, values, right = to_host(lengths), to_host(s), to_host(right)
         noise = EPS * (10.0 * np.sqrt(left.shape[0]) + len(scale))
         noise = max(noise, float(np.max(rounding[a:b][keep] / scale, initial=0.0)))
-        kept = values > noise * np.max(values, initial=0.0)
-        if alpha == 0:
-            kept[max_rank:] = False
-        W = np.zeros((b - a, int(kept.sum())))
-        W[keep] = (right[kept].T / values[kept]) / scale[:, np.newaxis]
-        blocks.append(W)
         # Singular values descend, so that the first ones are kept.
-        pieces.append(left[:, : W.shape[1]] if alpha == 0 else columns @ place.floats(W[keep]))
-        if kept.any():
-            worst = max(worst, float(values[kept][0] / values[kept][-1]))
+        rank = int(np.count_nonzero(values > noise * np.max(values, initial=0.0)))
+        if alpha == 0:
+            rank = min(rank, max_rank)
+        unit = (right[:rank].T / values[:rank]) / scale[:, np.newaxis]
+        rank = int(np.logical_and.accumulate(resolved(unit, size[a:b][keep])).sum())
+        W = np.zeros((b - a, rank))
+        W[keep] = unit[:, :rank]
+        blocks.append(W)
+        pieces.append(left[:, :rank] if alpha == 0 else columns @ place.floats(W[keep]))
+        if rank:
+            worst = max(worst, float(values[0] / values[rank - 1]))
     return _assemble(blocks, starts, worst, place), xp.concat(pieces, axis=1)
 
 

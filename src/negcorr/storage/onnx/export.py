@@ -29,9 +29,6 @@ TOLERANCE = 1e-5
 #: A trial on some rows must be this much better: other rows, and sums in another order, are worse.
 MARGIN = 3.0
 
-#: Rows on which it is tried.
-ROWS_TRIED = 256
-
 #: Below this gap single precision is not even tried.
 SMALLEST_SINGLE_GAP = 1e-6
 
@@ -171,7 +168,7 @@ def graph_precision(dtype: str, ensemble: Ensemble, model: NCLRegressor) -> Any:
         return np.float64
     found = "cannot be tried, since the model keeps no rows"
     answers = model._state.answers
-    kept = answers.sample if answers.kept is None else answers.kept.rows.first_used(ROWS_TRIED)
+    kept = answers.sample
     if kept is not None:
         features = to_host(features_of(kept, model.basis_))
         exact = features @ ensemble.coef.T + ensemble.intercept
