@@ -39,9 +39,12 @@ def check_against_literal(problem: Problem, model: Any, tolerance: float) -> lis
     found = model.predict(X).astype(np.float64).reshape(len(X), -1) / scale
     rounding = problem.rounding(model.predict(X)) / scale
     faults, rng = [], np.random.default_rng(0)
-    nudges = [rng.choice([-ULPS, ULPS], size=features.shape) * EPS * features for _ in range(2)]
+    # Rounding of a feature is that of what it is added up from.
+    terms = 0.0 if model.basis_.terms_ is None else model.basis_.terms_
+    rounded = EPS * np.maximum(np.abs(features), terms)
+    nudges = [rng.choice([-ULPS, ULPS], size=features.shape) * rounded for _ in range(2)]
     for j, gap in enumerate(np.atleast_1d(model.gap_)):
-        given = y[:, j], weight, starts, gap, settings
+        given = y[:, j], weight, starts, gap, settings, terms
         exact = _literal(features, *given, RESOLVED)
         moved = [_literal(features + nudge, *given, RESOLVED) for nudge in nudges]
         beside = [_literal(features, *given, share) for share in BESIDE]
@@ -70,6 +73,7 @@ def _literal(
     starts: list[int],
     gap: float,
     settings: Any,
+    terms: Any,
     resolved: float,
 ) -> tuple[float, np.ndarray]:
     """Degrees of freedom and fitted values.
@@ -83,7 +87,7 @@ def _literal(
     middle = settings.fit_intercept * (share @ features)
     root = np.sqrt(share)[:, np.newaxis]
     phi, level = root * (features - middle), settings.fit_intercept * (share @ y)
-    size = np.linalg.norm(root * features, axis=0)
+    size = np.maximum(np.linalg.norm(root * features, axis=0), terms)
     # What centring leaves of a constant is no feature.
     phi[:, np.linalg.norm(phi, axis=0) < 64 * EPS * np.abs(middle)] = 0.0
     parts = [

@@ -39,8 +39,8 @@ KINDS = {
 }
 
 #: The search for a basis takes most of the time of a case: it is rare, and its tables are small.
-SHARE_OF_SEARCHES = 0.02
-ROWS_OF_SEARCHES = 80
+SHARE_OF_SEARCHES = 0.08
+ROWS_OF_SEARCHES = 120
 
 #: Leave-one-out takes time that grows with the square of the rows.
 ROWS_OF_LOO = 60
@@ -177,15 +177,11 @@ def _basis(rng: np.random.Generator, d: int, searches: bool) -> Any:
     m, h = int(rng.integers(2, 16)), int(rng.integers(1, 9))
     inputs = str(rng.choice(["standard", "clip", "rank", "none"], p=[0.5, 0.2, 0.2, 0.1]))
     if searches:
-        return AutoBasis(
-            str(rng.choice(["kernel", "fourier", "trees"])),
-            kernels="rbf",
-            inputs="standard",
-            relevance=False,
-            subspace=1.0,
-            n_members=m,
-            n_components=h,
-        )
+        one = str(rng.choice(["kernel", "fourier", "trees"]))
+        closed = {"kernels": "rbf", "inputs": "standard", "relevance": False, "subspace": 1.0}
+        whole = rng.random() < 0.5
+        given = {} if whole else {"bases": one, **closed}
+        return AutoBasis(**given, n_members=m, n_components=h)
     name = str(
         rng.choice(
             ["fourier", "kernel", "nystroem", "linear", "trees", "given", "nested"],

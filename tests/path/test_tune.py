@@ -56,6 +56,22 @@ class TestChoice:
             again = ncl_path(features[order], y[order], starts, criterion=criterion)
             assert again.gap == first.gap
 
+    @pytest.mark.parametrize("criterion", ["gcv", "aic", "aicc", "bic"])
+    def test_where_nothing_is_left_of_the_targets_rounding_does_not_choose(self, criterion):
+        # Members span all targets, so that every λ fits them to their rounding.
+        for seed in range(5):
+            features = np.random.default_rng(seed).normal(size=(20, 3))
+            same = np.tile(features, 3) + 5.0
+            path = ncl_path(same, features @ [1.0, 2.0, 3.0], [0, 3, 6, 9], criterion=criterion)
+            assert path.gap == 1.0
+
+    def test_aicc_is_infinite_where_rounding_leaves_a_sample(self):
+        # Degrees of freedom are n − 2 but for rounding.
+        for seed in range(5):
+            features = np.random.default_rng(seed).normal(size=(6, 3))
+            with pytest.raises(ValueError, match="criterion is not finite"):
+                ncl_path(np.tile(features, 3), features[:, 0] ** 2, [0, 3, 6, 9], criterion="aicc")
+
     @pytest.mark.parametrize("criterion", ["kfold", "sure", "gcv"])
     def test_integer_weights_are_repeated_rows(self, criterion):
         features, y, starts = noisy()

@@ -94,7 +94,7 @@ def aicc(train_error: npt.ArrayLike, dof: npt.ArrayLike, n_samples: float) -> Fl
     place = _common_place(train_error, dof)
     k = place.floats(dof) + 1.0
     left = n_samples - k - 1.0
-    enough = left > 0.0
+    enough = left > NOTHING_LEFT * n_samples
     correction = 2.0 * k * (k + 1.0) / place.xp.where(enough, left, 1.0)
     # An interpolating fit must never have the smallest value.
     value = aic(train_error, dof, n_samples) + correction

@@ -10,7 +10,7 @@ import numpy as np
 from negcorr._common.types import BoolArray, FloatArray
 from negcorr.spectrum.gap import lattice
 
-__all__ = ["SearchResult", "search_lattice"]
+__all__ = ["TIE_RESIDUAL", "SearchResult", "search_lattice"]
 
 #: First every tenth point. A mode shrinks as a logistic function of log(gap), a decade wide, so no
 #: minimum lies unseen between two points at a distance of a fifth of a decade.
