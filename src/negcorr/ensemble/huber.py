@@ -39,6 +39,9 @@ __all__ = [
     "threshold_of",
 ]
 
+#: Share by which a pass must lower the loss; rounding is less.
+LOWERED = 1e-9
+
 #: What "huber" means: 95 % of the efficiency of squared loss where noise is Gaussian.
 HUBER = 1.345
 
@@ -345,7 +348,7 @@ def huber_path(
         other = stage_with(np.where(moving, targets, now.targets))
         delta = _reach(scale, threshold)
         before, after = (mean_loss(y - each.fitted, weight, delta) for each in (now, other))
-        moving = moving & ((after < before) | (scale == 0))
+        moving = moving & ((after < before * (1.0 - LOWERED)) | (scale == 0))
         if moving.any():
             now = _Stage(
                 other.path,
