@@ -25,6 +25,9 @@ __all__ = ["INVARIANCES", "Invariance"]
 #: Predictions may differ by this share of the target's spread where rounding differs.
 TOLERANCE = 1e-6
 
+#: Products resolve each mode to 1e-7 (negcorr.path.path.TRUSTED_ERROR), and so their sum to this.
+DOF_BY_PRODUCTS = 1e-6
+
 #: Rows that are predicted alone.
 ALONE = 6
 
@@ -155,7 +158,7 @@ def _threads(problem: Problem, fit: Attempt, rng: np.random.Generator, folder: P
 
 def _routes(problem: Problem, fit: Attempt, rng: np.random.Generator, folder: Path) -> list[str]:
     other = "gram" if fit.value.path_.solver == "qr" else "qr"
-    return _same(problem, fit, lambda: problem.fitted(solver=other))
+    return _same(problem, fit, lambda: problem.fitted(solver=other), dof=DOF_BY_PRODUCTS)
 
 
 def _chunks(problem: Problem, fit: Attempt, rng: np.random.Generator, folder: Path) -> list[str]:
@@ -172,7 +175,7 @@ def _chunks(problem: Problem, fit: Attempt, rng: np.random.Generator, folder: Pa
         assert np.isfinite(model.dof_).all()
         return model
 
-    return _same(problem, fit, in_parts)
+    return _same(problem, fit, in_parts, dof=DOF_BY_PRODUCTS)
 
 
 def _again(problem: Problem, fit: Attempt, rng: np.random.Generator, folder: Path) -> list[str]:
