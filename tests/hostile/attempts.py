@@ -84,6 +84,7 @@ def differences(
     other: Any,
     *,
     tolerance: float,
+    dof: float = 1e-8,
     factor: float = 1.0,
     shift: Any = 0.0,
 ) -> list[str]:
@@ -95,13 +96,15 @@ def differences(
     one, other : NCLRegressor
     tolerance : float
         Of predictions, as a share of the target's spread.
+    dof : float, default=1e-8
+        Of degrees of freedom, as a share of them.
     factor, shift : float
         What targets of the other one were multiplied by, and what was added then.
     """
     faults = []
     if not np.array_equal(one.gap_, other.gap_):
         faults.append(f"the gap is {one.gap_} and {other.gap_}")
-    if np.max(np.abs(np.subtract(one.dof_, other.dof_)) / np.maximum(one.dof_, 1.0)) > 1e-8:
+    if np.max(np.abs(np.subtract(one.dof_, other.dof_)) / np.maximum(one.dof_, 1.0)) > dof:
         faults.append(f"dof is {one.dof_} and {other.dof_}")
     X = problem.X[problem.of_weight]
     mine, theirs = one.predict(X), other.predict(X)

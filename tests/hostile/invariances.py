@@ -25,6 +25,9 @@ __all__ = ["INVARIANCES", "Invariance"]
 #: Predictions may differ by this share of the target's spread where rounding differs.
 TOLERANCE = 1e-6
 
+#: Products resolve each mode to 1e-7 (negcorr.path.path.TRUSTED_ERROR), and so their sum to this.
+DOF_BY_PRODUCTS = 1e-6
+
 #: Rows that are predicted alone.
 ALONE = 6
 
@@ -167,7 +170,7 @@ def _routes(problem: Problem, fit: Attempt, rng: np.random.Generator, folder: Pa
     found = attempt(lambda: problem.fitted(solver=other))
     if not (resolved(fit.value) and (found.value is None or resolved(found.value))):
         return list(found.faults)  # products have fewer modes, as their resolution says
-    return _same(problem, fit, lambda: problem.fitted(solver=other))
+    return _same(problem, fit, lambda: problem.fitted(solver=other), dof=DOF_BY_PRODUCTS)
 
 
 def _chunks(problem: Problem, fit: Attempt, rng: np.random.Generator, folder: Path) -> list[str]:
@@ -184,7 +187,7 @@ def _chunks(problem: Problem, fit: Attempt, rng: np.random.Generator, folder: Pa
         assert np.isfinite(model.dof_).all()
         return model
 
-    return _same(problem, fit, in_parts)
+    return _same(problem, fit, in_parts, dof=DOF_BY_PRODUCTS)
 
 
 def _again(problem: Problem, fit: Attempt, rng: np.random.Generator, folder: Path) -> list[str]:
