@@ -6,13 +6,14 @@ The readers of tables and of chunks, and ``negcorr.scale``, read these formats w
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import IO, Any
 
 from negcorr.reading.delimited import check_names
 from negcorr.reading.feather_sizes import unpacked_sizes
 from negcorr.reading.limits import Budget
 
-__all__ = ["arrow_batches", "arrow_table", "schema_and_rows"]
+__all__ = ["arrow_batches", "arrow_table", "check_batches", "schema_and_rows"]
 
 #: Bytes of memory of a cell beside its value, and of a column, about.
 CELL_BYTES, COLUMN_BYTES = 8, 10_000
@@ -53,7 +54,7 @@ def _parquet_table(buffer: Any, budget: Budget) -> Any:
     Text is read as codes first: a text that stands in many rows is one in the file.
     """
     import pyarrow
-    import pyarrow.compute as pc
+    import pyarrow.parquet
     import pyarrow.types as types
 
     file = pyarrow.parquet.ParquetFile(buffer)
@@ -61,23 +62,69 @@ def _parquet_table(buffer: Any, budget: Budget) -> Any:
     check_names(schema.names, budget.path)
     n_rows, n_columns = file.metadata.num_rows, len(schema.names)
     budget.take(n_rows * n_columns * CELL_BYTES + n_columns * COLUMN_BYTES, "its cells")
-    is_text = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    texts = [k for k, field in enumerate(schema) if any(is_(field.type) for is_ in is_text)]
+    texts = _texts(schema)
     coded = [schema.names[k] for k in texts]
     file = pyarrow.parquet.ParquetFile(buffer, metadata=file.metadata, read_dictionary=coded)
     batches = []
     for batch in map(_validated, file.iter_batches(BATCH_ROWS, use_threads=False)):
         columns = batch.columns
         for k in texts:
+            budget.take(2 * _decoded_bytes(columns[k]), "its texts")
             if types.is_dictionary(columns[k].type):
-                lengths = pc.binary_length(columns[k].dictionary).take(columns[k].indices)
-                budget.take(2 * (pc.sum(lengths).as_py() or 0), "its texts")
                 columns[k] = columns[k].dictionary_decode()
             columns[k] = columns[k].cast(schema.field(k).type)
         batch = pyarrow.RecordBatch.from_arrays(columns, schema=schema)
         budget.take(batch.nbytes, "its values")
         batches.append(batch)
     return pyarrow.Table.from_batches(batches, schema)
+
+
+def check_batches(data: bytes, budget: Budget, format: str, block: int) -> None:
+    """Refuse a file with a batch that would take more than the budget, before one is unpacked.
+
+    Parameters
+    ----------
+    data : bytes
+    budget : Budget
+        Of one batch.
+    format : {"parquet", "feather"}
+    block : int
+        Most rows of a batch of Parquet; those of Feather are as they are in the file.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    if format == "feather":
+        for size in unpacked_sizes(data):
+            replace(budget).take(size, "the columns of a batch")
+        return
+    buffer = pyarrow.BufferReader(data)
+    schema = pyarrow.parquet.ParquetFile(buffer).schema_arrow
+    coded = [schema.names[k] for k in _texts(schema)]
+    if coded:
+        file = pyarrow.parquet.ParquetFile(buffer, read_dictionary=coded)
+        for batch in file.iter_batches(block, columns=coded, use_threads=False):
+            n_bytes = sum(map(_decoded_bytes, _validated(batch).columns))
+            replace(budget).take(n_bytes, "the texts of some rows")
+
+
+def _texts(schema: Any) -> list[int]:
+    """Columns of text or bytes."""
+    import pyarrow.types as types
+
+    kinds = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return [k for k, field in enumerate(schema) if any(is_(field.type) for is_ in kinds)]
+
+
+def _decoded_bytes(column: Any) -> int:
+    """Bytes of a column of text once its codes are text."""
+    import pyarrow.compute as pc
+    import pyarrow.types as types
+
+    if not types.is_dictionary(column.type):
+        return int(column.nbytes)
+    lengths = pc.binary_length(column.dictionary).take(column.indices)
+    return int(pc.sum(pc.cast(lengths, "int64")).as_py() or 0)
 
 
 def schema_and_rows(stream: IO[bytes], format: str) -> tuple[Any, int]:

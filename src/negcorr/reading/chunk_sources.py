@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from negcorr.exceptions import TableError
-from negcorr.reading.arrow_files import arrow_batches, schema_and_rows
+from negcorr.reading.arrow_files import arrow_batches, check_batches, schema_and_rows
 from negcorr.reading.delimited import check_names
-from negcorr.reading.feather_sizes import unpacked_sizes
 from negcorr.reading.file_format import NAMES, TableFile
 from negcorr.reading.limits import Budget, damage_as_table_error, most_unpacked
 from negcorr.reading.optional import import_optional
@@ -20,8 +19,9 @@ from negcorr.reading.text_source import TextSource
 
 __all__ = ["ArrowSource", "TextSource", "n_cells", "source_of"]
 
-#: Larger files of Feather may take what their batches unpack to, which is not looked at before.
-SMALL_FEATHER = 2**27
+#: Larger files of Parquet and Feather may take what a batch unpacks to, which is not looked at
+#: before; and most rows of such a batch.
+SMALL, SMALL_BLOCK = 2**24, 65_536
 
 
 def source_of(path: Path) -> TextSource | ArrowSource:
@@ -127,17 +127,18 @@ def _gives_batches(file: TableFile) -> bool:
 def _arrow_source(file: TableFile) -> ArrowSource:
     import_optional("pyarrow", "Parquet and Feather files are read by pyarrow")
     with damage_as_table_error(file.path, NAMES[file.format]), file.path.open("rb") as stream:
-        if file.format == "feather" and file.path.stat().st_size <= SMALL_FEATHER:
-            for size in unpacked_sizes(stream.read()):
-                Budget.of(file.path).take(size, "the columns of a batch")
-            stream.seek(0)
+        small = stream.read() if file.path.stat().st_size <= SMALL else None
+        if small is not None and file.format == "feather":
+            check_batches(small, Budget.of(file.path), file.format, SMALL_BLOCK)
         schema, n_rows = schema_and_rows(stream, file.format)
-    check_names(schema.names, file.path)
-    most = most_unpacked(file.path)
-    if n_rows * len(schema.names) > most:
-        raise TableError(
-            f"{file.path} has {n_rows} rows of {len(schema.names)} columns; the limit of a file of "
-            f"its size is {most} cells."
-        )
+        check_names(schema.names, file.path)
+        most = most_unpacked(file.path)
+        if n_rows * len(schema.names) > most:
+            raise TableError(
+                f"{file.path} has {n_rows} rows of {len(schema.names)} columns; the limit of a "
+                f"file of its size is {most} cells."
+            )
+        if small is not None and file.format == "parquet":
+            check_batches(small, Budget.of(file.path), file.format, SMALL_BLOCK)
     types = dict(zip(schema.names, schema.types, strict=True))
     return ArrowSource(file.path, file.format, types, file.notes, n_rows)

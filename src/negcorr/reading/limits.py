@@ -68,8 +68,8 @@ class Budget:
     >>> budget.take(2**30, "its cells")
     Traceback (most recent call last):
         ...
-    negcorr.exceptions.TableError: data.csv needs too much memory to be read whole: its cells take \
-it over the limit of 1.0 MiB, which follows the size of the file and the free memory.
+    negcorr.exceptions.TableError: data.csv needs too much memory: its cells take it over \
+the limit of 1.0 MiB, which follows the size of the file and the free memory.
     """
 
     path: Path
@@ -100,9 +100,8 @@ it over the limit of 1.0 MiB, which follows the size of the file and the free me
         self.taken += n_bytes
         if self.taken > self.most:
             raise TableError(
-                f"{self.path} needs too much memory to be read whole: {what} take it over the "
-                f"limit of {in_words(self.most)}, which follows the size of the file and the free "
-                "memory."
+                f"{self.path} needs too much memory: {what} take it over the limit of "
+                f"{in_words(self.most)}, which follows the size of the file and the free memory."
             )
 
 
