@@ -69,8 +69,8 @@ class Basis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
     def terms_(self) -> FloatArray | None:
         """Size of what each feature is added up from, of shape (Q,), where that may cancel.
 
-        Rounding of a feature is eps times that, or times its own size if that is larger. None
-        where features are no such sums.
+        Rounding of a feature is about eps times that, or times its own size if that is larger: for
+        a sum the root of the sum of its squared terms. None where features are no such sums.
         """
         return None
 

@@ -154,11 +154,11 @@ class KernelFeatures(NystroemFeatures):
 
     @property
     def terms_(self) -> FloatArray | None:
-        """Sums of absolute weights of the kernels, which are at most 1; None for a linear one."""
+        """Lengths of the weights of the kernels, which are at most 1; None for a linear one."""
         if self.kernel == "linear":
             return None
         xp = place_of(self.landmarks_).xp
-        return xp.concat([xp.sum(xp.abs(stage.mixing), axis=0) for stage in self.stages_])
+        return xp.concat([xp.linalg.vector_norm(stage.mixing, axis=0) for stage in self.stages_])
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for pickling, without the stages."""

@@ -119,9 +119,9 @@ class NystroemFeatures(RandomBasis):
 
     @property
     def terms_(self) -> FloatArray | None:
-        """Sums of absolute weights of the kernels, which are at most 1."""
+        """Lengths of the weights of the kernels, which are at most 1."""
         xp = place_of(self.normalization_).xp
-        return xp.reshape(xp.sum(xp.abs(self.normalization_), axis=1), (-1,))
+        return xp.reshape(xp.linalg.vector_norm(self.normalization_, axis=1), (-1,))
 
     def _landmarks(self, X: Table) -> Table:
         """Landmarks about the same origin as the rows: sparse ones are never centred."""
