@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from hostile.random_problems import Problem
+from scipy.linalg import svd
 
 __all__ = ["check_against_literal"]
 
@@ -102,7 +103,8 @@ def _literal(
         combined[a:b, c:d] = part
     phi = phi @ combined
     # Directions in which members nearly cancel are rounding too.
-    s, Vt = np.linalg.svd(phi, full_matrices=False)[1:]
+    # The slower driver: that of NumPy fails for some matrices with many small singular values.
+    s, Vt = svd(phi, full_matrices=False, lapack_driver="gesvd")[1:]
     with np.errstate(divide="ignore", invalid="ignore"):
         rounding = EPS * (size @ np.abs(combined @ Vt.T)) / s
     modes = Vt[rounding <= resolved].T

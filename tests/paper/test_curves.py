@@ -9,6 +9,7 @@ from reference import Problem, literal_fit
 from toy_data import toy_setup, toy_study
 
 from negcorr import ambiguity_decomposition
+from negcorr.exceptions import PrecisionWarning
 from negcorr.paper.curves import GRID, LITERAL, TINY_GAPS, all_gaps, curves, pieces_of
 from negcorr.paper.protocol import fit_ncl, task
 from negcorr.spectrum.spectrum import Spectrum
@@ -142,7 +143,8 @@ def measured_and_doubled(toy_home, monkeypatch):
         monkeypatch.setattr(
             Spectrum, name, lambda self, *a, formula=formula, **k: 2.0 * formula(self, *a, **k)
         )
-    return plain, rows()
+    with pytest.warns(PrecisionWarning, match="where the fit claims"):
+        return plain, rows()
 
 
 def test_errors_and_diversity_are_measured_and_not_taken_from_formulas(measured_and_doubled):

@@ -152,9 +152,10 @@ class DatePart:
         turns = _turns(values)
         for k, cycle in enumerate(self.cycles):
             angle = 2.0 * np.pi * turns[cycle]
-            # A missing one is at the centre of the circle, equally far from all months.
-            out[:, 1 + 2 * k] = np.where(missing, 0.0, np.sin(angle))
-            out[:, 2 + 2 * k] = np.where(missing, 0.0, np.cos(angle))
+            # A missing one is at the centre of the circle, equally far from all months. The sine of
+            # noon is 1e-16 by rounding, which must not look like a value.
+            out[:, 1 + 2 * k] = np.where(missing, 0.0, np.sin(angle).round(12))
+            out[:, 2 + 2 * k] = np.where(missing, 0.0, np.cos(angle).round(12))
         if self.indicator:
             out[:, -1] = missing
 
