@@ -5,7 +5,6 @@ import time
 
 from hostile.outcome import Outcome
 
-NAME = "toy"
 CASES = 7
 SECONDS = 3.0
 MEMORY = 4 * 2**30

@@ -30,9 +30,8 @@ from toy_tables import QUICK, write_homes
 import negcorr
 from negcorr._common.files import remove_leftovers
 
-__all__ = ["CASES", "MEMORY", "NAME", "SECONDS", "run"]
+__all__ = ["CASES", "MEMORY", "SECONDS", "run"]
 
-NAME = "kills"
 CASES = 200
 SECONDS = 180.0
 MEMORY = None

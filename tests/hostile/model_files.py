@@ -30,9 +30,8 @@ from negcorr.cli.main import main
 from negcorr.exceptions import ModelFileError
 from negcorr.storage.save_load import describe
 
-__all__ = ["CASES", "MEMORY", "NAME", "SECONDS", "run"]
+__all__ = ["CASES", "MEMORY", "SECONDS", "run"]
 
-NAME = "model_files"
 CASES = 1000
 SECONDS = 60.0
 MEMORY: int | None = 6 * 2**30

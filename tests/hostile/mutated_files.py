@@ -26,9 +26,8 @@ from negcorr import read_table
 from negcorr.exceptions import TableError
 from negcorr.reading import TableChunks
 
-__all__ = ["CASES", "MEMORY", "NAME", "SECONDS", "run"]
+__all__ = ["CASES", "MEMORY", "SECONDS", "run"]
 
-NAME = "mutated files"
 CASES = 5_000
 SECONDS = 240.0
 

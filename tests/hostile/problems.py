@@ -18,7 +18,6 @@ from hostile.literal import check_against_literal
 from hostile.outcome import Outcome
 from hostile.random_problems import Problem, random_problem
 
-NAME = "problems"
 CASES = 15_000
 SECONDS = 120.0
 MEMORY = 6 * 2**30

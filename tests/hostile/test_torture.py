@@ -54,7 +54,7 @@ def test_stored_cases_are_not_run_again(results, tmp_path):
     kept = "".join(json.dumps(line) + "\n" for line in lines if line["number"] not in (0, 6))
     file = tmp_path / "toy.jsonl"
     # A run that was killed while it wrote its last line.
-    file.write_text(kept + '{"campaign": "toy", "num', encoding="utf-8")
+    file.write_text(kept + '{"campaign": "toy_campaign", "num', encoding="utf-8")
     again = torture.torture(TOY, file)
     assert sorted(line["number"] for line in again) == [0, 6]
     assert sorted(line["number"] for line in torture.stored(file)) == list(range(7))
@@ -72,8 +72,8 @@ def test_the_table_counts_by_kind(results):
 
 def test_the_page_names_cases_with_faults(results):
     written = torture.page(results[0])
-    assert "| toy | plain | 2 | 2 |" in written
-    assert "- toy 1 (plain): the sum is 3, not 4" in written
+    assert "| toy_campaign | plain | 2 | 2 |" in written
+    assert "- toy_campaign 1 (plain): the sum is 3, not 4" in written
 
 
 def test_ctrl_c_ends_the_workers_and_keeps_the_results(tmp_path):

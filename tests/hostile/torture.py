@@ -64,7 +64,7 @@ error that is meant for users, "warned" an answer with a warning.
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; the exit code is 1 where there are faults."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    names = [module.rpartition(".")[2] for module in CAMPAIGNS]
+    names = [name_of(module) for module in CAMPAIGNS]
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME")
     parser.add_argument("--cases", type=int, help="of each campaign; by default as many as it says")
     parser.add_argument("--out", type=Path, default=Path("build/torture.jsonl"), metavar="FILE")
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--number", nargs="+", type=int, help="run these cases here, store nothing")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the page about them")
     given = parser.parse_args(arguments)
-    modules = [module for module in CAMPAIGNS if module.rpartition(".")[2] in given.only]
+    modules = [module for module in CAMPAIGNS if name_of(module) in given.only]
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # workers share the processors
     if given.number:
         return max(run_here(module, given.number) for module in modules)
@@ -92,13 +92,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(any(line["faults"] for line in results))
 
 
+def name_of(module: str) -> str:
+    """The name of a campaign: that of its module."""
+    return module.rpartition(".")[2]
+
+
 def run_here(module: str, numbers: Sequence[int]) -> int:
     """Run single cases in this process, and print what came out; exceptions leave it."""
     campaign, found = importlib.import_module(module), 0
     for number in numbers:
         with tempfile.TemporaryDirectory() as folder:
             outcome = campaign.run(number, Path(folder))
-        print(f"{campaign.NAME} {number} ({outcome.kind}): {outcome.answer}", *outcome.faults)
+        print(f"{name_of(module)} {number} ({outcome.kind}): {outcome.answer}", *outcome.faults)
         found |= bool(outcome.faults)
     return int(found)
 
@@ -136,7 +141,7 @@ def torture(
     new = []
     with out.open("a", encoding="utf-8") as file, tempfile.TemporaryDirectory() as root:
         for module, campaign in campaigns.items():
-            name, count = campaign.NAME, campaign.CASES if cases is None else cases
+            name, count = name_of(module), campaign.CASES if cases is None else cases
             left = [number for number in range(count) if (name, number) not in known]
             start, faults = time.monotonic(), 0
             for done, line in enumerate(_results(module, campaign, left, jobs, Path(root)), 1):
@@ -230,7 +235,8 @@ class _Worker:
             self.end()
         shutil.rmtree(self.folder, ignore_errors=True)
         seconds = round(time.monotonic() - self.started, 2)
-        return {"campaign": self.campaign.NAME, "number": self.number, **answer, "seconds": seconds}
+        name = name_of(self.campaign.__name__)
+        return {"campaign": name, "number": self.number, **answer, "seconds": seconds}
 
     def _received(self) -> Any:
         try:
@@ -314,7 +320,7 @@ def table(lines: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     for line in lines:
         groups[line["campaign"], line["kind"]].append(line)
     rows = [("campaign", "kind", *COLUMNS)]
-    order = {module.rpartition(".")[2]: number for number, module in enumerate(CAMPAIGNS)}
+    order = {name_of(module): number for number, module in enumerate(CAMPAIGNS)}
     for campaign, kind in sorted(groups, key=lambda key: (order.get(key[0], len(order)), key)):
         rows.append((campaign, kind, *_counts(groups[campaign, kind])))
     return [*rows, ("all", "", *_counts(lines))]
@@ -362,9 +368,9 @@ def _descriptions(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str
     """The name of each campaign in the results, and what its module says of itself."""
     known = {line["campaign"] for line in lines}
     for module in CAMPAIGNS:
-        if module.rpartition(".")[2] in known:
+        if name_of(module) in known:
             campaign = importlib.import_module(module)
-            yield campaign.NAME, " ".join((campaign.__doc__ or "").split())
+            yield name_of(module), " ".join((campaign.__doc__ or "").split())
 
 
 if __name__ == "__main__":
