@@ -421,8 +421,9 @@ def test_a_signal_ends_worker_threads(negcorr, data, tmp_path, monkeypatch, numb
             run(lambda k: sends(number, wait=True)() if k == 0 else sends(0, wait=True)(), range(6))
 
     monkeypatch.setattr("negcorr.criteria.kfold.KFold.from_cells", in_threads)
+    before = threading.active_count()
     stopped(negcorr("fit", data, "-t", "price", *QUICK, "-o", "new/out", "-q"), number, name)
-    assert threading.active_count() == 1
+    assert threading.active_count() <= before
     assert names_in(tmp_path / "here") == []
 
 

@@ -110,8 +110,7 @@ def differences(
     mine, theirs = one.predict(X), other.predict(X)
     theirs = (theirs.astype(np.float64) - shift) / factor
     rounding = problem.rounding(mine) * (1.0 + 2.0 * np.max(np.abs(shift / problem.scale)))
-    off = np.max(np.abs(mine - theirs) / (tolerance * problem.scale + rounding))
-    if not off <= 1:
+    if not np.max(np.abs(mine - theirs) - (tolerance * problem.scale + rounding)) <= 0:
         share = np.max(np.abs(mine - theirs) / problem.scale)
         faults.append(f"predictions differ by {share:.2g} of the spread")
     return faults
