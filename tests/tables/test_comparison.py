@@ -86,7 +86,7 @@ def test_pure_noise_is_said_to_be(recwarn):
 
 
 def test_several_targets_weights_groups():
-    frame = rows(240).assign(z=lambda f: f["x"] ** 2, w=1 + np.arange(240) % 2)
+    frame = rows(240).assign(z=lambda f: f["x"] ** 2 + 0.1 * f["y"], w=1 + np.arange(240) % 2)
     frame["who"] = [f"g{i % 12}" for i in range(240)]
     schema = infer_columns(frame, ["y", "z"], weights="w", group="who")
     found = compare(frame, schema, parameters={"basis": FourierFeatures(20)})
