@@ -423,6 +423,9 @@ def test_a_signal_ends_worker_threads(negcorr, data, tmp_path, monkeypatch, numb
     monkeypatch.setattr("negcorr.criteria.kfold.KFold.from_cells", in_threads)
     before = threading.active_count()
     stopped(negcorr("fit", data, "-t", "price", *QUICK, "-o", "new/out", "-q"), number, name)
+    end = time.monotonic() + 20  # workers end at the next step of their work
+    while threading.active_count() > before and time.monotonic() < end:
+        time.sleep(0.01)
     assert threading.active_count() <= before
     assert names_in(tmp_path / "here") == []
 

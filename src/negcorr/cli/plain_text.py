@@ -7,8 +7,6 @@ import math
 import re
 from typing import Any
 
-from negcorr.reading.number_cells import number_form
-
 __all__ = ["finite", "for_spreadsheets", "json_text", "printable", "without_controls"]
 
 #: Longest name of a column or value that is shown in full.
@@ -98,6 +96,8 @@ def finite(value: Any) -> Any:
 
 
 def _escaped(cell: str) -> str:
+    from negcorr.reading.number_cells import number_form  # the command's help needs no NumPy
+
     text = without_controls(cell)
     is_formula = cell.startswith(FORMULA_STARTS) and number_form([cell]) is None
     return f"'{text}" if is_formula else text

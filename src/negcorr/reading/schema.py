@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass, fields
 
 from negcorr.exceptions import TableError
+from negcorr.rows.sample import is_sampled
 
 __all__ = ["INPUT_ROLES", "LEFT_OUT", "ROLES", "Column", "Schema"]
 
@@ -118,8 +119,6 @@ class Schema:
     @property
     def distinct_head(self) -> str:
         """What stands above the numbers of different values."""
-        from negcorr.rows.sample import is_sampled  # the command's help needs no NumPy
-
         return "distinct (sample)" if is_sampled(self.n_rows) else "distinct"
 
     def __getitem__(self, name: str) -> Column:
