@@ -9,7 +9,8 @@ from reference import literal_fit, make_problem, random_problem
 from sklearn.model_selection import KFold as RowKFold
 
 import negcorr.path.tune
-from negcorr import difference_noise_variance, ncl_path
+from negcorr import NCLRegressor, difference_noise_variance, ncl_path
+from negcorr.bases import FourierFeatures
 from negcorr.exceptions import NegcorrWarning, PrecisionWarning, SearchBoundaryWarning
 from negcorr.path.path import CRITERIA
 from negcorr.spectrum.gap import lattice
@@ -368,3 +369,12 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"one fold.*criterion without folds"):
             ncl_path(features, y, [0, 1, 2])
         assert ncl_path(features, y, [0, 1, 2], criterion="sure").gap == 1.0
+
+
+@pytest.mark.parametrize("criterion", ["kfold", "loo", "sure", "gcv", "aicc"])
+@pytest.mark.parametrize("constant", [0.0, 2.5, 0.1, 1e6 / 3])
+def test_rounding_of_constant_targets_chooses_no_gap(criterion, constant):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    options = {"noise_variance": "difference"} if criterion == "sure" else {}
+    model = NCLRegressor(FourierFeatures(5, 3), criterion=criterion, **options)
+    assert model.fit(X, np.full(40, constant)).gap_ == 1.0

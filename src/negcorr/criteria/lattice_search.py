@@ -10,7 +10,7 @@ import numpy as np
 from negcorr._common.types import BoolArray, FloatArray
 from negcorr.spectrum.gap import lattice
 
-__all__ = ["TIE_RESIDUAL", "SearchResult", "search_lattice"]
+__all__ = ["SearchResult", "search_lattice"]
 
 #: First every tenth point. A mode shrinks as a logistic function of log(gap), a decade wide, so no
 #: minimum lies unseen between two points at a distance of a fifth of a decade.
@@ -23,11 +23,6 @@ SECOND_VALLEY = 0.02
 #: Values this close to the minimum, relative to the curve's size, count as equal. Of equal values
 #: the one at the largest gap is chosen, so that rounding does not choose where a curve is flat.
 TIE_RTOL = 1e-10
-
-#: Mean squared errors count as equal as well where their roots differ by less than this share of
-#: the target's deviation: a residual is known to the rounding of the target, and is nothing else
-#: where the features explain everything.
-TIE_RESIDUAL = 1e-13
 
 
 @dataclass(frozen=True)
@@ -55,7 +50,7 @@ class SearchResult:
 def search_lattice(
     curve: Callable[[FloatArray], FloatArray],
     smallest_gap: float,
-    deviation: FloatArray | None = None,
+    rounding: FloatArray | None = None,
 ) -> SearchResult:
     """Minimise a criterion over gaps 10^(−i/50) between 1 and ``smallest_gap``.
 
@@ -65,8 +60,9 @@ def search_lattice(
         Maps gaps ``(k,)`` to values ``(k, outputs)``; lower is better, infinity allowed.
     smallest_gap : float
         Where the search ends.
-    deviation : ndarray of shape (outputs,), optional
-        Of the targets, where values are mean squared errors.
+    rounding : ndarray of shape (outputs,), optional
+        Where values are mean squared errors: the size of residuals that are rounding of the target.
+        Errors whose roots differ by less count as equal.
 
     Returns
     -------
@@ -103,8 +99,8 @@ def search_lattice(
     order = np.argsort(index)
     index, values = index[order], values[order]
     best = []
-    rounding = np.zeros(values.shape[1]) if deviation is None else TIE_RESIDUAL * deviation
-    for column, share in zip(values.T, rounding.tolist(), strict=True):
+    shares = np.zeros(values.shape[1]) if rounding is None else rounding
+    for column, share in zip(values.T, shares.tolist(), strict=True):
         finite = column[np.isfinite(column)]
         least = float(np.nanmin(column))
         tolerance = TIE_RTOL * float(np.median(np.abs(finite))) if len(finite) else 0.0

@@ -15,7 +15,6 @@ from negcorr._common.lapack import EPS
 from negcorr._common.types import AnyArray, BoolArray, FloatArray, GapLike, IntArray, Number
 from negcorr.criteria import closed_form as criteria
 from negcorr.criteria.kfold import KFold
-from negcorr.criteria.lattice_search import TIE_RESIDUAL
 from negcorr.criteria.leave_one_out import LeaveOneOut
 from negcorr.criteria.noise import paper_noise_variance, residual_noise_variance
 from negcorr.exceptions import NoiseVarianceWarning, PrecisionWarning
@@ -373,8 +372,8 @@ class NCLPath:
     def _closed_form(self, name: str, gaps: FloatArray) -> FloatArray:
         # What is left of targets that are fitted to their rounding is no error: its logarithm would
         # choose.
-        least = TIE_RESIDUAL**2 * self.spectrum.total
         xp = self.spectrum.place.xp
+        least = self.spectrum.target_rounding**2
         error = xp.maximum(self.spectrum.train_error(gap=gaps), least)
         dof = self.spectrum.dof(gap=gaps)[..., np.newaxis]
         if name in ("sure", "cp") and np.isnan(self.noise_variance).any():

@@ -392,10 +392,9 @@ def _choose(path: NCLPath, rows: Rows, basis: Basis, settings: PathSettings) -> 
         )
         path = path.changed(leave_one_out=leave_one_out)
     floor = 0.0 if basis.nesting_ is None else SMALLEST_NESTED_GAP
-    total = np.maximum(to_host(path.spectrum.total), 0.0)
-    deviation = np.sqrt(total) if name in ("kfold", "loo") else None
+    rounding = to_host(path.spectrum.target_rounding) if name in ("kfold", "loo") else None
     found = search_lattice(
-        lambda gaps: to_host(path.criterion_curve(name, gaps)), max(smallest, floor), deviation
+        lambda gaps: to_host(path.criterion_curve(name, gaps)), max(smallest, floor), rounding
     )
     return path.changed(
         chosen_gap=found.chosen,

@@ -23,12 +23,17 @@ import numpy as np
 import numpy.typing as npt
 
 from negcorr._common.arrays import NUMPY, Place, contiguous, place_of, to_host
+from negcorr._common.lapack import EPS
 from negcorr._common.types import FloatArray, GapLike, IntArray
 from negcorr.spectrum.gap import gap_per_output, resolve_gap
 from negcorr.spectrum.whitening import Whitening
 
 __all__ = ["DenseSpectrum", "Spectrum"]
 
+
+#: A residual is known to the rounding of the target: to this share of its deviation, and to so many
+#: roundings of its mean.
+ROUNDING_SHARE, ROUNDINGS = 1e-13, 64.0
 
 #: Share of M by which ρ must be below it for members to differ along a mode. Less is rounding, and
 #: changes no prediction in twelve digits; but a criterion that takes logarithms could choose by it.
@@ -113,6 +118,13 @@ class Spectrum(ABC):
         """Gap below which no mode changes any more: 10⁻³ of the smallest ρ/M; 1 if none does."""
         share = float(self.rho[0]) / self.n_members if self.rho.shape[0] else 1.0
         return 1e-3 * share if 1.0 - share > DIFFERENCE else 1.0
+
+    @property
+    def target_rounding(self) -> FloatArray:
+        """Size of residuals that are nothing but rounding of the target, of shape (outputs,)."""
+        xp, mean = self.place.xp, self.centre[self.n_features :]
+        deviation = xp.sqrt(xp.clip(self.total, min=0.0))
+        return xp.maximum(ROUNDING_SHARE * deviation, ROUNDINGS * EPS * xp.abs(mean))
 
     def without_rows(self) -> Spectrum:
         """The spectrum as numbers of its own, from which no training row can be read."""
