@@ -162,15 +162,15 @@ def _threads(problem: Problem, fit: Attempt, rng: np.random.Generator, folder: P
 
 def _routes(problem: Problem, fit: Attempt, rng: np.random.Generator, folder: Path) -> list[str]:
     other = "gram" if fit.value.path_.solver == "qr" else "qr"
-
-    def resolved(model: Any) -> bool:
-        spectrum = model.path_.spectrum
-        return bool((spectrum.rho > RESOLVED_BY_PRODUCTS * spectrum.n_members).all())
-
-    found = attempt(lambda: problem.fitted(solver=other))
-    if not (resolved(fit.value) and (found.value is None or resolved(found.value))):
-        return list(found.faults)  # products have fewer modes, as their resolution says
+    if not _resolved_by_products(fit.value):
+        return list(attempt(lambda: problem.fitted(solver=other)).faults)
     return _same(problem, fit, lambda: problem.fitted(solver=other), dof=DOF_BY_PRODUCTS)
+
+
+def _resolved_by_products(model: Any) -> bool:
+    """Whether products of features, which streams add up, have all modes of a fit."""
+    spectrum = model.path_.spectrum
+    return bool((spectrum.rho > RESOLVED_BY_PRODUCTS * spectrum.n_members).all())
 
 
 def _chunks(problem: Problem, fit: Attempt, rng: np.random.Generator, folder: Path) -> list[str]:
@@ -187,6 +187,8 @@ def _chunks(problem: Problem, fit: Attempt, rng: np.random.Generator, folder: Pa
         assert np.isfinite(model.dof_).all()
         return model
 
+    if not _resolved_by_products(fit.value):
+        return list(attempt(in_parts).faults)
     return _same(problem, fit, in_parts, dof=DOF_BY_PRODUCTS)
 
 
