@@ -266,7 +266,15 @@ def _lock_in(folder: Path, name: str | None) -> HeldFile:
 
 
 def _end(lock: HeldFile) -> None:
-    """Remove the folder beside a lock, then the lock."""
+    """Remove the folder beside a lock, then the lock, also where a signal comes in between."""
+    try:
+        _cleared(lock)
+    except BaseException:
+        _cleared(lock)
+        raise
+
+
+def _cleared(lock: HeldFile) -> None:
     if not lock.is_held:
         return  # in a forked child: the folder is its parent's
     stage = lock.path.with_suffix(_SUFFIX)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -50,6 +49,7 @@ class HeldFile:
         if remove and sys.platform != "win32":
             self.path.unlink(missing_ok=True)  # still held: nobody can hold it before it is gone
         self._file.close()
+        _held.discard(self)
         if remove and sys.platform == "win32":
             with suppress(OSError):  # open files cannot be removed there, and another run has it
                 self.path.unlink(missing_ok=True)
@@ -59,7 +59,8 @@ class HeldFile:
         self._file.close()
 
 
-_held: weakref.WeakSet[HeldFile] = weakref.WeakSet()
+#: Not weak: Ctrl-C would be lost in a function that Python calls when an object goes.
+_held: set[HeldFile] = set()
 
 
 def _close_in_child() -> None:

@@ -38,7 +38,7 @@ class StopSignal:
     Attributes
     ----------
     number : int
-        0 before there is one, or after Ctrl-C.
+        0 before there is one.
     again : float
         Time at which another one is heard.
     """
@@ -54,12 +54,15 @@ class StopSignal:
     @property
     def name(self) -> str:
         """How people call it."""
-        return signal.Signals(self.number).name if self.number else "Ctrl-C"
+        number = signal.Signals(self.number or signal.SIGINT)
+        return "Ctrl-C" if number == signal.SIGINT else number.name
 
 
 @contextmanager
 def stop_signal() -> Iterator[StopSignal]:
-    """Let SIGTERM end the block as Ctrl-C does: by a KeyboardInterrupt.
+    """Let SIGTERM end the block as Ctrl-C does, by a KeyboardInterrupt, and note which it was.
+
+    What is raised then may be another error, from the clean-up that was interrupted.
 
     Yields
     ------
@@ -70,18 +73,20 @@ def stop_signal() -> Iterator[StopSignal]:
 
     def end(number: int, frame: Any) -> None:
         if os.getpid() != process:  # a forked child, which has nothing to clean up
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
-        elif time.monotonic() > stop.again:
+            signal.signal(number, before[number])
+            signal.raise_signal(number)
+        elif number == signal.SIGINT or time.monotonic() > stop.again:
             stop.number, stop.again = number, time.monotonic() + TWICE
             raise KeyboardInterrupt
 
-    here = threading.current_thread() is threading.main_thread()
-    if not here or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield stop
-        return
-    signal.signal(signal.SIGTERM, end)
+    usual = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    before: dict[int, Any] = {n: h for n, h in usual.items() if signal.getsignal(n) is h}
+    if threading.current_thread() is not threading.main_thread():
+        before = {}
+    for number in before:
+        signal.signal(number, end)
     try:
         yield stop
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number, handler in before.items():
+            signal.signal(number, handler)
