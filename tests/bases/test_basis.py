@@ -398,6 +398,8 @@ class TestTerms:
     @pytest.mark.parametrize(
         "basis",
         [
+            FourierFeatures(5, 4, random_state=0),
+            FourierFeatures(5, 4, gamma=1e4, kernel="laplacian", inputs="none", random_state=0),
             NystroemFeatures(5, 10, random_state=0),
             NystroemFeatures(5, 6, subspace=0.5, kernel="laplacian", random_state=0),
             KernelFeatures(5, 10, random_state=0),
@@ -418,5 +420,20 @@ class TestTerms:
 
     def test_are_unknown_where_features_are_no_sums(self):
         X = np.random.default_rng(0).normal(size=(20, 2))
-        for basis in (FourierFeatures(3, 4), KernelFeatures(3, 4, kernel="linear")):
-            assert basis.fit(X).terms_ is None
+        assert KernelFeatures(3, 4, kernel="linear").fit(X).terms_ is None
+
+    def test_of_cosines_are_those_of_their_angles(self):
+        rng = np.random.default_rng(0)
+        X, weight = rng.normal(size=(20, 2)) + 1e3, rng.integers(1, 4, size=20).astype(float)
+        basis = FourierFeatures(3, 4, inputs="none", random_state=0).fit(X, sample_weight=weight)
+        squares = np.average(X**2, axis=0, weights=weight)
+        angles = np.sqrt(squares @ basis.frequencies_**2 + basis.phases_**2)
+        np.testing.assert_allclose(basis.terms_, angles, rtol=1e-12)
+        sparse = clone(basis).fit(sp.csr_array(X), sample_weight=weight)
+        np.testing.assert_allclose(sparse.terms_, angles, rtol=1e-12)
+
+    def test_of_sparse_rows_that_are_scaled_include_the_centre(self):
+        X = np.random.default_rng(0).normal(size=(20, 2)) + 1e3
+        basis = FourierFeatures(3, 4, random_state=0)
+        dense, sparse = (clone(basis).fit(rows).terms_ for rows in (X, sp.csr_array(X)))
+        assert (sparse > 100.0 * dense).all()

@@ -241,7 +241,7 @@ class TestGrowth:
     def test_adds_nothing_to_a_linear_kernel_that_is_complete(self):
         few, many = fitted(4, 5, kernel="linear"), fitted(12, 5, kernel="linear")
         assert widths(few) == widths(many) == [1, 1, 1]
-        assert [stage.mixing.shape[1] for stage in many.stages_] == [3, 0, 0]
+        assert [stage.weights.shape[1] for stage in many.stages_] == [3, 0, 0]
         np.testing.assert_allclose(many.transform(table()), few.transform(table()), atol=1e-12)
 
     def test_within_a_stage_is_another_ensemble(self):
@@ -258,7 +258,7 @@ class TestMembers:
     def test_share_the_features_of_each_stage(self, n_members, width, expected):
         basis = fitted(n_members, width, kernel="laplacian")
         assert widths(basis) == expected
-        assert sum(stage.mixing.shape[1] for stage in basis.stages_) == sum(expected)
+        assert sum(stage.weights.shape[1] for stage in basis.stages_) == sum(expected)
 
     @every_kernel
     def test_differ(self, kernel):
@@ -474,3 +474,14 @@ def test_the_rounding_of_rows_changes_little_where_kernels_of_two_stages_depend(
     assert max(one.basis_.stage_ranks_) < 400
     assert other.gap_ == one.gap_
     np.testing.assert_allclose(other.predict(X), one.predict(X), rtol=0, atol=1e-6 * y.std())
+
+
+def test_a_row_alone_has_the_features_that_it_has_in_a_batch_in_every_stage(monkeypatch):
+    """Kernels of 300 landmarks in two stages depend: rounding of the first stays there."""
+    monkeypatch.setattr(module, "STAGE", 150)
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    basis = KernelFeatures(30, 10, kernel="rbf", random_state=0).fit(X)
+    batch = basis.transform(X)
+    alone = np.vstack([basis.transform(X[i : i + 1]) for i in range(60)])
+    assert basis.terms_.max() < 1e6
+    np.testing.assert_allclose(alone, batch[:60], rtol=0, atol=1e-9)

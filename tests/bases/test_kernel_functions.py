@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sklearn.metrics.pairwise import rbf_kernel
 
 from negcorr.bases import FourierFeatures, kwok_tsang_gamma
 from negcorr.bases.kernel_functions import KERNELS, mean_squared_distance
@@ -184,3 +185,18 @@ def test_orthogonal_frequencies_err_less_than_independent_ones():
     independent, _ = kernel_error(fourier("rbf"), "rbf", 300, range(30))
     together, _ = kernel_error(orthogonal, "rbf", 300, range(30))
     assert together < 0.95 * independent
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e5, -1e5, 1e8])
+def test_gaussian_kernels_far_from_zero_keep_their_digits(shift):
+    """Squared distances from squares of the columns lose them: 1e-6 of a kernel at 1e5."""
+    X = np.round(np.random.default_rng(0).normal(size=(12, 3)) * 2**10) / 2**10
+    far = KERNELS["rbf"].values(X + shift, X[:5] + shift, 0.7)
+    squares = np.sum((X[:, None] - X[None, :5]) ** 2, axis=2)
+    np.testing.assert_allclose(far, np.exp(-0.7 * squares), rtol=1e-13)
+
+
+def test_gaussian_kernels_of_standardised_columns_are_scikit_learns():
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    theirs = rbf_kernel(X, X[:5], 0.7)
+    np.testing.assert_array_equal(KERNELS["rbf"].values(X, X[:5], 0.7), theirs)

@@ -236,3 +236,28 @@ def test_small_rounded_tables_can_be_fitted_by_it(seed):
         problem.features, problem.y[:, 0], problem.starts, criterion="loo", alpha=1e-3, cv=2
     )
     assert np.isfinite(path.values).all()
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_rows_that_an_ensemble_nearly_interpolates_keep_nine_digits(fit_intercept):
+    """The update divides by what leverages leave of 1: these rows are refitted."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(8, 1))
+    phase = rng.uniform(0, 6, size=35)
+    features = np.cos(X * rng.normal(size=35) + phase)
+    problem = Problem(features, rng.normal(size=(8, 1)), np.ones(8), np.arange(0, 36, 7))
+    gaps = np.array([1.0, 1e-2, 1e-4])
+    found = loo_of(problem, alpha=1e-8, fit_intercept=fit_intercept).residuals(gaps)
+    for i in range(8):
+        left = without_one(problem, i)
+        spectrum = factorise(
+            moments_of(left),
+            problem.starts,
+            alpha=1e-8,
+            fit_intercept=fit_intercept,
+            every_mode=True,
+        )
+        q = spectrum.n_features
+        fitted = (features[i] - spectrum.centre[:q]) @ spectrum.coef_path(gaps)[0]
+        wanted = problem.y[i] - spectrum.centre[q:] - fitted
+        assert_allclose(found[:, i, 0], wanted, rtol=0, atol=1e-9 * np.abs(problem.y).max())

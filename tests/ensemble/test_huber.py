@@ -41,7 +41,7 @@ from negcorr.ensemble.huber import (
     threshold_of,
 )
 from negcorr.ensemble.summary import HUBER_NOTE
-from negcorr.exceptions import HuberWarning, NotLinearError
+from negcorr.exceptions import HuberWarning, NotLinearError, PrecisionWarning
 from negcorr.path.tune import GivenFeatures, PathSettings, build_path
 from negcorr.rows.folds import make_folds
 from negcorr.rows.rows import Rows
@@ -411,6 +411,36 @@ class TestFit:
         hurt = root_mean_square(model.fit(X, spoilt))
         robust = root_mean_square(clone(model).set_params(loss="huber").fit(X, spoilt))
         assert robust < hurt / 2
+
+
+class TestProducts:
+    """Targets follow held-out predictions, and multiply what products of features do not know."""
+
+    @staticmethod
+    def path_by(solver, gap=1e-12):
+        """Of two members that nearly agree: the mode in which they differ has 4e-7 of M."""
+        rng = np.random.default_rng(0)
+        one = rng.normal(size=(3000, 12))
+        rows = Rows(np.hstack([one, one + 1e-3 * rng.normal(size=one.shape)]), one[:, :1] ** 3)
+        basis, settings = (
+            GivenFeatures(np.array([0, 12, 24])),
+            PathSettings(np.array([gap]), solver=solver),
+        )
+        folds, first = make_folds(4, rows), clipped_at_fences(rows)
+        path = build_path(first, basis, folds, settings, True)
+        assert path.resolves_choice
+        return path, huber_path(path, rows, first, basis, settings, 1.5)[0]
+
+    def test_auto_takes_the_accurate_route(self):
+        plain, path = self.path_by("auto")
+        assert (plain.solver, path.solver) == ("gram", "qr")
+
+    def test_a_solver_that_was_asked_for_stays_and_warns(self):
+        with pytest.warns(PrecisionWarning, match="held-out predictions.*products of features"):
+            assert self.path_by("gram")[1].solver == "gram"
+
+    def test_ordinary_gaps_stay_with_products(self):
+        assert self.path_by("auto", gap=1e-3)[1].solver == "gram"
 
 
 class TestSquaredLoss:

@@ -102,6 +102,11 @@ class TestWhatItFinds:
         assert found.rounds.all()
         assert "cancel" in str(found)
 
+    def test_without_an_intercept_rounding_is_compared_to_the_spread_about_the_mean(self):
+        X, y = table()
+        with pytest.warns(PrecisionWarning, match="terms of the predictions cancel"):
+            small(fit_intercept=False, gap=1e-14).fit(X, y + 1e11)
+
     def test_gross_errors_that_the_rows_miss_are_no_alarm(self):
         X, y = table(20_000, 2)
         keys = Rows(X, y[:, None]).keys.xy

@@ -138,11 +138,21 @@ class FourierFeatures(RandomBasis):
         phases = rng.uniform(0.0, 2.0 * np.pi, shape[1])
         place = place_of(rows.X)
         self.frequencies_, self.phases_ = place.floats(frequencies), place.floats(phases)
+        squares = _mean_squares(mapped, rows.weight)
+        if sp.issparse(mapped):  # whose centre is subtracted from the phase
+            squares = squares + self.input_map_.offset**2
+        with np.errstate(over="ignore"):
+            self._angles = (squares @ self.frequencies_**2 + self.phases_**2) ** 0.5
         # One matrix in units of turns, with the phase as the weight of a constant input. An affine
         # map of the columns is part of it; only the centre is subtracted before.
         if self.input_map_.is_affine:
             frequencies = frequencies * to_host(self.input_map_.factor)[:, np.newaxis]
         self._turns = place.floats(np.vstack([frequencies, phases]) / (2.0 * np.pi))
+
+    @property
+    def terms_(self) -> FloatArray:
+        """Sizes of what the angles ω·x + b add up: rounding of an angle is that of its cosine."""
+        return self._angles
 
     def fill(self, X: Table, out: FloatArray) -> None:
         center: Any = 0.0
@@ -169,6 +179,14 @@ class FourierFeatures(RandomBasis):
                 np.subtract(block, center, out=rows[:size, :-1])
                 np.matmul(rows[:size], self._turns, out=turns[:size])
             cos_turns(turns[:size], out[start : start + size], scratch[:, :size])
+
+
+def _mean_squares(X: Table, weight: FloatArray | None) -> FloatArray:
+    """Weighted mean of the squares of every column, of shape (d,)."""
+    place = place_of(X)
+    weight = place.ones((X.shape[0],)) if weight is None else weight
+    squares = X.multiply(X) if sp.issparse(X) else place.floats(X) ** 2
+    return (squares.T @ weight) / place.xp.sum(weight)
 
 
 def _orthogonal(

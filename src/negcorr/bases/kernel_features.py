@@ -33,15 +33,16 @@ class Stage:
 
     Attributes
     ----------
-    explained : ndarray of shape (Q_before, landmarks)
-        Features of the earlier stages at these landmarks; they represent a part of the kernels.
-    mixing : ndarray of shape (landmarks, features)
-        Maps the remaining part of the kernels to features that are orthonormal in the kernel's
-        space.
+    first : int
+        Number of the first of these landmarks.
+    weights : ndarray of shape (landmarks so far, features)
+        Weights of the kernels at all landmarks up to these, for features that are orthonormal in
+        the kernel's space, and to those of the stages before. Features that were subtracted as such
+        would bring their rounding with them, which is a thousand times larger.
     """
 
-    explained: FloatArray
-    mixing: FloatArray
+    first: int
+    weights: FloatArray
 
 
 class KernelFeatures(NystroemFeatures):
@@ -127,11 +128,12 @@ class KernelFeatures(NystroemFeatures):
         self.rotation_seed_ = int(rng.randint(np.iinfo(np.int32).max))
         self.stage_ranks_ = None
         self.__dict__.pop("stages_", None)
-        self.stage_ranks_ = [int(stage.mixing.shape[1]) for stage in self.stages_]
+        self.stage_ranks_ = [int(stage.weights.shape[1]) for stage in self.stages_]
         # One member for every H landmarks; members of a stage share its features.
         starts, first = [np.zeros(1, dtype=np.intp)], 0
         for stage, rank in zip(self.stages_, self.stage_ranks_, strict=True):
-            count = min(max(1, round(stage.mixing.shape[0] / self.n_components)), rank)
+            n_landmarks = stage.weights.shape[0] - stage.first
+            count = min(max(1, round(n_landmarks / self.n_components)), rank)
             if rank:
                 borders = np.linspace(0, rank, count + 1).astype(np.intp)
                 starts.append(first + borders[1:])
@@ -150,7 +152,7 @@ class KernelFeatures(NystroemFeatures):
             values = to_host(self._kernel(self.landmarks_, self.landmarks_))
             rng = np.random.RandomState(self.rotation_seed_)
             stages = _stages(values, float(min(n_landmarks, STAGE)), rng, self.stage_ranks_)
-        return [Stage(place.floats(s.explained), place.floats(s.mixing)) for s in stages]
+        return [Stage(stage.first, place.floats(stage.weights)) for stage in stages]
 
     @property
     def terms_(self) -> FloatArray | None:
@@ -158,7 +160,7 @@ class KernelFeatures(NystroemFeatures):
         if self.kernel == "linear":
             return None
         xp = place_of(self.landmarks_).xp
-        return xp.concat([xp.linalg.vector_norm(stage.mixing, axis=0) for stage in self.stages_])
+        return xp.concat([xp.linalg.vector_norm(stage.weights, axis=0) for stage in self.stages_])
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for pickling, without the stages."""
@@ -170,17 +172,14 @@ class KernelFeatures(NystroemFeatures):
     def fill(self, X: Table, out: FloatArray) -> None:
         rows, linear = self.input_map_(X), self.kernel == "linear"
         landmarks = self.landmarks_ if linear else self._landmarks(rows)
-        first, begin = 0, 0
+        values = self._kernel(rows, landmarks)
+        if linear and sp.issparse(rows):
+            values -= self.gamma_ * (landmarks @ self.input_map_.offset)
+        begin = 0
         for stage in self.stages_:
-            last, end = first + stage.mixing.shape[0], begin + stage.mixing.shape[1]
-            near = landmarks[first:last, :]
-            values = self._kernel(rows, near)
-            if linear and sp.issparse(rows):
-                values -= self.gamma_ * (near @ self.input_map_.offset)
-            if begin:
-                values = values - out[:, :begin] @ stage.explained
-            out[:, begin:end] = values @ stage.mixing
-            first, begin = last, end
+            end = begin + stage.weights.shape[1]
+            out[:, begin:end] = values[:, : stage.weights.shape[0]] @ stage.weights
+            begin = end
 
 
 def _stages(
@@ -192,16 +191,14 @@ def _stages(
     from a fit, the same number is kept: on another machine rounding could change it.
     """
     stages: list[Stage] = []
-    # Features so far at the landmarks that are still to come.
-    known = np.empty((0, len(values)))
+    known, so_far = np.empty((0, len(values))), np.empty((0, 0))
     largest = float(np.max(np.diagonal(values), initial=0.0))
     for first in range(0, len(values), STAGE):
         last = min(first + STAGE, len(values))
         inside, size = slice(first, last), last - first
-        here, ahead = known[:, :size], known[:, size:]
         # Features carry the factor √square, so products of them carry the square.
-        explained = here / square
-        rest = values[inside, inside] - explained.T @ here
+        explained = known[:, inside] / square
+        rest = values[inside, inside] - explained.T @ known[:, inside]
         strength, vectors = np.linalg.eigh((rest + rest.T) / 2.0)
         noise = NOISE_BESIDE_FEATURES if first else NOISE
         least = noise * largest if largest > 0 else 1.0
@@ -214,9 +211,12 @@ def _stages(
         # A random rotation of what the vectors span, whatever their signs and their order.
         drawn, triangle = np.linalg.qr(vectors[:, kept].T @ rng.standard_normal((size, kept.sum())))
         mixing = root @ (drawn * np.where(np.diagonal(triangle) < 0, -1.0, 1.0))
-        features = mixing.T @ (values[inside, last:] - explained.T @ ahead)
-        known = np.concatenate([ahead, features])
-        stages.append(Stage(explained, mixing))
+        weights = np.concatenate([-so_far @ (explained @ mixing), mixing])
+        stages.append(Stage(first, weights))
+        if last < len(values):
+            # Features at all landmarks, as rows will have them.
+            known = np.concatenate([known, weights.T @ values[:last]])
+            so_far = np.hstack([np.pad(so_far, ((0, size), (0, 0))), weights])
     return stages
 
 

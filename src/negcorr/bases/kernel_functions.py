@@ -110,8 +110,13 @@ def _cauchy_frequencies(
 
 
 def _rbf_values(X: Table, Z: Table, gamma: float) -> FloatArray:
-    if is_device_array(X):
+    if not sp.issparse(X):
+        # Squares of numbers far from zero lose the digits of distances: from the point of the
+        # landmarks' box that is nearest to zero, which is zero where columns are standardised.
         xp = place_of(X).xp
+        nearest = xp.clip(xp.min(Z, axis=0), min=0.0) + xp.clip(xp.max(Z, axis=0), max=0.0)
+        X, Z = X - nearest, Z - nearest
+    if is_device_array(X):
         squares = xp.sum(X**2, axis=1)[:, None] + xp.sum(Z**2, axis=1)[None, :]
         return xp.exp(-gamma * xp.clip(squares - 2.0 * (X @ Z.T), min=0.0))
     return np.asarray(rbf_kernel(X, Z, gamma=gamma))

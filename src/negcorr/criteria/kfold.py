@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from negcorr._common.arrays import place_of, to_host
+from negcorr._common.lapack import EPS
 from negcorr._common.threads import our_own_threads, spread
 from negcorr._common.types import FloatArray, IntArray
 from negcorr.bases import Basis
@@ -117,6 +118,16 @@ class KFold:
             )
         worst = max(fit.whitening.condition for fit in fits)
         return cls(tuple(fits), tuple(held_out), tuple(numbers), worst)
+
+    def product_error(self, gap: float) -> float:
+        """Largest relative error of held-out predictions, where features came as products.
+
+        A mode of share s = ρ/M + gap is known to eps·condition²/s. It leans by as much towards
+        directions that training rows do not have and held-out rows may have, and its coefficient is
+        1/√s times its component.
+        """
+        shares = [float(fit.rho[0]) / fit.n_members for fit in self.fits if fit.rho.shape[0]]
+        return float(EPS * self.condition**2 / (min(shares, default=1.0) + gap) ** 1.5)
 
     def error(self, gaps: FloatArray) -> FloatArray:
         """Mean squared error on held-out rows, shape (gaps, outputs)."""

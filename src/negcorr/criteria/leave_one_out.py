@@ -20,6 +20,7 @@ from functools import partial
 
 import numpy as np
 
+from negcorr._common.lapack import EPS
 from negcorr._common.threads import spread, stop_if_abandoned
 from negcorr._common.types import FloatArray, IntArray
 from negcorr.moments.moments import FactorMoments
@@ -32,10 +33,17 @@ __all__ = ["LeaveOneOut"]
 #: leave; the update breaks down there and the row is refitted instead.
 LEVERAGE_LIMIT = 1e-8
 
-#: The same for a row's leverage in the ensemble at the smallest gap: the update divides by the rest
-#: of it, and loses as many digits. A row that alone spans a direction comes there as λ → 1; at
-#: gap > 0 the ensemble without it is unique all the same, and its limit exists.
+#: The same for a row's leverage in the ensemble at the smallest gap. A row that alone spans a
+#: direction comes there as λ → 1; at gap > 0 the ensemble without it is unique all the same, and
+#: its limit exists.
 ENSEMBLE_LEVERAGE_LIMIT = 1e-10
+
+#: The update divides by what both leverages leave of 1. Where its relative error, eps over the
+#: product of these, may be larger, rows are refitted too, if that takes little time.
+UPDATED_ERROR = 1e-12
+
+#: Size of what is refitted then, rows times n·Q·min(n, Q): about a second.
+MOST_REFITTED = 3e8
 
 _BATCH_BYTES = 64 * 2**20
 
@@ -86,7 +94,8 @@ class LeaveOneOut:
     def residuals(self, gaps: FloatArray) -> FloatArray:
         """y_i − F₋ᵢ(x_i), shape (gaps, n, outputs)."""
         out = np.empty((len(gaps), *self.y.shape))
-        shares = self._shares()
+        shares, (n, q) = self._shares(), self.features.shape
+        cost = n * q * min(n, q)
         # N·A carries N·α; without the row it is (N − w)·α, a change that is not of low rank.
         # A spectrum with α(1 − τ) absorbs it, one for each distinct weight.
         absorbed = shares if self.alpha > 0 else np.zeros(len(shares))
@@ -115,6 +124,9 @@ class LeaveOneOut:
             )
             stays = 1.0 - shares[index] * (leverage + self.fit_intercept)
             updates = (keeps > LEVERAGE_LIMIT) & (stays > ENSEMBLE_LEVERAGE_LIMIT)
+            accurate = updates & (keeps * stays * UPDATED_ERROR > EPS)
+            if np.count_nonzero(~accurate) * cost <= MOST_REFITTED:
+                updates = accurate
             per_batch = max(1, _BATCH_BYTES // (8 * n_members * (rank + 2 * n_members)))
             solvable = np.flatnonzero(updates)
             batches = [solvable[a : a + per_batch] for a in range(0, len(solvable), per_batch)]

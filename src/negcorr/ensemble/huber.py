@@ -19,11 +19,11 @@ from negcorr._common.quantiles import weighted_quantile
 from negcorr._common.types import FloatArray
 from negcorr.bases import Basis
 from negcorr.criteria.kfold import KeptRows
-from negcorr.exceptions import HuberWarning, warn_caller
+from negcorr.exceptions import HuberWarning, PrecisionWarning, warn_caller
 from negcorr.moments.moments import GramMoments, Moments
 from negcorr.moments.scan import scan_moments
 from negcorr.moments.update import retarget_moments
-from negcorr.path.path import NCLPath
+from negcorr.path.path import TRUSTED_ERROR, NCLPath
 from negcorr.path.tune import Form, PathSettings, build_path
 from negcorr.rows.folds import Folds
 from negcorr.rows.rows import Rows, weight_of
@@ -358,6 +358,19 @@ def huber_path(
             )
     if now.own is not None and not np.array_equal(now.own, now.targets):
         now = stage_with(now.targets)
+    error = now.path.cross_validation.product_error(float(now.path.chosen_gap.min()))
+    if now.path.solver == "gram" and error > TRUSTED_ERROR:
+        # Every pass would multiply it: targets follow held-out predictions.
+        if settings.solver == "auto":
+            settings = replace(settings, solver="qr")
+            path = build_path(first, basis, path.folds, settings, path.single_output)
+            return huber_path(path, rows, first, basis, settings, threshold)
+        warn_caller(
+            f"held-out predictions, which targets of loss='huber' follow, may be off by "
+            f"{error:.1e} at gap={now.path.chosen_gap.min():.1e} by products of features; use "
+            "solver='auto' or 'qr', or a larger gap.",
+            PrecisionWarning,
+        )
     unscaled = np.flatnonzero((scale == 0) & (np.ptp(y, axis=0) > 0))
     if len(unscaled):
         which = "" if y.shape[1] == 1 else f" of outputs {unscaled.tolist()}"

@@ -143,14 +143,19 @@ def self_check(
     if basis.terms_ is not None:
         sizes = xp.maximum(sizes, basis.terms_)
     terms = to_host(xp.max(sizes @ xp.abs(coef).T, axis=0))
-    variance = np.maximum(to_host(spectrum.total), 0.0)
+    variance, weight = np.maximum(to_host(spectrum.total), 0.0), weight_of(rows)
+    y = to_host(rows.y)
+    if not spectrum.fit_intercept:
+        # The path knows the mean square about zero only.
+        about_mean = y - np.average(y, axis=0, weights=weight)
+        variance = np.minimum(variance, weight @ about_mean**2 / weight.sum())
     spread = np.sqrt(variance)
     # Of a constant target only rounding varies.
-    of_target = 32.0 * EPS * np.max(np.abs(to_host(rows.y)), axis=0)
+    of_target = 32.0 * EPS * np.max(np.abs(y), axis=0)
     varies = spread > of_target
     with np.errstate(invalid="ignore", over="ignore"):
         rounding = np.where(varies, EPS * terms / np.where(varies, spread, 1.0), 0.0)
-        squares, weight = (to_host(rows.y) - predicted) ** 2, weight_of(rows)
+        squares = (y - predicted) ** 2
         error = weight @ squares / weight.sum()
         claimed = np.diagonal(to_host(spectrum.train_error(gap=path.chosen_gap)))
         # What predictions may be off by moves a mean square by so much.

@@ -109,6 +109,7 @@ def _check_fourier(held: Any, n_columns: int, n_features: int) -> None:
     frequencies, phases = held.get("frequencies_"), held.get("phases_")
     _check_floats("frequencies_", frequencies, n_columns, n_features)
     _check_floats("phases_", phases, n_features)
+    _check_floats("_angles", held.get("_angles"), n_features)
     _check_floats("_turns", held.get("_turns"), n_columns + 1, n_features)
     # The turns are the same numbers once more, as predictions use them.
     mapped = held["input_map_"]

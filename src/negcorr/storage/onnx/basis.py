@@ -126,13 +126,11 @@ class KernelValues:
         -------
         ndarray of shape (L, k), or (d, k) for the linear kernel
         """
-        left, found = np.array(coef), []
-        for stage in reversed(self.basis.stages_):
-            begin = len(left) - stage.mixing.shape[1]
-            weights = stage.mixing @ left[begin:]
-            left = left[:begin] - stage.explained @ weights
-            found.append(weights)
-        weights = np.concatenate(found[::-1])
+        weights, begin = np.zeros((len(self.landmarks), coef.shape[1])), 0
+        for stage in self.basis.stages_:
+            n_landmarks, size = stage.weights.shape
+            weights[:n_landmarks] += stage.weights @ coef[begin : begin + size]
+            begin += size
         if self.basis.kernel == "linear":
             return float(self.basis.gamma_) * (self.landmarks.T @ weights)
         return weights
