@@ -172,6 +172,8 @@ class Deficient(FourierFeatures):
         super()._draw(rows, rng)
         self.block_starts_ = 2 * self.block_starts_
         self._turns[:, : self.n_components] = 0.0
+        xp = place_of(self._angles).xp
+        self._angles = xp.reshape(xp.stack([self._angles, self._angles], axis=1), (-1,))
 
     def fill(self, X, out):
         once = place_of(out).empty((out.shape[0], out.shape[1] // 2))

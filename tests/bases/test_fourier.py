@@ -166,3 +166,19 @@ def test_features_repeat_over_row_orders_and_blocks():
     basis = FourierFeatures(2, 5, random_state=0, inputs="none").fit(X)
     order = np.random.default_rng(0).permutation(len(X))
     np.testing.assert_allclose(basis.transform(X[order]), basis.transform(X)[order], atol=1e-13)
+
+
+@pytest.mark.parametrize("shift", [-1e9, 1e9])
+def test_columns_far_from_zero_keep_the_digits_of_their_differences(shift):
+    """Angles of 1e9 have seven digits: the features are those of rows about a near origin."""
+    X = np.round(np.random.default_rng(0).normal(size=(40, 2)) * 2**10) / 2**10
+    basis = FourierFeatures(4, 5, inputs="none", random_state=0)
+    far = basis.fit(X + shift)
+    assert far.terms_.max() < 100.0
+    origin = np.abs(X + shift).argmin(axis=0)
+    angles = (X - X[origin, [0, 1]]) @ far.frequencies_
+    at_origin = 2.0 * np.pi * far._turns[-1]
+    features = far.transform(X + shift)
+    np.testing.assert_allclose(features, np.cos(angles + at_origin), atol=1e-12)
+    literal = np.cos((X + shift) @ far.frequencies_ + far.phases_)
+    np.testing.assert_allclose(features, literal, atol=1e-5)

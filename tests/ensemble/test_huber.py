@@ -372,6 +372,15 @@ class TestFit:
         astray = NCLRegressor(random_state=0, loss="huber").fit(X, y)
         assert np.abs(astray.predict(X) - plain.predict(X)).max() > 0.5
 
+    def test_no_target_leaves_the_range_of_the_clipped_ones(self):
+        """Held-out predictions of an ensemble that interpolates eight rows go a million sd away."""
+        X = np.array([[0.6], [-62.0], [-0.5], [-0.3], [-2.0], [-1.0], [-1.4], [2.3]])
+        y = np.array([0.6, 1.2, 0.5, 0.2, 0.1, -0.1, 0.7, 0.4])
+        basis = FourierFeatures(7, 4, subspace=0.5)
+        model = NCLRegressor(basis, gap=1e-18, loss=2.0).fit(X, y)
+        assert (y.min() <= model.targets_).all()
+        assert (model.targets_ <= y.max()).all()
+
     def test_an_output_whose_pass_is_taken_back_leaves_the_others_alone(self):
         rng = np.random.default_rng(1)
         X = rng.uniform(-1, 1, size=(60, 6))

@@ -10,10 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from negcorr._common.arrays import is_device_array, place_of, to_host
+from negcorr._common.arrays import is_device_array, place_of
 from negcorr._common.types import FloatArray, Table
 from negcorr.bases.basis import RandomBasis
-from negcorr.bases.kernel_functions import KERNELS, check_share, kwok_tsang_gamma, member_columns
+from negcorr.bases.kernel_functions import (
+    KERNELS,
+    check_share,
+    kwok_tsang_gamma,
+    member_columns,
+    nearest_to_zero,
+)
 from negcorr.rows.rows import Rows
 
 __all__ = [
@@ -138,16 +144,24 @@ class FourierFeatures(RandomBasis):
         phases = rng.uniform(0.0, 2.0 * np.pi, shape[1])
         place = place_of(rows.X)
         self.frequencies_, self.phases_ = place.floats(frequencies), place.floats(phases)
-        squares = _mean_squares(mapped, rows.weight)
-        if sp.issparse(mapped):  # whose centre is subtracted from the phase
-            squares = squares + self.input_map_.offset**2
-        with np.errstate(over="ignore"):
-            self._angles = (squares @ self.frequencies_**2 + self.phases_**2) ** 0.5
-        # One matrix in units of turns, with the phase as the weight of a constant input. An affine
-        # map of the columns is part of it; only the centre is subtracted before.
+        self._origin, factor = place.zeros((n_features,)), place.ones((n_features,))
+        shift = self._origin
         if self.input_map_.is_affine:
-            frequencies = frequencies * to_host(self.input_map_.factor)[:, np.newaxis]
-        self._turns = place.floats(np.vstack([frequencies, phases]) / (2.0 * np.pi))
+            # The map is a part of the frequencies. Its centre is subtracted from rows before; where
+            # it has none, a point near them, so that angles keep their digits.
+            self._origin, factor = self.input_map_.center, self.input_map_.factor
+            if self.input_map_.kind == "none" and not sp.issparse(rows.X):
+                self._origin = nearest_to_zero(place.floats(rows.X))
+            shift = (self._origin - self.input_map_.center) * factor
+        # One matrix in units of turns, with the phase as the weight of a constant input.
+        turns = self.frequencies_ * factor[:, None] / (2.0 * math.pi)
+        whole = shift @ self.frequencies_ / (2.0 * math.pi)
+        phase = self.phases_ / (2.0 * math.pi) + whole - place.xp.round(whole)
+        self._turns = place.xp.concat([turns, phase[None, :]])
+        away = self._origin * factor if sp.issparse(mapped) else shift
+        with np.errstate(over="ignore"):
+            squares = _mean_squares(mapped, away, rows.weight)
+            self._angles = (squares @ self.frequencies_**2 + self.phases_**2) ** 0.5
 
     @property
     def terms_(self) -> FloatArray:
@@ -155,15 +169,12 @@ class FourierFeatures(RandomBasis):
         return self._angles
 
     def fill(self, X: Table, out: FloatArray) -> None:
-        center: Any = 0.0
-        if self.input_map_.is_affine:
-            center = self.input_map_.center
-        else:
+        if not self.input_map_.is_affine:
             X = self.input_map_(X)
         if is_device_array(X):
             place = place_of(X)
             ones = place.ones((X.shape[0], 1))
-            rows = place.xp.concat([place.floats(X) - center, ones], axis=1)
+            rows = place.xp.concat([place.floats(X) - self._origin, ones], axis=1)
             out[...] = place.xp.cos(rows @ (2.0 * math.pi * self._turns))
             return
         rows = None if sp.issparse(X) else np.ones((ROWS_IN_CACHE, X.shape[1] + 1))
@@ -174,19 +185,20 @@ class FourierFeatures(RandomBasis):
             size = block.shape[0]
             if rows is None:
                 turns[:size] = block @ self._turns[:-1]
-                turns[:size] += self._turns[-1] - center @ self._turns[:-1]
+                turns[:size] += self._turns[-1] - self._origin @ self._turns[:-1]
             else:
-                np.subtract(block, center, out=rows[:size, :-1])
+                np.subtract(block, self._origin, out=rows[:size, :-1])
                 np.matmul(rows[:size], self._turns, out=turns[:size])
             cos_turns(turns[:size], out[start : start + size], scratch[:, :size])
 
 
-def _mean_squares(X: Table, weight: FloatArray | None) -> FloatArray:
-    """Weighted mean of the squares of every column, of shape (d,)."""
+def _mean_squares(X: Table, origin: FloatArray, weight: FloatArray | None) -> FloatArray:
+    """Weighted mean squares of columns about an origin; sparse rows' own, and the origin's."""
     place = place_of(X)
     weight = place.ones((X.shape[0],)) if weight is None else weight
-    squares = X.multiply(X) if sp.issparse(X) else place.floats(X) ** 2
-    return (squares.T @ weight) / place.xp.sum(weight)
+    squares = X.multiply(X) if sp.issparse(X) else (place.floats(X) - origin) ** 2
+    found = (squares.T @ weight) / place.xp.sum(weight)
+    return found + origin**2 if sp.issparse(X) else found
 
 
 def _orthogonal(

@@ -29,6 +29,7 @@ __all__ = [
     "kwok_tsang_gamma",
     "mean_squared_distance",
     "member_columns",
+    "nearest_to_zero",
 ]
 
 
@@ -91,6 +92,20 @@ def _mean_manhattan_distance(X: Table, sample_weight: FloatArray | None = None) 
     return 2.0 * total / mass**2
 
 
+def nearest_to_zero(X: FloatArray) -> FloatArray:
+    """The point nearest to zero in the box of the rows: zero, unless columns are far from it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from negcorr.bases.kernel_functions import nearest_to_zero
+    >>> nearest_to_zero(np.array([[-1.0, 7.0, -3.0], [2.0, 9.0, -4.0]]))
+    array([ 0.,  7., -3.])
+    """
+    xp = place_of(X).xp
+    return xp.clip(xp.min(X, axis=0), min=0.0) + xp.clip(xp.max(X, axis=0), max=0.0)
+
+
 def _rbf_frequencies(
     rng: np.random.RandomState, shape: tuple[int, int], gamma: float
 ) -> FloatArray:
@@ -111,12 +126,11 @@ def _cauchy_frequencies(
 
 def _rbf_values(X: Table, Z: Table, gamma: float) -> FloatArray:
     if not sp.issparse(X):
-        # Squares of numbers far from zero lose the digits of distances: from the point of the
-        # landmarks' box that is nearest to zero, which is zero where columns are standardised.
-        xp = place_of(X).xp
-        nearest = xp.clip(xp.min(Z, axis=0), min=0.0) + xp.clip(xp.max(Z, axis=0), max=0.0)
+        # Squares of numbers far from zero lose the digits of distances.
+        nearest = nearest_to_zero(Z)
         X, Z = X - nearest, Z - nearest
     if is_device_array(X):
+        xp = place_of(X).xp
         squares = xp.sum(X**2, axis=1)[:, None] + xp.sum(Z**2, axis=1)[None, :]
         return xp.exp(-gamma * xp.clip(squares - 2.0 * (X @ Z.T), min=0.0))
     return np.asarray(rbf_kernel(X, Z, gamma=gamma))

@@ -304,8 +304,9 @@ def huber_path(
 
     Passes end when targets hardly move, or after five. Held-out fits that are hardly regularised
     amplify their targets, and the passes would diverge: so a pass that does not lower the mean loss
-    of held-out residuals, at the s of that pass, is not kept, and is the last for that output. A
-    row that no split holds out keeps its clipped target.
+    of held-out residuals, at the s of that pass, is not kept, and is the last for that output. No
+    target leaves the range of the clipped ones: a held-out prediction beyond it says nothing. A row
+    that no split holds out keeps its clipped target.
 
     Examples
     --------
@@ -324,6 +325,7 @@ def huber_path(
     10
     """
     y, weight, place = to_host(rows.y), weight_of(rows), place_of(rows.y)
+    bounds = [extreme(to_host(first.y), axis=0) for extreme in (np.min, np.max)]
     kept = KeptRows(rows, path.folds.held_out_in(rows.n_rows))
 
     def stage_of(made: NCLPath, targets: FloatArray) -> _Stage:
@@ -339,7 +341,7 @@ def huber_path(
     passes, moving = 0, np.ones(y.shape[1], dtype=bool)
     while True:
         targets, scale = huber_targets(y, now.fitted, weight, threshold)
-        targets = np.where(np.isnan(now.fitted), now.targets, targets)
+        targets = np.where(np.isnan(now.fitted), now.targets, np.clip(targets, *bounds))
         moved = np.sqrt(weight @ (targets - now.targets) ** 2 / weight.sum())
         moving = moving & (moved > CONVERGED * scale)
         if not moving.any() or passes == MOST_PASSES:

@@ -109,14 +109,18 @@ def _check_fourier(held: Any, n_columns: int, n_features: int) -> None:
     frequencies, phases = held.get("frequencies_"), held.get("phases_")
     _check_floats("frequencies_", frequencies, n_columns, n_features)
     _check_floats("phases_", phases, n_features)
+    _check_floats("_origin", held.get("_origin"), n_columns)
     _check_floats("_angles", held.get("_angles"), n_features)
     _check_floats("_turns", held.get("_turns"), n_columns + 1, n_features)
     # The turns are the same numbers once more, as predictions use them.
-    mapped = held["input_map_"]
+    mapped, whole = held["input_map_"], 0.0
     if mapped.is_affine:
         frequencies = frequencies * mapped.factor[:, np.newaxis]
+        whole = (held["_origin"] - mapped.center) @ frequencies / (2.0 * np.pi)
     turns = np.vstack([frequencies, phases]) / (2.0 * np.pi)
-    need(np.allclose(held["_turns"], turns, rtol=1e-9, atol=0), "frequencies are not the turns")
+    turns[-1] += whole - np.round(whole)
+    agree = np.allclose(held["_turns"], turns, rtol=1e-9, atol=1e-12)
+    need(agree, "frequencies are not the turns")
 
 
 def _check_landmarks(basis: NystroemFeatures, widths: list[int], n_columns: int) -> None:

@@ -40,9 +40,9 @@ class Cosines:
         phases = self.basis._turns[-1] - np.rint(self.basis._turns[-1])
         if not inputs.is_affine:
             columns = _mapped(backend, columns, inputs)
-        elif inputs.center.any():
+        elif self.basis._origin.any():
             # An affine map's factors are in the frequencies.
-            columns = node("Sub", columns, inputs.center)
+            columns = node("Sub", columns, self.basis._origin)
         turns = node("Add", node("MatMul", columns, frequencies), phases)
         # Whole turns are removed while they are exact: runtimes differ in cosines of large angles.
         turns = node("Sub", turns, node("Round", turns))
