@@ -377,9 +377,12 @@ class TestFit:
         X = np.array([[0.6], [-62.0], [-0.5], [-0.3], [-2.0], [-1.0], [-1.4], [2.3]])
         y = np.array([0.6, 1.2, 0.5, 0.2, 0.1, -0.1, 0.7, 0.4])
         basis = FourierFeatures(7, 4, subspace=0.5)
-        model = NCLRegressor(basis, gap=1e-18, loss=2.0).fit(X, y)
-        assert (y.min() <= model.targets_).all()
-        assert (model.targets_ <= y.max()).all()
+        weight = np.where(y > 1.0, 0.0, 1.0)
+        for given in (None, weight):
+            model = NCLRegressor(basis, gap=1e-18, loss=2.0).fit(X, y, given)
+            counts = np.ones(8, dtype=bool) if given is None else given > 0
+            assert (y[counts].min() <= model.targets_[counts]).all()
+            assert (model.targets_[counts] <= y[counts].max()).all()
 
     def test_an_output_whose_pass_is_taken_back_leaves_the_others_alone(self):
         rng = np.random.default_rng(1)

@@ -325,7 +325,7 @@ def huber_path(
     10
     """
     y, weight, place = to_host(rows.y), weight_of(rows), place_of(rows.y)
-    bounds = [extreme(to_host(first.y), axis=0) for extreme in (np.min, np.max)]
+    bounds = [extreme(to_host(first.y)[weight > 0], axis=0) for extreme in (np.min, np.max)]
     kept = KeptRows(rows, path.folds.held_out_in(rows.n_rows))
 
     def stage_of(made: NCLPath, targets: FloatArray) -> _Stage:
