@@ -378,9 +378,9 @@ class TestFit:
         y = np.array([0.6, 1.2, 0.5, 0.2, 0.1, -0.1, 0.7, 0.4])
         basis = FourierFeatures(7, 4, subspace=0.5)
         weight = np.where(y > 1.0, 0.0, 1.0)
-        for given in (None, weight):
-            model = NCLRegressor(basis, gap=1e-18, loss=2.0).fit(X, y, given)
-            counts = np.ones(8, dtype=bool) if given is None else given > 0
+        for sample_weight in (None, weight):
+            model = NCLRegressor(basis, gap=1e-18, loss=2.0).fit(X, y, sample_weight)
+            counts = np.ones(8, dtype=bool) if sample_weight is None else sample_weight > 0
             assert (y[counts].min() <= model.targets_[counts]).all()
             assert (model.targets_[counts] <= y[counts].max()).all()
 
