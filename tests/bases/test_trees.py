@@ -1,10 +1,14 @@
 """Each random tree is a member, its leaves are the member's indicator features."""
 
 import itertools
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.ensemble import RandomTreesEmbedding
 
 from negcorr.bases import TreeFeatures
 
@@ -93,3 +97,40 @@ def test_monotone_changes_of_a_column_keep_rows_of_a_leaf_together():
     for block in blocks(basis, basis.transform(X)):
         leaf = block.argmax(axis=1)
         assert np.count_nonzero(np.diff(leaf)) == block.shape[1] - 1
+
+
+class TestThreads:
+    """Filters of warnings are those of the process: threads that reset them can lose them."""
+
+    def test_transform_does_not_touch_the_filters_of_warnings(self, monkeypatch):
+        X = np.random.default_rng(0).normal(size=(60, 3))
+        basis = TreeFeatures(5, 4, random_state=0).fit(X)
+        expected = basis.embedding_.transform(basis._split_rows(X)).toarray()
+        monkeypatch.setattr(warnings, "resetwarnings", lambda: pytest.fail("filters were reset"))
+        np.testing.assert_array_equal(basis.transform(X), expected)
+
+    def test_trees_are_grown_by_one_thread_at_a_time(self, monkeypatch):
+        inside, most = [], []
+        grow = RandomTreesEmbedding.fit
+
+        def fit(self, *given, **named):
+            inside.append(self)
+            most.append(len(inside))
+            time.sleep(0.02)
+            try:
+                return grow(self, *given, **named)
+            finally:
+                inside.pop()
+
+        monkeypatch.setattr(RandomTreesEmbedding, "fit", fit)
+        X = np.random.default_rng(0).normal(size=(30, 3))
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(lambda seed: TreeFeatures(2, 3, random_state=seed).fit(X), range(8)))
+        assert len(most) == 8
+        assert max(most) == 1
+
+    def test_values_beyond_single_precision_fall_beside_the_largest(self):
+        X = np.random.default_rng(0).normal(size=(60, 1))
+        basis = TreeFeatures(5, 4, random_state=0).fit(X)
+        far, largest = basis.transform(np.array([[1e60]])), basis.transform(X[[X.argmax()]])
+        np.testing.assert_array_equal(far, largest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn import config_context
 from sklearn.ensemble import RandomTreesEmbedding
 
 from negcorr._common.arrays import is_device_array, place_of, to_host
+from negcorr._common.forks import OwnLock
 from negcorr._common.types import FloatArray, Table
 from negcorr.bases.basis import RandomBasis
 from negcorr.bases.input_maps import column_sizes
@@ -18,6 +20,10 @@ from negcorr.rows.rows import Rows
 
 __all__ = ["TreeFeatures"]
 
+
+#: scikit-learn resets the filters of warnings while it grows trees, and all threads share them: two
+#: at a time could leave them reset.
+_GROWING = OwnLock()
 
 #: Columns whose values are all larger, or all smaller, cannot be split.
 LARGEST_SPLIT, SMALLEST_SPLIT = 1e30, 1e-6
@@ -113,7 +119,7 @@ class TreeFeatures(RandomBasis):
             max_leaf_nodes=self.n_components,
             random_state=rng,
         )
-        with config_context(transform_output="default"):
+        with _GROWING, config_context(transform_output="default"):
             self.embedding_.fit(split[self._distinct(rows)])
         widths = [len(leaves) for leaves in self.embedding_.one_hot_encoder_.categories_]
         self.block_starts_ = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
@@ -127,8 +133,15 @@ class TreeFeatures(RandomBasis):
         if self.embedding_ is None:
             out[...] = 1.0
             return
-        with config_context(transform_output="default"):
-            out[...] = self.embedding_.transform(self._split_rows(X)).toarray()
+        # Tree by tree: scikit-learn's ensembles would reset the filters of warnings here too.
+        rows = self._split_rows(X)
+        single = sp.csr_array if sp.issparse(rows) else np.asarray
+        with np.errstate(over="ignore"):  # infinite values fall to the right of every split
+            rows = single(rows, dtype=np.float32)
+        parts = itertools.pairwise(self.block_starts_.tolist())
+        known = self.embedding_.one_hot_encoder_.categories_
+        for tree, leaves, (a, b) in zip(self.embedding_.estimators_, known, parts, strict=True):
+            out[:, a:b] = tree.tree_.apply(rows)[:, np.newaxis] == leaves
 
     def _split_rows(self, X: Table) -> Table:
         """Rows as trees split them: scaled at most, and never centred, as sparse rows are not.
