@@ -134,3 +134,22 @@ def test_cells_have_the_same_keys_as_text_and_as_numbers_and_dates():
     assert (keys[0] == keys[1]).all()
     assert (keys[0] == keys[2]).tolist() == [True, False, False, True]
     assert len(set(keys[2].tolist())) == 4
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([1234.5, 2.0, np.nan, 0.25], ["$1,234.50", "$2", "n/a", "$0.25"]),
+        ([1.5, 20.0, 3.0, 0.1], ["1,5", "2e1", "+3", ".10"]),
+        ([12.0, 3.5, np.nan, 0.0], ["12 %", "3.5 %", "-", "0%"]),
+        ([1.0, 0.0, 0.0, 1.0], ["True", "false", "FALSE", "true"]),
+        (pd.array([True, False, None, True], dtype="boolean"), ["True", "False", "", "True"]),
+        ([1.0, np.inf, 2.0, 3.0], ["1", "inf", "2", "3"]),
+    ],
+)
+def test_text_that_can_be_read_alone_has_the_keys_of_what_it_means(values, text):
+    keys = [
+        row_keys(given_cells(pd.DataFrame({"a": cells})), np.empty((4, 0))).x
+        for cells in (values, text)
+    ]
+    assert keys[0].tolist() == keys[1].tolist()

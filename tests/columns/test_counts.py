@@ -85,3 +85,23 @@ def test_of_a_column_that_is_numbers_in_one_chunk_are_kept(first):
     merged = one.merged(other)
     assert merged.missing["a"] == 2.0
     assert merged.levels["a"]["x"] == 1.0
+
+
+def test_masses_do_not_depend_on_the_order_in_which_weights_are_added_up():
+    """0.1 + 0.2 + 0.3 + 0.4, five times, is 5 in some orders and almost 5 in others."""
+    weight = np.array([0.1, 0.2, 0.3, 0.4] * 5)
+    frame = pd.DataFrame({"kind": ["r"] * 20})
+    sums, masses = set(), set()
+    for seed in range(20):
+        order = np.random.default_rng(seed).permutation(20)
+        parts = np.split(order, [7])
+        whole = CellCounts.of(frame, weight[order])
+        merged = CellCounts.of(frame.iloc[parts[0]], weight[parts[0]]).merged(
+            CellCounts.of(frame.iloc[parts[1]], weight[parts[1]])
+        )
+        for counts in (whole, merged):
+            sums.add(counts.levels["kind"]["r"])
+            masses.add(counts.mass_of("kind")["r"])
+            assert counts.n_rows == 5
+    assert len(sums) > 1
+    assert masses == {5.0}

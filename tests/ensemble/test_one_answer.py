@@ -56,6 +56,19 @@ class TestOrder:
             assert_same_answer(other, model, X, y)
             np.testing.assert_array_equal(other.predict(X), model.predict(X))
 
+    def test_has_no_effect_on_levels_whose_weights_add_up_to_the_least(self):
+        rng = np.random.default_rng(0)
+        kind = np.repeat(["p", "q", "r", "s"], [90, 80, 20, 10])
+        weight = np.concatenate([np.ones(170), np.tile([0.1, 0.2, 0.3, 0.4], 5), np.full(10, 0.3)])
+        X = pd.DataFrame({"a": rng.normal(size=200), "kind": kind})
+        y = (X["a"] + 2.0 * (kind == "r") + 0.3 * rng.normal(size=200)).to_numpy()
+        model = NCLRegressor("fourier").fit(X, y, sample_weight=weight)
+        for seed in (0, 4, 6):
+            order = np.random.default_rng(seed).permutation(200)
+            other = NCLRegressor("fourier").fit(X.iloc[order], y[order], weight[order])
+            assert other.columns_["kind"].made == model.columns_["kind"].made
+            assert_same_answer(other, model, X, y)
+
     def test_has_no_effect_behind_a_scaler(self):
         X, y = load_diabetes(return_X_y=True, scaled=False)
         scaler = StandardScaler().fit(X)
@@ -287,3 +300,15 @@ class TestPrecision:
         X = X.astype(np.float32)
         single, double = clone(model).fit(X, y), clone(model).fit(X.astype(float), y)
         assert_same_answer(single, double, X.astype(float), y)
+
+
+def test_weights_are_repeated_rows_for_columns_like_row_numbers_too():
+    rng = np.random.default_rng(0)
+    visits = rng.choice(np.arange(400), size=150, replace=False)
+    X = pd.DataFrame({"a": rng.normal(size=150), "visits": visits})
+    y = (X["a"] + visits / 100 + 0.3 * rng.normal(size=150)).to_numpy()
+    again = np.repeat(np.arange(150), 3)
+    weighted = NCLRegressor("fourier").fit(X, y, sample_weight=np.full(150, 3.0))
+    repeated = NCLRegressor("fourier").fit(X.iloc[again], y[again])
+    assert weighted.columns_["visits"].role == repeated.columns_["visits"].role == "number"
+    assert_same_answer(weighted, repeated, X, y)

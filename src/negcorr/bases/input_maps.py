@@ -7,7 +7,6 @@ After that it may be multiplied by its relevance, so that some columns count for
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 from negcorr._common.arrays import Place, place_of, to_host
 from negcorr._common.types import BoolArray, FloatArray, Table
+from negcorr.rows.keys import without_last_digits
 
-__all__ = ["INPUTS", "InputMap", "column_sizes", "fit_input_map", "without_last_digits"]
+__all__ = ["INPUTS", "InputMap", "column_sizes", "fit_input_map"]
 
 #: What can be done to the columns.
 INPUTS = ("standard", "clip", "rank", "none")
@@ -240,19 +240,6 @@ def column_sizes(X: Table) -> FloatArray:
     place = place_of(X)
     sizes = place.xp.max(place.xp.abs(place.floats(X)), axis=0)
     return np.asarray(to_host(sizes), dtype=np.float64)
-
-
-def without_last_digits(scale: Any) -> Any:
-    """Scales rounded to 26 significant bits: sums in another order give the same.
-
-    Examples
-    --------
-    >>> from negcorr.bases.input_maps import without_last_digits
-    >>> float(without_last_digits(0.1 + 0.2)) == float(without_last_digits(0.3))
-    True
-    """
-    mantissa, exponent = np.frexp(scale)
-    return np.ldexp(np.round(mantissa * DIGITS) / DIGITS, exponent)
 
 
 def _rounded(rows: FloatArray) -> FloatArray:

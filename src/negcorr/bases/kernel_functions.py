@@ -18,7 +18,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from negcorr._common.arrays import is_device_array, place_of
 from negcorr._common.types import BoolArray, FloatArray, Table
 from negcorr._common.validation import is_number
-from negcorr.bases.input_maps import without_last_digits
+from negcorr.rows.keys import without_last_digits
 
 __all__ = [
     "KERNELS",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
@@ -15,7 +16,12 @@ from negcorr._common.types import AnyArray
 from negcorr._common.validation import has_nan
 from negcorr.exceptions import TableError
 from negcorr.reading.dates import dates, iso_dates
-from negcorr.reading.number_cells import as_numbers
+from negcorr.reading.number_cells import (
+    as_numbers,
+    is_missing_mark,
+    number_form,
+    number_in_form,
+)
 from negcorr.reading.optional import import_optional
 from negcorr.reading.schema import Column
 
@@ -30,8 +36,11 @@ __all__ = [
     "typed_cells",
 ]
 
-#: A number as Python writes it.
+#: A number as Python writes it, and what may be one that is written in another way.
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?", re.ASCII)
+_PERHAPS_NUMBER = re.compile(
+    r"[-+%$€£¥\s]*[\d.,][\d.,eE+-]*[%$€£¥\s]*|true|false|[+-]?inf(inity)?", re.IGNORECASE
+)
 
 #: The category of rows that have none.
 MISSING_LEVEL = "(missing)"
@@ -133,8 +142,10 @@ def level_names(series: Any) -> AnyArray:
 def given_cells(frame: Any) -> list[AnyArray]:
     """The cells of a data frame before anything is known of its columns, for row keys.
 
-    A cell of text that is written as a plain number or an ISO date counts as that, whatever other
-    cells its column has: a file may hold as text what a data frame has as numbers or dates.
+    A cell of text that can be read as a number, a truth value or an ISO date counts as that, and a
+    mark of a missing value as missing, whatever other cells its column has: a file may hold as text
+    what a data frame has as numbers or dates. Only what other cells decide is not seen: whether
+    1,234 is a little more than one, or which of two numbers is the month.
 
     Parameters
     ----------
@@ -161,7 +172,7 @@ def given_cells(frame: Any) -> list[AnyArray]:
 
 
 def _by_value(series: Any) -> AnyArray:
-    """Cells of text, those that are plain numbers and dates as such, and missing ones as None."""
+    """Cells of text, those that are numbers and dates as such, and missing ones as None."""
     import pandas
 
     try:
@@ -169,15 +180,27 @@ def _by_value(series: Any) -> AnyArray:
     except TypeError:  # lists and the like, which are never inputs
         return np.array([str(cell) for cell in series], dtype=object)
     values = words.copy()
-    values[words == MISSING_LEVEL] = None
     at = np.flatnonzero([_PLAIN_NUMBER.fullmatch(word) is not None for word in words])
     values[at] = words[at].astype(np.float64)
+    for k in np.setdiff1d(np.arange(len(words)), at).tolist():
+        values[k] = _alone(words[k])
     moments = iso_dates(words)
     at = np.flatnonzero(~np.isnat(moments))
     if len(at) and len(at) + np.count_nonzero(words == MISSING_LEVEL) == len(words):
         return np.asarray(moments[codes])
     values[at] = moments[at].astype(object)
     return np.asarray(values[codes])
+
+
+def _alone(word: str) -> Any:
+    """What a cell of text means without the others: a number, None where it is missing, or text."""
+    if word == MISSING_LEVEL or is_missing_mark(word):
+        return None
+    form = number_form([word]) if _PERHAPS_NUMBER.fullmatch(word) else None
+    value = None if form is None else number_in_form(word, form)
+    if value is None:
+        return word
+    return value if math.isfinite(value) else None
 
 
 def typed_cells(series: Any, column: Column) -> AnyArray:

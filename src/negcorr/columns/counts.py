@@ -10,6 +10,7 @@ import numpy as np
 
 from negcorr._common.types import FloatArray
 from negcorr.columns.cells import MISSING_LEVEL, level_names
+from negcorr.rows.keys import without_last_digits
 
 __all__ = ["MOST_COUNTED", "CellCounts"]
 
@@ -20,6 +21,9 @@ MOST_COUNTED = 100_000
 @dataclass(frozen=True)
 class CellCounts:
     """Counts of the cells of all columns.
+
+    Weights of levels are sums, whose last digits depend on the order of rows and on chunks: what
+    is decided by them is decided by :meth:`mass_of`.
 
     Attributes
     ----------
@@ -73,6 +77,22 @@ class CellCounts:
             missing[name] = counted.pop(MISSING_LEVEL, 0.0)
             levels[name] = counted if len(counted) <= MOST_COUNTED else None
         return cls(float(weight.sum()), missing, levels)
+
+    @property
+    def n_rows(self) -> int:
+        """Σw as a whole number."""
+        return round(float(without_last_digits(self.weight)))
+
+    def n_missing(self, name: str) -> int:
+        """Weight of the missing cells of a column as a whole number."""
+        return round(float(without_last_digits(self.missing[name])))
+
+    def mass_of(self, name: str) -> dict[str, float]:
+        """Weight of every word of a column, and of missing cells, to 26 significant bits."""
+        every = dict(self.levels[name] or {})
+        if self.missing[name] > 0:
+            every[MISSING_LEVEL] = self.missing[name]
+        return {word: float(without_last_digits(mass)) for word, mass in every.items()}
 
     def merged(self, other: CellCounts) -> CellCounts:
         """The counts of the rows of both."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from negcorr._common.quantiles import weighted_quantile
 from negcorr._common.types import AnyArray, BoolArray, FloatArray
-from negcorr.columns.cells import MISSING_LEVEL, typed_cells
+from negcorr.columns.cells import typed_cells
 from negcorr.columns.counts import CellCounts
 from negcorr.exceptions import TableError
 from negcorr.reading.schema import Column, Schema
@@ -251,9 +251,9 @@ def learn_encoding(
 
     if counts is None:
         counts = CellCounts.of(frame, weight)
-    if schema is None:
-        schema = input_columns(frame, counts)
     weight = np.ones(len(frame)) if weight is None else weight
+    if schema is None:
+        schema = input_columns(frame, counts, repeated=bool((weight > 1.0).any()))
     parts: list[NumberPart | CategoryPart | DatePart] = []
     columns: list[Column] = []
     for column in schema.columns:
@@ -279,12 +279,10 @@ def learn_encoding(
 
 def _category(name: str, series: Any, counts: CellCounts) -> CategoryPart:
     """Levels by how often they are: those of five rows or more, the most frequent ninety-nine."""
-    counted = counts.levels.get(name)
-    if counted is None:
-        counted = CellCounts.of(series.astype(object).to_frame(name)).levels[name] or {}
-    every = dict(counted)
-    if counts.missing.get(name, 0.0) > 0:
-        every[MISSING_LEVEL] = counts.missing[name]
+    if counts.levels.get(name) is None:
+        here = CellCounts.of(series.astype(object).to_frame(name))
+        counts = replace(counts, levels={name: here.levels[name]})
+    every = counts.mass_of(name)
     frequent = [level for level, mass in every.items() if mass >= LEAST_ROWS_OF_LEVEL]
     frequent.sort(key=lambda level: (-every[level], level))
     if len(frequent) > MOST_COLUMNS_OF_CATEGORY or len(frequent) < len(every):

@@ -171,8 +171,10 @@ class FirstLook:
         if self.counts is None:
             cells = InputCells.of_numbers(given.X, given.weight)
         else:
-            schema = input_columns(given.X, self.counts, named=self.named)
-            encoding = learn_encoding(given.X, schema, self.counts, weight_of(given))
+            weight = weight_of(given)
+            repeated = bool((weight > 1.0).any())
+            schema = input_columns(given.X, self.counts, named=self.named, repeated=repeated)
+            encoding = learn_encoding(given.X, schema, self.counts, weight)
             cells = InputCells(smallest_counted(encoding.typed(given.X)), encoding, self.named)
         return cells, cells.rows(given.X, given.y, given.weight)
 

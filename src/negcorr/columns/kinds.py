@@ -148,19 +148,21 @@ def _looked_at(frame: Any) -> tuple[Any, CellCounts]:
 def _by_sample(
     names: list[str], roles: Mapping[str, str], sample: Any, counts: CellCounts, whole: Any = ()
 ) -> Schema:
-    n_rows = round(counts.weight)
+    n_rows = counts.n_rows
     columns = []
     for name in names:
         if roles.get(name) == "drop":
             columns.append(Column(name, "dropped", "", 0, 0, "as asked"))
             continue
         cells = whole[name] if name in whole else sample[name]
-        of_all = round(counts.missing[name]), counts.levels.get(name)
+        of_all = counts.n_missing(name), counts.levels.get(name)
         columns.append(_column(cells, roles.get(name, ""), n_rows, *of_all))
     return _with_inputs(columns, n_rows)
 
 
-def input_columns(frame: Any, counts: CellCounts, *, named: bool = True) -> Schema:
+def input_columns(
+    frame: Any, counts: CellCounts, *, named: bool = True, repeated: bool = False
+) -> Schema:
     """Find the role of every column of inputs, as :func:`infer_columns` does.
 
     Parameters
@@ -172,22 +174,24 @@ def input_columns(frame: Any, counts: CellCounts, *, named: bool = True) -> Sche
     named : bool, default=True
         Whether columns have names. Columns of numbers without a name are left out only
         where they have no value.
+    repeated : bool, default=False
+        Whether a row counts more than once, by its weight: then no number is that of one row.
 
     Returns
     -------
     Schema
         With the number of all rows, and their missing values.
     """
-    n_rows = round(counts.weight)
+    n_rows = counts.n_rows
     columns = []
     for name in frame.columns:
-        of_all = round(counts.missing[name]), counts.levels.get(name)
-        column = _column(frame[name], "", n_rows, *of_all)
+        of_all = counts.n_missing(name), counts.levels.get(name)
+        column = _column(frame[name], "", n_rows, *of_all, repeated)
         kept = not named and column.n_distinct > 0
         if kept and column.role in ("constant", "identifier"):
             column = _by_content(frame[name].dropna(), replace(column, remark=""))
             number = column.role == "number"
-            column = column if number else _column(frame[name], "", n_rows, *of_all)
+            column = column if number else _column(frame[name], "", n_rows, *of_all, repeated)
         columns.append(column)
     return _with_inputs(columns, n_rows)
 
@@ -254,6 +258,7 @@ def _column(
     n_rows: int,
     n_missing: int | None = None,
     levels: Mapping[str, float] | None = None,
+    repeated: bool = False,
 ) -> Column:
     """The role of a column and the form of its cells.
 
@@ -290,6 +295,8 @@ def _column(
         numeric = getattr(series.dtype, "kind", "O") in "iuf"
         return replace(plain, role="category", form="plain" if numeric else "", remark="as asked")
     column = _by_content(present, plain)
+    if repeated and column.role == "number":
+        return column
     return _left_out_if_useless(present, column, n_rows, each_once=each_once)
 
 

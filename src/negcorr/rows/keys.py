@@ -34,6 +34,7 @@ __all__ = [
     "reseeded",
     "row_keys",
     "smallest_counted",
+    "without_last_digits",
     "word_hashes",
 ]
 
@@ -185,6 +186,19 @@ def _scale(values: AnyArray) -> float:
     sizes = sizes[sizes > (sizes[-1] * SURELY_NOISE if len(sizes) else 0.0)]
     # The upper one of two: the other may be noise.
     return _power_of_two(sizes[len(sizes) // 2]) if len(sizes) else 0.0
+
+
+def without_last_digits(values: Any) -> Any:
+    """Values rounded to 26 significant bits: sums in another order give the same.
+
+    Examples
+    --------
+    >>> from negcorr.rows.keys import without_last_digits
+    >>> float(without_last_digits(0.1 + 0.2)) == float(without_last_digits(0.3))
+    True
+    """
+    mantissa, exponent = np.frexp(values)
+    return np.ldexp(np.round(mantissa * 2.0**BITS) / 2.0**BITS, exponent)
 
 
 def _power_of_two(size: float) -> float:
