@@ -173,3 +173,28 @@ def test_a_run_killed_in_the_middle_of_a_file_leaves_it_under_another_name(
     before = ages(folder / name for name in names if name.startswith("pieces"))
     assert completed(folder) == expected
     assert ages(before) == before
+
+
+#: A command that is stopped while a library runs code that it has made of text.
+WITHIN_TEXT = """
+import signal
+import sys
+import negcorr.cli
+
+entry = sys.modules["negcorr.cli.main"]
+
+def run(arguments):
+    exec("signal.raise_signal(signal.SIGTERM)", {"signal": signal})
+
+entry._run = run
+entry.main([])
+"""
+
+
+def test_a_signal_within_code_made_of_text_has_its_exit_code(tmp_path):
+    """Python ends ``python -m`` as by SIGINT, whatever the exit code, after such an interrupt."""
+    (tmp_path / "stopped_within_text.py").write_text(WITHIN_TEXT, encoding="utf-8")
+    command = [sys.executable, "-m", "stopped_within_text"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.stderr == "negcorr: stopped by SIGTERM; no file is half-written.\n"
+    assert ended.returncode == 128 + signal.SIGTERM

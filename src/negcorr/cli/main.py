@@ -46,6 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             code = FAILURE
         except (KeyboardInterrupt, StoppedError, Exception) as error:
             code = exit_code_of(error, stop)
+            # Python marks an interrupt of code that a library makes of text, as dataclasses do, and
+            # ``python -m`` then ends as if by SIGINT, whatever the exit code. Other text, even
+            # none, takes the mark away.
+            exec("")
     raise SystemExit(code)
 
 
