@@ -2,9 +2,14 @@
 
 import csv
 import json
+import os
 import pickle
+import shlex
+import subprocess
+import sys
 import tracemalloc
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -278,3 +283,29 @@ def test_a_model_whose_columns_hold_something_else_now(negcorr, here, tmp_path):
     assert "'size'" in result.complaint()
     assert "'big'" in result.complaint()
     assert not (here / "made.csv").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of files are bytes in POSIX only")
+def test_names_of_files_that_are_no_text(tmp_path):
+    table, out = os.fsencode(tmp_path) + b"/\xff.csv", os.fsencode(tmp_path) + b"/out\xfe"
+    write_homes(tmp_path / "homes.csv")
+    os.rename(tmp_path / "homes.csv", table)
+    words = [table, "--target", "price", *map(str, QUICK), "--rivals", "none", "--out", out]
+    done = subprocess.run(
+        [sys.executable, "-m", "negcorr", "fit", *words], capture_output=True, check=False
+    )
+    assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+    metrics = json.loads(Path(os.fsdecode(out + b"/metrics.json")).read_text(encoding="utf-8"))
+    assert "\udcff.csv" in json.dumps(metrics, ensure_ascii=False)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes the output")
+def test_an_output_that_is_closed_is_no_fault(tmp_path):
+    write_homes(tmp_path / "homes.csv")
+    words = f"fit homes.csv --target price {' '.join(map(str, QUICK))} --rivals none --out out"
+    line = f"{shlex.quote(sys.executable)} -m negcorr {words}"
+    for closed in (">&-", "2>&-", ">&- 2>&-"):
+        done = subprocess.run(
+            f"{line} {closed}", shell=True, cwd=tmp_path, capture_output=True, check=False
+        )
+        assert (done.returncode, b"Traceback" in done.stderr) == (0, False)

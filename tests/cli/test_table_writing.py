@@ -40,3 +40,13 @@ def test_a_failure_leaves_the_older_file(tmp_path, ending, n_parts):
         broken()
     assert path.read_text(encoding="utf-8") == "older"
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("raw", [True, False])
+def test_a_carriage_return_in_a_cell_does_not_end_its_record(tmp_path, raw):
+    frame = pd.DataFrame({"kept": ["a\rb", "c"], "x": [0.5, 1.5]})
+    with table_writer(tmp_path / "t.csv", raw) as write:
+        write(frame)
+        write(frame.iloc[1:])
+    assert len(pd.read_csv(tmp_path / "t.csv")) == 3
+    assert len(read_table(tmp_path / "t.csv").frame) == 3

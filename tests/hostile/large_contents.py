@@ -20,6 +20,7 @@ __all__ = [
     "parquet",
     "same_text",
     "sheet_with",
+    "wide",
     "with_part",
     "workbook",
     "zeros",
@@ -141,6 +142,9 @@ LARGE: tuple[tuple[str, Callable[[], bytes]], ...] = (
     (".xlsx", lambda: sheet_with('<row r="999999999999"><c><v>1</v></c></row>')),
     (".xlsx", lambda: with_part("xl/styles.xml", b"<styleSheet>" + b"<xf/>" * 2**20)),
     (".xlsx", lambda: with_part("xl/workbook.xml", entities() + b"<a>&z9;</a>")),
+    (".xlsx", lambda: sheet_with("<!--" + "x<" * 25_000_000 + "-->")),
+    (".xlsx", lambda: sheet_with(f'<row r="{"x" * 50_000_000}"/>')),
+    (".csv", lambda: wide(99_999, 45)),
     (".csv", lambda: b"x,y\n1," + b"z" * 9_000_000 + b"\n2,b\n"),
     (".csv", lambda: b"x,y\n1,\xc3\xa9" + b"z" * 9_000_000 + b"\n2,b\n"),
     (".csv", lambda: b'x,y\n1,"' + b"z\n" * 4_000_000),
@@ -157,6 +161,12 @@ LARGE: tuple[tuple[str, Callable[[], bytes]], ...] = (
     (".parquet", lambda: parquet({"x": same_text(1_000_000, 4_000)})),
     (".feather", lambda: feather({name: zeros(2**26) for name in "abcd"})),
 )
+
+
+def wide(n_columns: int, n_rows: int) -> bytes:
+    """Many columns of ones."""
+    header = b",".join(b"c%d" % k for k in range(n_columns))
+    return b"\n".join([header, *[b",".join([b"1"] * n_columns)] * n_rows]) + b"\n"
 
 
 def entities() -> bytes:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import zipfile
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from hostile.large_contents import (
     attributes,
@@ -15,6 +17,7 @@ from hostile.large_contents import (
     parquet,
     same_text,
     sheet_with,
+    wide,
     with_part,
     workbook,
     zeros,
@@ -72,6 +75,28 @@ FILES = {
     "far cell": ("g.xlsx", lambda: workbook({"A1": "x", "XFD1048576": 1}), "whole", "to the last"),
     "many cells": ("h.xlsx", lambda: sheet_with("<c/>" * 2**23), "whole", "its cells take it over"),
     "styles": ("i.xlsx", lambda: with_part("xl/styles.xml", b"<xf/>" * 10**6), "whole", "200000"),
+    "long comment": (
+        "u.xlsx",
+        lambda: sheet_with("<!--" + "x<" * 10**7 + "-->"),
+        "whole",
+        "longer than the limit of 1.0 MiB",
+    ),
+    "long attribute": (
+        "v.xlsx",
+        lambda: sheet_with(f'<row r="{"x" * 10**7}"/>'),
+        "whole",
+        "longer than the limit of 1.0 MiB",
+    ),
+    "short comments": (
+        "w.xlsx",
+        lambda: sheet_with(
+            "<!-- < --><![CDATA[ ]]>" * 2**16
+            + '<row r="1"><c r="A1"><v>1</v></c></row><row r="2"><c r="A2"><v>2</v></c></row>'
+        ),
+        "whole",
+        "(2, 1)",
+    ),
+    "wide in chunks": ("x.csv", lambda: wide(30_000, 30), "chunks", "30"),
     "long cell": ("j.csv", lambda: b"x,y\n1," + b"z" * 10**7 + b"\n2,b\n", "whole", "(2, 2)"),
     "blank cells": ("k.csv", lambda: b"x,y\n" + b",\n" * 10**5, "whole", "(100000, 2)"),
     "blank lines": ("l.csv", lambda: b"\n" * 204_000, "whole", "nothing in it but blanks"),
@@ -211,3 +236,21 @@ def test_columns_without_names_are_counted(tmp_path):
     notes = read_table(file).notes
     assert len(notes) == 21
     assert notes[-1] == "80 more columns have no name."
+
+
+def test_a_file_without_columns_is_refused_in_chunks_too(tmp_path):
+    file = tmp_path / "none.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({}), file)
+    for read in (read_table, TableChunks.open):
+        with pytest.raises(TableError, match=r"none\.parquet has no columns"):
+            read(file)
+
+
+def test_a_name_that_many_columns_have_makes_no_long_message(tmp_path):
+    file = tmp_path / "twice.csv"
+    file.write_text(",".join(["name"] * 50_000) + "\n")
+    with pytest.raises(
+        TableError, match=r"'name' in columns 1, 2, 3, 4, 5 and 49995 more"
+    ) as found:
+        read_table(file)
+    assert len(str(found.value)) < 500

@@ -154,6 +154,15 @@ CELLS = st.one_of(
 )
 
 
+def test_points_among_decimal_commas_are_text_in_settled_chunks_too(tmp_path, monkeypatch):
+    file = tmp_path / "data.csv"
+    file.write_text("name 0;name 1\n;\n;1,5\n;0.0\n")
+    monkeypatch.setattr(text_bytes, "BLOCK_BYTES", 7)
+    monkeypatch.setattr(text_source, "HEAD_ROWS", 2)
+    settled = TableChunks.open(file, block=2).settled()
+    assert_same_cells(read_table(file).frame, pd.concat(list(settled), ignore_index=True))
+
+
 @settings(
     max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -398,3 +399,9 @@ def test_notes_of_the_wrong_type_are_one_sentence_on_the_command_line(
 def test_members_of_a_file_are_its_own(file):
     file.write_bytes(valid("fourier").bytes)
     assert members_of(file) == valid("fourier").members
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device")
+def test_a_device_is_refused_before_it_is_read():
+    with pytest.raises(ModelFileError, match="is no file of a model"):
+        load("/dev/zero")

@@ -170,7 +170,7 @@ def write_all(
         evaluated=trial.tried,
     )
     text = json.dumps(finite(metrics), indent=2, ensure_ascii=False)
-    write_atomically(folder / "metrics.json", text.encode())
+    write_atomically(folder / "metrics.json", text.encode("utf-8", "backslashreplace"))
     write_atomically(folder / "path.csv", path_table(trial.model, schema.targets))
 
 

@@ -31,6 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     >>> main(["--version"])  # doctest: +SKIP
     negcorr 0.1.0
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell, as by >&-
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - to the end
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A character that the terminal cannot show must not end a long run with an error.
         sys.stdout.reconfigure(errors="replace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -59,10 +60,17 @@ def _as_text(path: Path, raw: bool) -> Iterator[Callable[[Any], None]]:
     separator = "\t" if path.name.lower().endswith(".tsv") else ","
     looks = {"sep": separator, "index": False, "lineterminator": "\n"}
     with opener(path, "wt", encoding="utf-8", newline="") as file:
-        # Numbers have the fewest digits from which the same number can be read.
-        yield lambda frame: (frame if raw else for_spreadsheets(frame)).to_csv(
-            file, header=file.tell() == 0, **looks
-        )
+
+        def write(frame: Any) -> None:
+            frame = frame if raw else for_spreadsheets(frame)
+            texts = frame.select_dtypes(exclude=["number", "bool", "datetime"]).astype(str)
+            # A carriage return would end the record for other readers.
+            broken = any(texts[name].str.contains("\r").any() for name in texts)
+            quoting = csv.QUOTE_NONNUMERIC if broken else csv.QUOTE_MINIMAL
+            # Numbers have the fewest digits from which the same number can be read.
+            frame.to_csv(file, header=file.tell() == 0, quoting=quoting, **looks)
+
+        yield write
 
 
 @contextmanager

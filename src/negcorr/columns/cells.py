@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from negcorr._common.number_text import listed, shortened
 from negcorr._common.types import AnyArray
 from negcorr._common.validation import has_nan
 from negcorr.exceptions import TableError
@@ -92,7 +93,9 @@ def as_frame(X: Any) -> Any:
             return frame.set_axis([f"x{j}" for j in range(frame.shape[1])], axis=1)
         if not frame.columns.is_unique:
             twice = sorted(set(frame.columns[frame.columns.duplicated()]))
-            raise TableError(f"the table has several columns {', '.join(map(repr, twice))}.")
+            raise TableError(
+                f"the table has several columns {listed([shortened(name) for name in twice], 10)}."
+            )
         return frame
     values = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else np.asarray(X)
     columns = {f"x{j}": _narrowed(values[:, j]) for j in range(values.shape[1])}

@@ -230,7 +230,9 @@ def _asked_roles(columns: list[Any], **asked: Any) -> dict[str, str]:
         )
     twice = sorted(name for name, count in Counter(columns).items() if count > 1)
     if twice:
-        raise TableError(f"the table has several columns {', '.join(map(repr, twice))}.")
+        raise TableError(
+            f"the table has several columns {listed([shortened(name) for name in twice], 10)}."
+        )
     if asked["group"] is not None and asked["time"] is not None:
         raise TableError(f"group={asked['group']!r} and time={asked['time']!r}: give one of them.")
     roles: dict[str, str] = {}

@@ -186,8 +186,10 @@ def arrow_batches(
         wanted = {"row_groups": row_groups, "columns": columns}
         yield from map(_validated, file.iter_batches(block, **wanted, use_threads=False))
         return
-    names = pyarrow.ipc.open_file(stream).schema.names
-    options = pyarrow.ipc.IpcReadOptions(included_fields=sorted(map(names.index, columns)))
+    wanted_names = set(columns)
+    names = enumerate(pyarrow.ipc.open_file(stream).schema.names)
+    included = [k for k, name in names if name in wanted_names]
+    options = pyarrow.ipc.IpcReadOptions(included_fields=included)
     feather = pyarrow.ipc.open_file(stream, options=options)
     for number in range(feather.num_record_batches):
         batch = _validated(feather.get_batch(number))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from negcorr._common.forks import lock_before_forks
-from negcorr._common.number_text import shortened
+from negcorr._common.number_text import listed, shortened
 from negcorr.exceptions import TableError
 from negcorr.reading.limits import MOST_RECORD, Budget, check_n_columns, record_too_long
 from negcorr.reading.number_cells import is_missing_mark, plain_number
@@ -115,7 +115,7 @@ class Records:
     @property
     def empty_positions(self) -> tuple[int, ...]:
         """Where a record has cells that are no column."""
-        return tuple(j for j in range(self.width) if j not in self.positions)
+        return tuple(sorted(set(range(self.width)) - set(self.positions)))
 
 
 def delimiter_of(text: str, ending: str = "") -> str:
@@ -303,13 +303,15 @@ def _header(rows: list[list[str]], delimiter: str) -> tuple[list[str], bool, lis
 
 
 def check_names(names: Iterable[str], path: Path) -> None:
-    """Raise an error where two columns have the same name, or there are too many."""
+    """Raise an error where two columns have the same name, or there are none or too many."""
     names = list(names)
+    if not names:
+        raise TableError(f"{path} has no columns.")
     check_n_columns(len(names), path)
     places = defaultdict(list)
     for j, name in enumerate(names, start=1):
         places[name].append(str(j))
-    twice = [(shortened(name), ", ".join(at)) for name, at in places.items() if len(at) > 1]
+    twice = [(shortened(name), listed(at, 5)) for name, at in places.items() if len(at) > 1]
     if twice:
         where = "; ".join(f"{name} in columns {at}" for name, at in twice[:5])
         raise TableError(f"{path} has columns of the same name: {where}. Rename them.")

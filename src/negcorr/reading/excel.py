@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
 import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from negcorr._common.memory import in_words
 from negcorr._common.number_text import shortened
 from negcorr.exceptions import TableError
 from negcorr.reading.column_types import typed_objects
@@ -28,6 +33,13 @@ XML_BYTES, TAG_BYTES = 20, 300
 
 #: Most elements of a part that is no sheet, such as styles, which are the slowest to read.
 MOST_TAGS = 200_000
+
+#: Longest text, tag or comment of a part. A cell has at most 32 767 characters.
+MOST_MARKUP = 2**20
+
+#: What may hold the sign that begins a tag, and what ends it.
+_CLOSING = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}
+_OPENING = re.compile(b"|".join(map(re.escape, _CLOSING)))
 
 #: Parts that are read as streams: sheets, and the text of their cells.
 _STREAMED = ("xl/worksheets/", "xl/sharedStrings")
@@ -89,6 +101,53 @@ def parse_excel(data: bytes, budget: Budget) -> tuple[dict[str, Any], list[str]]
     return columns, notes
 
 
+class _Markup:
+    """Bytes of XML, of which no text, tag or comment may be long.
+
+    The parser is fed in small pieces, and begins anew with an unfinished part at each of them: its
+    time grows with the square of the longest part.
+
+    Parameters
+    ----------
+    path : Path
+        For errors.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.at, self.last = path, 0, 0
+        self.end, self.opened, self.tail = b"", 0, b""
+
+    def read(self, block: bytes) -> None:
+        """Look at some more bytes."""
+        after = self.at + len(block)
+        begun = self.at + np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("<"))
+        self._check(int(np.diff(np.concatenate([[self.last], begun, [after]])).max()))
+        self.last = int(begun[-1]) if len(begun) else self.last
+        # Comments and the like may hold what begins a tag.
+        text, k = self.tail + block, 0
+        first = after - len(text)
+        while True:
+            if self.end:
+                found = text.find(self.end, k)
+                self._check(first + (len(text) if found < 0 else found) - self.opened)
+                if found < 0:
+                    break
+                k, self.end = found + len(self.end), b""
+            opening = _OPENING.search(text, k)
+            if opening is None:
+                break
+            self.end, self.opened = _CLOSING[opening.group()], first + opening.start()
+            k = opening.end()
+        self.at, self.tail = after, text[max(k, len(text) - 8) :]
+
+    def _check(self, size: int) -> None:
+        if size > MOST_MARKUP:
+            raise TableError(
+                f"{self.path} has a text, tag or comment in its XML that is longer than the limit "
+                f"of {in_words(MOST_MARKUP)}."
+            )
+
+
 def _check_parts(data: bytes, budget: Budget) -> None:
     """Count the elements of the parts of a workbook, of which openpyxl makes objects."""
     path = budget.path
@@ -97,12 +156,13 @@ def _check_parts(data: bytes, budget: Budget) -> None:
         for entry in archive.infolist():
             if entry.filename.startswith(_NOT_READ):
                 continue
-            n_tags = 0
+            n_tags, markup = 0, _Markup(path)
             with archive.open(entry) as part:
                 while block := part.read(2**20):
                     left -= len(block)
                     if left < 0:
                         raise unpacks_too_far(path)
+                    markup.read(block)
                     tags = block.count(b"<") - block.count(b"</")
                     n_tags += tags
                     budget.take(XML_BYTES * len(block) + TAG_BYTES * tags, "its cells")

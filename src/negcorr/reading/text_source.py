@@ -21,6 +21,7 @@ from negcorr.reading.column_types import data_frame
 from negcorr.reading.decoding import encoding_by_mark
 from negcorr.reading.file_format import TableFile
 from negcorr.reading.limits import MOST_RECORD, record_too_long
+from negcorr.reading.number_cells import number_form
 from negcorr.reading.schema import Schema
 from negcorr.reading.text_bytes import BLOCK_BYTES, TextBytes, whole_records
 
@@ -130,15 +131,22 @@ class TextSource:
         path, found = self.bytes_.file.path, dict(kinds)
         wrong = []
         for name in table.column_names:
+            cells = table.column(name)
             try:
-                as_kind(table.column(name), kinds[name], name, path, 0)
+                as_kind(cells, kinds[name], name, path, 0)
+                # A number with a decimal point is read beside those with commas, but no column of
+                # a table in memory has both.
+                words = cells.unique().to_pylist() if kinds[name] == "comma" else []
+                is_other = bool(words) and number_form([*words, "0,5"]) != "comma"
             except TableError:
+                is_other = True
+            if is_other:
                 wrong.append(name)
                 refuted[name].add(kinds[name])
         if wrong:
             head = dict(zip(self.names, self.head.columns, strict=True))
-            cells = [[*head[n], *table.column(n).to_pylist()] for n in table.column_names]
-            shown = kinds_of_cells(table.column_names, cells, self.delimiter)[0]
+            every = [[*head[n], *table.column(n).to_pylist()] for n in table.column_names]
+            shown = kinds_of_cells(table.column_names, every, self.delimiter)[0]
             found |= {n: "text" if shown[n] in refuted[n] else shown[n] for n in wrong}
         return found
 

@@ -153,7 +153,8 @@ def report(
     code = found.snippet if snippet is None else snippet
     contents = replace(found, notes=(*notes, *found.notes), snippet=code)
     file = Path(path)
-    write_atomically(file, page(contents).encode("utf-8"))
+    # A file name may be no text: its bytes stand there as escapes.
+    write_atomically(file, page(contents).encode("utf-8", "backslashreplace"))
     return file
 
 
