@@ -205,6 +205,31 @@ def test_predictions_that_single_precision_cannot_hold_are_refused(power):
             method(X.astype(np.float32))
 
 
+def test_predictions_that_single_precision_rounds_to_steps_come_with_a_warning():
+    """Seconds since 1970 are multiples of 128 in single precision."""
+    X = np.random.default_rng(0).normal(size=(60, 2)).astype(np.float32)
+    y = np.sin(X[:, 0].astype(float))
+    model = ncl(5, 3, lam=0.5).fit(X, y + 1.7e9)
+    with pytest.warns(PrecisionWarning, match=r"of the target's standard deviation here"):
+        model.predict(X)
+    inside = model.predict(X.astype(float)) - 1.7e9
+    assert np.corrcoef(inside, y)[0, 1] > 0.9
+    near = ncl(5, 3, lam=0.5).fit(X, y + 1e4)
+    np.testing.assert_allclose(near.predict(X) - 1e4, inside, atol=2e-3)
+
+
+@pytest.mark.parametrize("basis", ["kernel", "fourier"])
+def test_columns_whose_differences_keys_do_not_see_come_with_a_warning(basis):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=80)
+    far = X + np.array([0.0, 1e9])
+    with pytest.warns(PrecisionWarning, match=r"column 1 of X lies between .*Subtract a constant"):
+        NCLRegressor(basis).fit(far, y)
+    for fine in (X + 1e6, X * 1e9, np.column_stack([X[:, 0], np.full(80, 1e9)])):
+        NCLRegressor(basis).fit(fine, y)
+
+
 def test_an_estimator_with_a_bad_basis_can_still_be_shown():
     assert "NCLRegressor" in repr(NCLRegressor(basis=5))
     assert NCLRegressor(basis=5)._repr_mimebundle_()

@@ -38,14 +38,19 @@ from negcorr.ensemble.fitted import (
 )
 from negcorr.ensemble.huber import check_splits, clipped_at_fences, huber_path, threshold_of
 from negcorr.ensemble.self_check import checked_rows
+from negcorr.exceptions import PrecisionWarning, warn_caller
 from negcorr.path.grow import grown_path, path_in_memory
 from negcorr.path.tune import PathSettings, build_path, folds_for, given_gap
+from negcorr.rows.keys import BITS
 from negcorr.rows.rows import Rows, canonical_order, inverse_order, total_weight
 from negcorr.selection.choose import Choice, select_basis
 from negcorr.selection.space import SearchSpace, search_space
 from negcorr.spectrum.factorise import RowsSpectrum
 
 __all__ = ["FitSettings", "Given", "draw", "fit_given", "fit_settings", "validated"]
+
+#: Steps of 26 significant bits that a column must extend over, unless it is constant.
+FEWEST_STEPS = 16
 
 #: Sums of squares of larger targets may not be finite, and those of targets that vary by less than
 #: one over it lose digits.
@@ -246,6 +251,23 @@ def _check_size(target: FloatArray, single: bool) -> None:
         raise ValueError(f"y varies by less than {1.0 / most:g}, whose {too_small}; rescale y.")
 
 
+def _warn_of_few_steps(rows: Rows) -> None:
+    """Warn of columns so far from zero that keys of rows see hardly any of their differences."""
+    if not isinstance(rows.X, np.ndarray):
+        return
+    low, high = rows.X.min(axis=0), rows.X.max(axis=0)
+    step = 2.0**-BITS * np.maximum(np.abs(low), np.abs(high))
+    few = np.flatnonzero((high > low) & (high - low < FEWEST_STEPS * step))
+    if len(few):
+        j = int(few[0])
+        warn_caller(
+            f"column {j} of X lies between {low[j]:.10g} and {high[j]:.10g}, which is less than "
+            f"{FEWEST_STEPS} steps of the {BITS} significant bits that tell rows apart: folds and "
+            "landmarks see few different rows. Subtract a constant from it.",
+            PrecisionWarning,
+        )
+
+
 def fit_given(given: Given, groups: Any, settings: FitSettings) -> FittedState:
     """Fit an ensemble to rows in memory.
 
@@ -266,6 +288,7 @@ def fit_given(given: Given, groups: Any, settings: FitSettings) -> FittedState:
     # Reductions on one BLAS thread: on a busy machine, more of them can stall for seconds.
     with our_own_threads():
         cells, rows, sample = enter(given.X, given.y, given.weight, encoded=given.encoded)
+        _warn_of_few_steps(rows)
         order = canonical_order(rows)
         position = inverse_order(order)
         folds = folds_for(settings.cv, rows, groups, settings.path)

@@ -31,7 +31,7 @@ from negcorr.ensemble.huber import HuberTargets
 from negcorr.ensemble.intervals import Residuals
 from negcorr.ensemble.self_check import SelfCheck, checked_rows, self_check, warn_if_wrong
 from negcorr.ensemble.stream import Stream
-from negcorr.exceptions import FrequencyWarning, warn_caller
+from negcorr.exceptions import FrequencyWarning, PrecisionWarning, warn_caller
 from negcorr.moments.scan import scan_features
 from negcorr.path.path import NCLPath
 from negcorr.path.tune import PathSettings
@@ -56,6 +56,10 @@ __all__ = [
 #: Largest targets, and one over the smallest spread of targets, whose predictions single precision
 #: surely holds: they may go beyond y.
 LARGEST_SINGLE_TARGET = 1e30
+
+#: Largest share of the target's standard deviation that rounding of predictions to single precision
+#: may have.
+MOST_ROUNDING_IN_SINGLE = 1e-2
 
 #: Weights that add up to less than this share of the rows are hardly frequencies.
 FREQUENCY_SHARE = 0.1
@@ -338,9 +342,26 @@ def in_single_precision(X: Table) -> bool:
 
 
 def to_single(state: FittedState, values: AnyArray) -> AnyArray:
-    """Predictions in single precision; an error where it cannot hold them."""
-    xp = place_of(values).xp
-    spread = np.sqrt(to_host(state.answers.path.spectrum.total))
+    """Predictions in single precision; an error where it cannot hold them, or a warning.
+
+    Warns
+    -----
+    PrecisionWarning
+        Where targets are so far from zero that rounding is a good part of what varies.
+    """
+    xp, spectrum = place_of(values).xp, state.answers.path.spectrum
+    spread = np.sqrt(to_host(spectrum.total))
+    mean = np.abs(to_host(spectrum.centre))[spectrum.n_features :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(spread > 0, np.finfo(np.float32).eps / 2.0 * mean / spread, 0.0)
+    if share.max() > MOST_ROUNDING_IN_SINGLE:
+        warn_caller(
+            "predictions for X in single precision are in single precision too, whose rounding is "
+            f"up to {share.max():.1e} of the target's standard deviation here, since targets are "
+            f"about {mean[share.argmax()]:.3g}. Give X in double precision, or subtract a constant "
+            "from y.",
+            PrecisionWarning,
+        )
     vanish = bool(((spread > 0) & (spread < 1.0 / LARGEST_SINGLE_TARGET)).any())
     if vanish or not float(xp.max(xp.abs(values))) <= float(np.finfo(np.float32).max):
         raise ValueError(
