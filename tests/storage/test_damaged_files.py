@@ -403,5 +403,5 @@ def test_members_of_a_file_are_its_own(file):
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device")
 def test_a_device_is_refused_before_it_is_read():
-    with pytest.raises(ModelFileError, match="is no file of a model"):
+    with pytest.raises(ModelFileError, match="cannot be read: it is no file"):
         load("/dev/zero")

@@ -111,7 +111,7 @@ def naming_damage(path: Path, reason: str = "is damaged") -> Iterator[None]:
 def bytes_of(path: Path) -> bytes:
     """All of a file, unless it is of a kind that is known not to be a model of ours."""
     if path.exists() and not path.is_file():  # a device, say, which may have no end
-        raise ModelFileError(path, "is no file of a model.")
+        raise ModelFileError(path, "cannot be read: it is no file.")
     try:
         check_size(path, path.stat().st_size)
         data = path.read_bytes()
