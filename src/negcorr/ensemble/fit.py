@@ -253,7 +253,7 @@ def _check_size(target: FloatArray, single: bool) -> None:
 
 def _warn_of_few_steps(rows: Rows) -> None:
     """Warn of columns so far from zero that keys of rows see hardly any of their differences."""
-    if not isinstance(rows.X, np.ndarray):
+    if not isinstance(rows.X, np.ndarray) or rows.X.dtype.kind not in "fiu":
         return
     low, high = rows.X.min(axis=0), rows.X.max(axis=0)
     step = 2.0**-BITS * np.maximum(np.abs(low), np.abs(high))
