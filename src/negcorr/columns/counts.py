@@ -89,8 +89,8 @@ class CellCounts:
 
     def mass_of(self, name: str) -> dict[str, float]:
         """Weight of every word of a column, and of missing cells, to 26 significant bits."""
-        every = dict(self.levels[name] or {})
-        if self.missing[name] > 0:
+        every = dict(self.levels.get(name) or {})
+        if self.missing.get(name, 0.0) > 0:
             every[MISSING_LEVEL] = self.missing[name]
         return {word: float(without_last_digits(mass)) for word, mass in every.items()}
 
